@@ -1,0 +1,63 @@
+"""What a catalog snapshot holds: schemas, tables, views. Immutable values; a change makes a new snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from engine.sql.types import SqlType
+
+FileFormat = Literal["parquet", "csv", "json"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column as declared or inferred. `number`: attnum, 1-based and never reused."""
+
+    name: str
+    type: SqlType
+    number: int
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A foreign table over files.
+
+    oid: stable over restarts. schema: its namespace's name ("public"; "pg_temp" for temporary ones).
+    path: as given: a file, a folder or a glob, absolute after resolution against the member's data roots.
+    files: the files it resolved to at registration's last refresh, sorted; splits are made of these.
+    options: the remaining options (delimiter, header ...), as strings.
+    guarantee: the names of the columns by which every file is sorted, if known.
+    """
+
+    oid: int
+    schema: str
+    name: str
+    columns: tuple[TableColumn, ...]
+    format: FileFormat
+    path: str
+    files: tuple[str, ...]
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+    guarantee: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view: its definition's text (one SELECT), and the columns it had when it was created."""
+
+    oid: int
+    schema: str
+    name: str
+    columns: tuple[TableColumn, ...]
+    definition: str
+
+
+Relation = Table | View
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    oid: int
+    name: str

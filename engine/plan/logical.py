@@ -1,0 +1,245 @@
+"""The logical plan: the RFC's aggregators (CockroachDB distributed SQL, "Logical model and logical plans").
+
+Each node consumes logical streams and produces one; nothing here says where or in how many pieces it runs. Nodes are
+immutable. Names are the seed's: TABLE READER, EVALUATOR, JOIN, SET OPERATION, AGGREGATOR, SORT, LIMIT, FINAL.
+
+**Ordering** is not a node at first: `Limit` and `Final` have an ordering *requirement*, readers may have a *guarantee*,
+and every node has an ordering *characterisation* (`Node.ordering`), from its inputs' guarantees to its output's. The three
+stages of `engine.plan.passes` preserve orderings, insert `Sort` where a requirement is not met, and relax what nobody
+needs.
+
+**Columns** have statement-wide ids; a node's `columns` is its output schema. A node may refer to columns of an enclosing
+query (a correlated subquery, a lateral join): those are its free columns (`engine.plan.free_columns`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from engine.sql.expr import AggregateCall, Call, Column, Expr, WindowCall
+
+if TYPE_CHECKING:
+    from engine.catalog.objects import Table
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKey:
+    """One key of an ordering. PostgreSQL's default: nulls last when ascending, first when descending."""
+
+    column: Column
+    descending: bool = False
+    nulls_first: bool = False
+
+
+Ordering = tuple[OrderKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An aggregator. `columns`: the output schema, in order."""
+
+    columns: tuple[Column, ...]
+
+    def inputs(self) -> tuple[Node, ...]:
+        return ()
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it, parents first."""
+        yield self
+        for node in self.inputs():
+            yield from node.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class TableReader(Node):
+    """TABLE READER: `columns[i]` reads the table's column `names[i]`. `filter` is applied while reading."""
+
+    table: Table
+    names: tuple[str, ...]
+    filter: Expr | None = None
+    guarantee: Ordering = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Values(Node):
+    """Literal rows; no columns and one row is SELECT without FROM."""
+
+    rows: tuple[tuple[Expr, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionScan(Node):
+    """Functions in FROM: set-returning or scalar (one row). With several calls (ROWS FROM, unnest of several arrays)
+    rows are zipped, the shorter padded with nulls. `ordinality`: the last column counts rows from 1."""
+
+    calls: tuple[Call, ...]
+    ordinality: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluator(Node):
+    """EVALUATOR: keeps the rows for which `filter` is true, then emits one expression per column."""
+
+    input: Node
+    emit: tuple[Expr, ...]
+    filter: Expr | None = None
+
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSet(Node):
+    """Set-returning functions in a select list: as many rows as the longest set gives, others padded with nulls.
+    A set-returning call stands only at the top of an `emit` expression."""
+
+    input: Node
+    emit: tuple[Expr, ...]
+
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+JoinKind = Literal["inner", "left", "right", "full", "cross"]
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Node):
+    """JOIN: `columns` are the left's, then the right's. `lateral`: the right side refers to the left's columns."""
+
+    kind: JoinKind
+    left: Node
+    right: Node
+    condition: Expr | None = None
+    lateral: bool = False
+
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregator(Node):
+    """AGGREGATOR: `columns` are the group key's, then one per aggregate.
+
+    group: the input's columns that form the group key, in the order of `columns`.
+    grouping_sets: None, or each set as indexes into `group`; columns outside a set are null in its rows.
+    groupings: for GROUPING(...) calls: each a tuple of indexes into `group`; their columns come last.
+    filter: the output filter (HAVING), over `columns`.
+    DISTINCT is an Aggregator without aggregates.
+    """
+
+    input: Node
+    group: tuple[Column, ...]
+    aggregates: tuple[AggregateCall, ...] = ()
+    grouping_sets: tuple[tuple[int, ...], ...] | None = None
+    groupings: tuple[tuple[int, ...], ...] = ()
+    filter: Expr | None = None
+
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctOn(Node):
+    """The first row of each group of equal `keys`, by `order` (which begins with the keys, in some order)."""
+
+    input: Node
+    keys: tuple[Column, ...]
+    order: Ordering
+
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Node):
+    """Window functions: `columns` are the input's, then one per call."""
+
+    input: Node
+    calls: tuple[WindowCall, ...]
+
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class SetOperation(Node):
+    """SET OPERATION: the two inputs have the same number of columns and the same types, in order."""
+
+    kind: Literal["union", "intersect", "except"]
+    all: bool
+    left: Node
+    right: Node
+
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True, slots=True)
+class Sort(Node):
+    """SORT: a no-grouping aggregator; inserted by the planner, never by the binder."""
+
+    input: Node
+    keys: Ordering
+
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit(Node):
+    """LIMIT: stops after `count` rows, having passed over `offset`. With neither, it only states a requirement (a
+    subquery's ORDER BY). `with_ties`: FETCH FIRST ... WITH TIES. `count` and `offset` are int8 and have no columns."""
+
+    input: Node
+    count: Expr | None = None
+    offset: Expr | None = None
+    requirement: Ordering = ()
+    with_ties: bool = False
+
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class With(Node):
+    """Common table expressions used more than once (those used once are put in place), then the body that reads them."""
+
+    ctes: tuple[Cte, ...]
+    body: Node
+
+    def inputs(self) -> tuple[Node, ...]:
+        return (*(c.plan for c in self.ctes), self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Cte:
+    """id: unique in the statement. recursive: `plan` is the non-recursive term and `step` the recursive one, whose
+    CteReaders of this id see the previous step's rows."""
+
+    id: int
+    name: str
+    plan: Node
+    step: Node | None = None
+    union_all: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CteReader(Node):
+    """Reads a With's cte: `columns[i]` is column i of its plan."""
+
+    cte: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Final(Node):
+    """FINAL: a single-group aggregator on the initiator; it feeds the portal."""
+
+    input: Node
+    requirement: Ordering = ()
+
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)

@@ -1,0 +1,261 @@
+"""Bound expressions: names resolved, every node typed by PostgreSQL's rules, every function chosen.
+
+What the binder produces and the plan carries. An expression tree is immutable and knows neither SQL text nor engine;
+`engine.plan.compile` turns it into a sqlglot tree for one engine with the templates of `engine.sql.functions`.
+
+Columns are identified by number, unique within a statement: a reference from a correlated subquery to a column of an
+outer query is just a `ColumnRef` whose column is not produced inside the subquery's plan.
+
+**Canonical values.** A constant's value is what `pyarrow.scalar(value, carrier(type))` accepts: bool, int, float,
+Decimal, str, bytes; int days since 1970 for date; int microseconds since 1970 for timestamp and timestamptz; int
+microseconds for time; a dict(micros, zone) for timetz; `pyarrow.MonthDayNano` for interval; (nested) lists for arrays;
+None for null. `wire.text_input` produces the same from text.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from engine.sql.types import SqlType
+
+if TYPE_CHECKING:
+    from engine.plan.logical import Node
+    from engine.sql.functions import Function
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a logical stream. `id` is unique in the statement; `name` is for people."""
+
+    id: int
+    name: str = field(compare=False)
+    type: SqlType = field(compare=False)
+    nullable: bool = field(default=True, compare=False)
+
+    @property
+    def label(self) -> str:
+        """The column's identifier in generated SQL."""
+        return f"c{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """A typed expression. `position`: 0-based offset of its first character in the statement, or -1."""
+
+    type: SqlType
+
+    def children(self) -> Iterator[Expr]:
+        """The direct operands, in order; a subquery's plan is not among them."""
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, Expr):
+                yield value
+            elif isinstance(value, tuple):
+                for item in value:
+                    if isinstance(item, Expr):
+                        yield item
+                    elif isinstance(item, tuple):
+                        yield from (x for x in item if isinstance(x, Expr))
+                    elif isinstance(item, OrderItem):
+                        yield item.expr
+
+    def walk(self) -> Iterator[Expr]:
+        """This expression and all below it, parents first; does not enter a subquery's plan."""
+        yield self
+        for child in self.children():
+            yield from child.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class OrderItem:
+    expr: Expr
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Expr):
+    """A literal in its canonical value (see the module's docstring)."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef(Expr):
+    column: Column
+
+
+@dataclass(frozen=True, slots=True)
+class ParamRef(Expr):
+    """$index (1-based). Its value is rendered as a literal when a portal is compiled."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRef(Expr):
+    """A value fixed when execution begins: `now` (transaction start), `statement_timestamp`, `current_user`,
+    `current_database`, `current_schema`, `pg_backend_pid`, ... Rendered as a literal like a parameter."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expr):
+    """A scalar (or set-returning) function, operator or cast from the function table, arguments already coerced.
+
+    Casts are calls too: their function is a cast row (`Function.kind == "cast"`), and `type` carries the target's
+    modifier and digits.
+    """
+
+    function: Function
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class And(Expr):
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Expr):
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Expr):
+    arg: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Expr):
+    arg: Expr
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IsDistinct(Expr):
+    """left IS [NOT] DISTINCT FROM right, operands of one type."""
+
+    left: Expr
+    right: Expr
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InList(Expr):
+    """arg IN (items), all of one type; NOT IN is Not(InList)."""
+
+    arg: Expr
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Expr):
+    """CASE; a simple CASE has been rewritten to a searched one."""
+
+    whens: tuple[tuple[Expr, Expr], ...]
+    default: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Coalesce(Expr):
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayOf(Expr):
+    """ARRAY[...]: elements of one type (themselves arrays for several dimensions)."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row(Expr):
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRef(Expr):
+    """A field of a record, by 0-based index."""
+
+    arg: Expr
+    index: int
+
+
+class SubqueryKind(enum.Enum):
+    SCALAR = "scalar"
+    EXISTS = "exists"
+    IN = "in"
+    ARRAY = "array"
+
+
+@dataclass(frozen=True, slots=True)
+class Subquery(Expr):
+    """A subquery in an expression.
+
+    IN: `tests` are the left operands, as many as the plan has columns and of the same types (x = ANY (...) is IN).
+    Comparisons other than = with ANY / ALL: `quantifier` and the comparison `operator` are set, kind is IN.
+    SCALAR: one column; more than one row is 21000 at run time.
+    """
+
+    kind: SubqueryKind
+    plan: Node
+    tests: tuple[Expr, ...] = ()
+    operator: Function | None = None
+    quantifier: Literal["any", "all"] = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall(Expr):
+    """An aggregate; only in an Aggregator's list (or, as a window function, in `WindowCall.call`).
+
+    args: the arguments (for an ordered-set aggregate, the direct arguments).
+    order_by: ORDER BY inside the call, or WITHIN GROUP's.
+    """
+
+    function: Function
+    args: tuple[Expr, ...]
+    distinct: bool = False
+    order_by: tuple[OrderItem, ...] = ()
+    filter: Expr | None = None
+
+
+class FrameUnit(enum.Enum):
+    ROWS = "rows"
+    RANGE = "range"
+    GROUPS = "groups"
+
+
+@dataclass(frozen=True, slots=True)
+class FrameBound:
+    """kind: unbounded preceding, preceding, current row, following or unbounded following; offset for the middle two."""
+
+    kind: Literal["unbounded preceding", "preceding", "current row", "following", "unbounded following"]
+    offset: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    unit: FrameUnit
+    start: FrameBound
+    end: FrameBound
+    exclude: Literal["", "current row", "group", "ties"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall(Expr):
+    """A window function (`Call` whose function's kind is "window") or an aggregate over a window."""
+
+    call: Call | AggregateCall
+    partition_by: tuple[Expr, ...]
+    order_by: tuple[OrderItem, ...]
+    frame: Frame | None
+
+
+def with_type(expr: Expr, typ: SqlType) -> Expr:
+    """`expr` relabelled to `typ`: for changes that need no work at run time (varchar to text)."""
+    return replace(expr, type=typ)

@@ -1,0 +1,70 @@
+"""The function table: one row per PostgreSQL function, operator, cast and aggregate signature.
+
+A row says what PostgreSQL's pg_proc, pg_operator or pg_cast says (argument types, result type, strictness, volatility)
+and how each engine computes it. The binder resolves calls against it by chapter 10's rules, `engine.plan.compile` builds
+the engine's tree from it, the system catalog lists it, and a test runs every row on Spark, DuckDB and PostgreSQL.
+
+**Templates.** `local` and `spark` are SQL snippets in that engine's own dialect with `$1`, `$2` ... for the arguments
+(`$*` for all arguments of a variadic call), parsed once into a sqlglot tree and then copied with the arguments put in
+place; or a Python callable from the arguments' trees and the bound call to a tree, where a snippet cannot say it. None:
+the engine lacks it; the planner picks the other one, or refuses with 0A000.
+
+A template's promise: given arguments in the storage types of their declared types (`engine.plan.compile.storage`), it
+yields the storage type of the result and PostgreSQL's answer, null behaviour and errors included. An error is raised by
+the engine's own means with the text `SQLSTATE:xxxxx:message` (see `raising`), which the executors translate back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from sqlglot import exp
+
+from engine.sql.types import SqlType
+from wire import types as t
+
+if TYPE_CHECKING:
+    from engine.sql.expr import AggregateCall, Call
+
+Kind = Literal["function", "operator", "cast", "aggregate", "ordered_set", "window"]
+Volatility = Literal["immutable", "stable", "volatile"]
+Builder = Callable[[Sequence[exp.Expression], "Call | AggregateCall"], exp.Expression]
+Template = str | Builder
+#: From the (coerced) arguments' types to the result's: digits of numerics, modifiers, polymorphic results.
+TypeRule = Callable[[Sequence[SqlType]], SqlType]
+CastContext = Literal["implicit", "assignment", "explicit"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """One signature.
+
+    name: proname, or the operator's symbol (`+`; a prefix operator has one argument), or `cast`.
+    args: declared argument types; may be polymorphic (ANYELEMENT, ANYARRAY, ANYNONARRAY, ANY).
+    variadic: the last argument repeats (one or more times), as VARIADIC "any" or VARIADIC anyarray.
+    returns: declared result type.
+    rule: refines the result's SqlType; None: `returns`, resolved for polymorphism, digits unknown.
+    strict: null in, null out.
+    returns_set: a set-returning function.
+    context: for casts, how far it may be applied by itself.
+    optional: how many trailing arguments have defaults (the template sees those given).
+    """
+
+    name: str
+    kind: Kind
+    args: tuple[t.PgType, ...]
+    returns: t.PgType
+    local: Template | None = None
+    spark: Template | None = None
+    rule: TypeRule | None = None
+    variadic: bool = False
+    strict: bool = True
+    volatility: Volatility = "immutable"
+    returns_set: bool = False
+    context: CastContext = "explicit"
+    optional: int = 0
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(a.name for a in self.args)})"

@@ -1,0 +1,370 @@
+"""Errors that a client sees, each carrying its SQLSTATE.
+
+The one vocabulary of failure in Sluice. Whatever goes wrong below a session is raised as a `SqlError` (or translated
+into one, once, at the boundary where it is understood: `engine.local` translates DuckDB's errors, `engine.spark`
+Spark's). The PostgreSQL wire turns it into an ErrorResponse, the mesh into a `cancel`. An error's class fixes its
+SQLSTATE, so that code raises `UndefinedColumn(...)` and never spells a code twice.
+
+Source of the codes: PostgreSQL 15, appendix A.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class SqlError(Exception):
+    """A failure as a PostgreSQL client sees it.
+
+    Arguments:
+        message: the primary message: one line, lower case, no full stop, as PostgreSQL writes them.
+        detail, hint: optional further sentences; capital letter and full stop.
+        position: 1-based character offset into the statement's text, or None.
+        sqlstate: overrides the class's code (for errors that arrive from elsewhere with their code).
+    """
+
+    sqlstate: str
+    default_sqlstate: ClassVar[str] = "XX000"
+    severity: ClassVar[str] = "ERROR"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        detail: str | None = None,
+        hint: str | None = None,
+        position: int | None = None,
+        sqlstate: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+        self.position = position
+        self.sqlstate = sqlstate or self.default_sqlstate
+
+
+class FatalError(SqlError):
+    """An error after which the connection closes."""
+
+    severity = "FATAL"
+
+
+class ProtocolViolation(FatalError):
+    default_sqlstate = "08P01"
+
+
+class ConnectionFailure(SqlError):
+    default_sqlstate = "08006"
+
+
+class FeatureNotSupported(SqlError):
+    default_sqlstate = "0A000"
+
+
+class CardinalityViolation(SqlError):
+    default_sqlstate = "21000"
+
+
+class StringDataRightTruncation(SqlError):
+    default_sqlstate = "22001"
+
+
+class NumericValueOutOfRange(SqlError):
+    default_sqlstate = "22003"
+
+
+class NullValueNotAllowed(SqlError):
+    default_sqlstate = "22004"
+
+
+class InvalidDatetimeFormat(SqlError):
+    default_sqlstate = "22007"
+
+
+class DatetimeFieldOverflow(SqlError):
+    default_sqlstate = "22008"
+
+
+class InvalidTimeZoneDisplacement(SqlError):
+    default_sqlstate = "22009"
+
+
+class DivisionByZero(SqlError):
+    default_sqlstate = "22012"
+
+
+class InvalidArgumentForLogarithm(SqlError):
+    default_sqlstate = "2201E"
+
+
+class InvalidArgumentForPower(SqlError):
+    default_sqlstate = "2201F"
+
+
+class InvalidRowCountInLimit(SqlError):
+    default_sqlstate = "2201W"
+
+
+class InvalidRowCountInOffset(SqlError):
+    default_sqlstate = "2201X"
+
+
+class InvalidRegularExpression(SqlError):
+    default_sqlstate = "2201B"
+
+
+class InvalidParameterValue(SqlError):
+    default_sqlstate = "22023"
+
+
+class InvalidTextRepresentation(SqlError):
+    default_sqlstate = "22P02"
+
+
+class InvalidBinaryRepresentation(SqlError):
+    default_sqlstate = "22P03"
+
+
+class SubstringError(SqlError):
+    default_sqlstate = "22011"
+
+
+class CharacterNotInRepertoire(SqlError):
+    default_sqlstate = "22021"
+
+
+class ArraySubscriptError(SqlError):
+    default_sqlstate = "2202E"
+
+
+class InvalidCursorState(SqlError):
+    default_sqlstate = "24000"
+
+
+class ActiveSqlTransaction(SqlError):
+    default_sqlstate = "25001"
+
+
+class ReadOnlySqlTransaction(SqlError):
+    default_sqlstate = "25006"
+
+
+class NoActiveSqlTransaction(SqlError):
+    default_sqlstate = "25P01"
+
+
+class InFailedSqlTransaction(SqlError):
+    default_sqlstate = "25P02"
+
+
+class InvalidSqlStatementName(SqlError):
+    default_sqlstate = "26000"
+
+
+class InvalidAuthorizationSpecification(FatalError):
+    default_sqlstate = "28000"
+
+
+class InvalidPassword(FatalError):
+    default_sqlstate = "28P01"
+
+
+class InvalidTransactionTermination(SqlError):
+    default_sqlstate = "2D000"
+
+
+class InvalidCursorName(SqlError):
+    default_sqlstate = "34000"
+
+
+class InvalidSavepointSpecification(SqlError):
+    default_sqlstate = "3B001"
+
+
+class InvalidCatalogName(FatalError):
+    default_sqlstate = "3D000"
+
+
+class InvalidSchemaName(SqlError):
+    default_sqlstate = "3F000"
+
+
+class SerializationFailure(SqlError):
+    default_sqlstate = "40001"
+
+
+class SqlSyntaxError(SqlError):
+    default_sqlstate = "42601"
+
+
+class InsufficientPrivilege(SqlError):
+    default_sqlstate = "42501"
+
+
+class CannotCoerce(SqlError):
+    default_sqlstate = "42846"
+
+
+class GroupingError(SqlError):
+    default_sqlstate = "42803"
+
+
+class WindowingError(SqlError):
+    default_sqlstate = "42P20"
+
+
+class InvalidRecursion(SqlError):
+    default_sqlstate = "42P19"
+
+
+class DatatypeMismatch(SqlError):
+    default_sqlstate = "42804"
+
+
+class WrongObjectType(SqlError):
+    default_sqlstate = "42809"
+
+
+class IndeterminateCollation(SqlError):
+    default_sqlstate = "42P22"
+
+
+class UndefinedColumn(SqlError):
+    default_sqlstate = "42703"
+
+
+class UndefinedFunction(SqlError):
+    default_sqlstate = "42883"
+
+
+class UndefinedTable(SqlError):
+    default_sqlstate = "42P01"
+
+
+class UndefinedParameter(SqlError):
+    default_sqlstate = "42P02"
+
+
+class UndefinedObject(SqlError):
+    default_sqlstate = "42704"
+
+
+class DuplicateColumn(SqlError):
+    default_sqlstate = "42701"
+
+
+class DuplicateCursor(SqlError):
+    default_sqlstate = "42P03"
+
+
+class DuplicatePreparedStatement(SqlError):
+    default_sqlstate = "42P05"
+
+
+class DuplicateSchema(SqlError):
+    default_sqlstate = "42P06"
+
+
+class DuplicateTable(SqlError):
+    default_sqlstate = "42P07"
+
+
+class DuplicateAlias(SqlError):
+    default_sqlstate = "42712"
+
+
+class DuplicateObject(SqlError):
+    default_sqlstate = "42710"
+
+
+class AmbiguousColumn(SqlError):
+    default_sqlstate = "42702"
+
+
+class AmbiguousFunction(SqlError):
+    default_sqlstate = "42725"
+
+
+class AmbiguousParameter(SqlError):
+    default_sqlstate = "42P08"
+
+
+class InvalidColumnReference(SqlError):
+    default_sqlstate = "42P10"
+
+
+class InvalidTableDefinition(SqlError):
+    default_sqlstate = "42P16"
+
+
+class IndeterminateDatatype(SqlError):
+    default_sqlstate = "42P18"
+
+
+class InvalidForeignTableOption(SqlError):
+    default_sqlstate = "HV00D"
+
+
+class DependentObjectsStillExist(SqlError):
+    default_sqlstate = "2BP01"
+
+
+class OutOfMemory(SqlError):
+    default_sqlstate = "53200"
+
+
+class DiskFull(SqlError):
+    default_sqlstate = "53100"
+
+
+class TooManyConnections(FatalError):
+    default_sqlstate = "53300"
+
+
+class ProgramLimitExceeded(SqlError):
+    default_sqlstate = "54000"
+
+
+class StatementTooComplex(SqlError):
+    default_sqlstate = "54001"
+
+
+class ObjectNotInPrerequisiteState(SqlError):
+    default_sqlstate = "55000"
+
+
+class CantChangeRuntimeParam(SqlError):
+    default_sqlstate = "55P02"
+
+
+class QueryCanceled(SqlError):
+    default_sqlstate = "57014"
+
+
+class AdminShutdown(FatalError):
+    default_sqlstate = "57P01"
+
+
+class CannotConnectNow(FatalError):
+    default_sqlstate = "57P03"
+
+
+class IdleSessionTimeout(FatalError):
+    default_sqlstate = "57P05"
+
+
+class IoError(SqlError):
+    default_sqlstate = "58030"
+
+
+class UndefinedFile(SqlError):
+    default_sqlstate = "58P01"
+
+
+class InternalError(SqlError):
+    default_sqlstate = "XX000"
+
+
+class DataCorrupted(SqlError):
+    default_sqlstate = "XX001"

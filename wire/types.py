@@ -1,0 +1,173 @@
+"""PostgreSQL's type vocabulary: OIDs, names, lengths, categories, arrays, type modifiers.
+
+The one table of types that the codecs (`wire.pg.values`), the binder (`engine.sql`) and the system catalog share. A row
+here says what a type *is* to a client; how a value of it travels as Arrow between the engine and the wire is said by
+`wire.carriers`, and what Spark and DuckDB store for it by `engine.plan.compile`.
+
+Sources: PostgreSQL 15 `pg_type`; the categories of chapter 10 (type conversion).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class PgType:
+    """One row of pg_type.
+
+    oid, name: as in pg_type (`int4`, not `integer`).
+    length: typlen in bytes; -1 for variable length, -2 for C strings.
+    category: typcategory, one letter (chapter 10, table 53.65).
+    preferred: typispreferred.
+    element: OID of the element type of a true array, else 0.
+    array: OID of the array type over this one, else 0.
+    sql_name: how format_type prints it (`integer`).
+    """
+
+    oid: int
+    name: str
+    length: int
+    category: str
+    preferred: bool = False
+    element: int = 0
+    array: int = 0
+    sql_name: str = ""
+
+    @property
+    def is_array(self) -> bool:
+        return self.element != 0 and self.category == "A"
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+_SCALARS: Final = (
+    # oid, name, typlen, category, preferred, array oid, sql name
+    (16, "bool", 1, "B", True, 1000, "boolean"),
+    (17, "bytea", -1, "U", False, 1001, "bytea"),
+    (18, "char", 1, "Z", False, 1002, '"char"'),
+    (19, "name", 64, "S", False, 1003, "name"),
+    (20, "int8", 8, "N", False, 1016, "bigint"),
+    (21, "int2", 2, "N", False, 1005, "smallint"),
+    (23, "int4", 4, "N", False, 1007, "integer"),
+    (24, "regproc", 4, "N", False, 1008, "regproc"),
+    (25, "text", -1, "S", True, 1009, "text"),
+    (26, "oid", 4, "N", True, 1028, "oid"),
+    (114, "json", -1, "U", False, 199, "json"),
+    (700, "float4", 4, "N", False, 1021, "real"),
+    (701, "float8", 8, "N", True, 1022, "double precision"),
+    (705, "unknown", -2, "X", False, 0, "unknown"),
+    (1042, "bpchar", -1, "S", False, 1014, "character"),
+    (1043, "varchar", -1, "S", False, 1015, "character varying"),
+    (1082, "date", 4, "D", False, 1182, "date"),
+    (1083, "time", 8, "D", False, 1183, "time without time zone"),
+    (1114, "timestamp", 8, "D", False, 1115, "timestamp without time zone"),
+    (1184, "timestamptz", 8, "D", True, 1185, "timestamp with time zone"),
+    (1186, "interval", 16, "T", True, 1187, "interval"),
+    (1266, "timetz", 12, "D", False, 1270, "time with time zone"),
+    (1700, "numeric", -1, "N", False, 1231, "numeric"),
+    (2205, "regclass", 4, "N", False, 2210, "regclass"),
+    (2206, "regtype", 4, "N", False, 2211, "regtype"),
+    (2249, "record", -1, "P", False, 2287, "record"),
+    (2278, "void", 4, "P", False, 0, "void"),
+    (2950, "uuid", 16, "U", False, 2951, "uuid"),
+    (3802, "jsonb", -1, "U", False, 3807, "jsonb"),
+    (4089, "regnamespace", 4, "N", False, 4090, "regnamespace"),
+)
+
+_PSEUDO: Final = (
+    (2276, "any", 4, "P", '"any"'),
+    (2277, "anyarray", -1, "P", "anyarray"),
+    (2283, "anyelement", 4, "P", "anyelement"),
+    (2776, "anynonarray", 4, "P", "anynonarray"),
+)
+
+
+def _build() -> dict[int, PgType]:
+    by_oid: dict[int, PgType] = {}
+    for oid, name, length, category, preferred, array, sql_name in _SCALARS:
+        by_oid[oid] = PgType(oid, name, length, category, preferred, 0, array, sql_name)
+        if array:
+            by_oid[array] = PgType(array, f"_{name}", -1, "A", False, oid, 0, f"{sql_name}[]")
+    for oid, name, length, category, sql_name in _PSEUDO:
+        by_oid[oid] = PgType(oid, name, length, category, False, 0, 0, sql_name)
+    # int2vector and oidvector are arrays to clients but not true arrays (typcategory A, typlen -1, fixed lower bound 0).
+    by_oid[22] = PgType(22, "int2vector", -1, "A", False, 21, 1006, "int2vector")
+    by_oid[30] = PgType(30, "oidvector", -1, "A", False, 26, 1013, "oidvector")
+    return by_oid
+
+
+BY_OID: Final[dict[int, PgType]] = _build()
+BY_NAME: Final[dict[str, PgType]] = {t.name: t for t in BY_OID.values()}
+
+BOOL, BYTEA, CHAR, NAME = BY_OID[16], BY_OID[17], BY_OID[18], BY_OID[19]
+INT8, INT2, INT4, TEXT, OID = BY_OID[20], BY_OID[21], BY_OID[23], BY_OID[25], BY_OID[26]
+JSON, JSONB, UUID = BY_OID[114], BY_OID[3802], BY_OID[2950]
+FLOAT4, FLOAT8, NUMERIC = BY_OID[700], BY_OID[701], BY_OID[1700]
+UNKNOWN, BPCHAR, VARCHAR = BY_OID[705], BY_OID[1042], BY_OID[1043]
+DATE, TIME, TIMETZ = BY_OID[1082], BY_OID[1083], BY_OID[1266]
+TIMESTAMP, TIMESTAMPTZ, INTERVAL = BY_OID[1114], BY_OID[1184], BY_OID[1186]
+REGCLASS, REGTYPE, REGPROC, REGNAMESPACE = BY_OID[2205], BY_OID[2206], BY_OID[24], BY_OID[4089]
+RECORD, VOID = BY_OID[2249], BY_OID[2278]
+ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY = BY_OID[2276], BY_OID[2277], BY_OID[2283], BY_OID[2776]
+
+#: Names that SQL accepts beside pg_type's own (PostgreSQL's grammar, table 8.1).
+ALIASES: Final[dict[str, PgType]] = {
+    "boolean": BOOL,
+    "smallint": INT2,
+    "integer": INT4,
+    "int": INT4,
+    "bigint": INT8,
+    "real": FLOAT4,
+    "double precision": FLOAT8,
+    "decimal": NUMERIC,
+    "character": BPCHAR,
+    "character varying": VARCHAR,
+    "time without time zone": TIME,
+    "time with time zone": TIMETZ,
+    "timestamp without time zone": TIMESTAMP,
+    "timestamp with time zone": TIMESTAMPTZ,
+}
+
+
+def array_of(element: PgType) -> PgType:
+    """The array type over `element`; an array's array is itself (PostgreSQL's arrays carry their dimensions)."""
+    if element.is_array:
+        return element
+    return BY_OID[element.array]
+
+
+def element_of(array: PgType) -> PgType:
+    return BY_OID[array.element]
+
+
+def numeric_typmod(precision: int, scale: int) -> int:
+    """The type modifier of numeric(precision, scale) (PostgreSQL: numeric.c, make_numeric_typmod)."""
+    return ((precision << 16) | (scale & 0x7FF)) + 4
+
+
+def numeric_precision_scale(typmod: int) -> tuple[int, int]:
+    """(precision, scale) of a numeric type modifier that is not -1; the scale may be negative."""
+    packed = typmod - 4
+    scale = packed & 0x7FF
+    return (packed >> 16) & 0xFFFF, (scale ^ 0x400) - 0x400
+
+
+def format_type(typ: PgType, typmod: int = -1) -> str:
+    """A type as PostgreSQL prints it in messages and from format_type(): `numeric(15,2)`, `character(25)`, `bigint[]`."""
+    if typ.is_array and typ.oid not in (22, 30):
+        return format_type(element_of(typ), typmod) + "[]"
+    if typ is BPCHAR and typmod == -1:
+        return "bpchar"
+    if typmod == -1:
+        return typ.sql_name
+    if typ in (BPCHAR, VARCHAR):
+        return f"{typ.sql_name}({typmod - 4})"
+    if typ is NUMERIC:
+        return "numeric({},{})".format(*numeric_precision_scale(typmod))
+    if typ in (TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ):
+        head, _, tail = typ.sql_name.partition(" ")
+        return f"{head}({typmod}) {tail}"
+    return typ.sql_name
