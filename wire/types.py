@@ -82,6 +82,9 @@ _PSEUDO: Final = (
     (2277, "anyarray", -1, "P", "anyarray"),
     (2283, "anyelement", 4, "P", "anyelement"),
     (2776, "anynonarray", 4, "P", "anynonarray"),
+    (5077, "anycompatible", 4, "P", "anycompatible"),
+    (5078, "anycompatiblearray", -1, "P", "anycompatiblearray"),
+    (5079, "anycompatiblenonarray", 4, "P", "anycompatiblenonarray"),
 )
 
 
@@ -112,6 +115,7 @@ TIMESTAMP, TIMESTAMPTZ, INTERVAL = BY_OID[1114], BY_OID[1184], BY_OID[1186]
 REGCLASS, REGTYPE, REGPROC, REGNAMESPACE = BY_OID[2205], BY_OID[2206], BY_OID[24], BY_OID[4089]
 RECORD, VOID = BY_OID[2249], BY_OID[2278]
 ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY = BY_OID[2276], BY_OID[2277], BY_OID[2283], BY_OID[2776]
+ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY = BY_OID[5077], BY_OID[5078], BY_OID[5079]
 
 #: Names that SQL accepts beside pg_type's own (PostgreSQL's grammar, table 8.1).
 ALIASES: Final[dict[str, PgType]] = {

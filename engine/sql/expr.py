@@ -43,9 +43,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Expr:
-    """A typed expression. `position`: 0-based offset of its first character in the statement, or -1."""
+    """A typed expression. `position`: 0-based offset of its token in the statement's text, or -1; not compared, so that
+    an expression equals itself written elsewhere (GROUP BY)."""
 
     type: SqlType
+    position: int = field(default=-1, compare=False, repr=False, kw_only=True)
 
     def children(self) -> Iterator[Expr]:
         """The direct operands, in order; a subquery's plan is not among them."""
@@ -222,6 +224,13 @@ class AggregateCall(Expr):
     distinct: bool = False
     order_by: tuple[OrderItem, ...] = ()
     filter: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingCall(Expr):
+    """GROUPING(args), as the expression binder leaves it; the query binder puts the Aggregator's column in its place."""
+
+    args: tuple[Expr, ...]
 
 
 class FrameUnit(enum.Enum):

@@ -42,7 +42,8 @@ class Function:
     """One signature.
 
     name: proname, or the operator's symbol (`+`; a prefix operator has one argument), or `cast`.
-    args: declared argument types; may be polymorphic (ANYELEMENT, ANYARRAY, ANYNONARRAY, ANY).
+    args: declared argument types; may be polymorphic (ANYELEMENT, ANYARRAY, ANYNONARRAY; ANYCOMPATIBLE and its kin, whose
+        arguments are brought to one common type; ANY).
     variadic: the last argument repeats (one or more times), as VARIADIC "any" or VARIADIC anyarray.
     returns: declared result type.
     rule: refines the result's SqlType; None: `returns`, resolved for polymorphism, digits unknown.
