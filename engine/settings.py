@@ -1,0 +1,411 @@
+"""A session's settings: PostgreSQL's GUCs that Sluice honours or accepts, and its own under `sluice.`.
+
+One row per setting in `SETTINGS`; a session's values are a layer of changes over the rows' defaults (or over what the
+member's configuration says). SET is transactional as in PostgreSQL (guc.c): ROLLBACK undoes it, SET LOCAL lasts until the
+end of the transaction, savepoints nest. Values are kept as SHOW prints them; typed readers parse them where they are used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+from zoneinfo import ZoneInfo
+
+from wire.errors import CantChangeRuntimeParam, InvalidParameterValue, UndefinedObject
+
+_TIME_UNITS: Final = {"us": 0.001, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_SIZE_UNITS: Final = {"B": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+_TRUE: Final = ("on", "true", "yes", "1", "t", "y", "tr", "tru", "ye")
+_FALSE: Final = ("off", "false", "no", "0", "f", "n", "fa", "fal", "fals", "of")
+
+Kind = Literal["bool", "integer", "real", "string", "enum", "time", "size"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting.
+
+    kind: how a value is read; `time` is in milliseconds and `size` in bytes when no unit is given.
+    values: for enum. minimum, maximum: for numbers, in the base unit.
+    reported: told to clients by ParameterStatus (GUC_REPORT). fixed: cannot be changed.
+    canonical: a further reading of a string, raising ValueError for what it refuses.
+    """
+
+    name: str
+    default: str
+    kind: Kind = "string"
+    description: str = ""
+    values: tuple[str, ...] = ()
+    minimum: float = 0
+    maximum: float = 2_147_483_647
+    reported: bool = False
+    fixed: bool = False
+    canonical: Callable[[str], str] | None = field(default=None, compare=False)
+
+    def read(self, value: str) -> str:
+        """`value` as SHOW will print it. Raises InvalidParameterValue."""
+        try:
+            return _READERS[self.kind](self, value)
+        except ValueError as error:
+            hint = f"Available values: {', '.join(self.values)}." if self.values else None
+            detail = str(error) or None
+            raise InvalidParameterValue(
+                f'invalid value for parameter "{self.name}": "{value}"', detail=detail, hint=hint
+            ) from None
+
+
+def _read_bool(_setting: Setting, value: str) -> str:
+    text = value.strip().lower()
+    if text in _TRUE:
+        return "on"
+    if text in _FALSE:
+        return "off"
+    raise ValueError
+
+
+def _in_range(setting: Setting, number: float) -> None:
+    if not setting.minimum <= number <= setting.maximum:
+        raise InvalidParameterValue(
+            f'{number:g} is outside the valid range for parameter "{setting.name}" '
+            f"({setting.minimum:g} .. {setting.maximum:g})"
+        )
+
+
+def _read_integer(setting: Setting, value: str) -> str:
+    number = int(value.strip(), 0)
+    _in_range(setting, number)
+    return str(number)
+
+
+def _read_real(setting: Setting, value: str) -> str:
+    number = float(value)
+    _in_range(setting, number)
+    return f"{number:g}"
+
+
+def _read_string(setting: Setting, value: str) -> str:
+    return setting.canonical(value) if setting.canonical else value
+
+
+def _read_enum(setting: Setting, value: str) -> str:
+    for allowed in setting.values:
+        if allowed.lower() == value.strip().lower():
+            return allowed
+    raise ValueError
+
+
+def _with_unit(value: str, units: Mapping[str, float], default: str) -> float:
+    match = re.fullmatch(r"\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
+    if not match or (match[2] and match[2] not in units):
+        raise ValueError(f"Valid units for this parameter are {', '.join(units)}.")
+    return float(match[1]) * units[match[2] or default]
+
+
+def _largest_unit(number: int, units: Mapping[str, float], names: tuple[str, ...]) -> str:
+    if number == 0:
+        return "0"
+    for name in names:
+        if number % units[name] == 0:
+            return f"{int(number // units[name])}{name}"
+    return str(number)
+
+
+def _read_time(setting: Setting, value: str) -> str:
+    number = round(_with_unit(value, _TIME_UNITS, "ms"))
+    _in_range(setting, number)
+    return _largest_unit(number, _TIME_UNITS, ("d", "h", "min", "s", "ms"))
+
+
+def _read_size(setting: Setting, value: str) -> str:
+    number = round(_with_unit(value, _SIZE_UNITS, "B"))
+    _in_range(setting, number)
+    return _largest_unit(number, _SIZE_UNITS, ("TB", "GB", "MB", "kB", "B"))
+
+
+_READERS: Final[dict[Kind, Callable[[Setting, str], str]]] = {
+    "bool": _read_bool,
+    "integer": _read_integer,
+    "real": _read_real,
+    "string": _read_string,
+    "enum": _read_enum,
+    "time": _read_time,
+    "size": _read_size,
+}
+
+_DATE_FORMATS: Final = {"iso": "ISO", "sql": "SQL", "postgres": "Postgres", "german": "German"}
+_DATE_ORDERS: Final = {
+    "mdy": "MDY", "us": "MDY", "noneuro": "MDY", "noneuropean": "MDY",
+    "dmy": "DMY", "euro": "DMY", "european": "DMY", "ymd": "YMD",
+}  # fmt: skip
+
+
+def _date_style(value: str) -> str:
+    """`ISO, MDY`: any of the two parts may be missing and is then left at its default (datetime.c, check_datestyle)."""
+    style, order = "ISO", "MDY"
+    for part in (p.strip().lower() for p in value.split(",")):
+        if part in _DATE_FORMATS:
+            style = _DATE_FORMATS[part]
+            if part == "german" and "," not in value:
+                order = "DMY"
+        elif part in _DATE_ORDERS:
+            order = _DATE_ORDERS[part]
+        elif part != "default":
+            raise ValueError(f'Unrecognized key word: "{part}".')
+    return f"{style}, {order}"
+
+
+def _time_zone(value: str) -> str:
+    """An IANA name, in PostgreSQL any letter case, or an offset from UTC in hours (`+2`, `-3:30`)."""
+    text = value.strip()
+    if match := re.fullmatch(r"([+-]?)(\d{1,2})(?::?(\d{2}))?", text):
+        hours, minutes = int(match[2]), int(match[3] or 0)
+        if hours > 15 or minutes > 59:
+            raise ValueError
+        sign = "-" if match[1] == "-" else "+"
+        flipped = "+" if sign == "-" else "-"
+        tail = f":{minutes:02d}" if minutes else ""
+        return f"<{sign}{hours:02d}{tail}>{flipped}{hours:02d}{tail}"
+    if re.fullmatch(r"<[+-]\d\d(:\d\d)?>[+-]\d\d(:\d\d)?", text):
+        return text
+    if text.lower() in ("utc", "gmt", "default", "local"):
+        return "GMT" if text.lower() == "gmt" else "UTC"
+    try:
+        return ZoneInfo(text).key
+    except (KeyError, ValueError, OSError):
+        pass
+    from zoneinfo import available_timezones
+
+    for name in available_timezones():
+        if name.lower() == text.lower():
+            return name
+    raise ValueError
+
+
+_ENCODINGS: Final = {
+    "utf8": "UTF8", "unicode": "UTF8", "latin1": "LATIN1", "iso88591": "LATIN1", "sqlascii": "SQL_ASCII",
+}  # fmt: skip
+
+
+def _encoding(value: str) -> str:
+    try:
+        return _ENCODINGS[re.sub(r"[^a-z0-9]", "", value.lower())]
+    except KeyError:
+        raise ValueError from None
+
+
+_ISOLATION: Final = ("serializable", "repeatable read", "read committed", "read uncommitted")
+
+
+def _s(name: str, default: str, kind: Kind = "string", description: str = "", **more: object) -> Setting:
+    return Setting(name, default, kind, description, **more)  # type: ignore[arg-type]
+
+
+#: Every setting, in the order of SHOW ALL.
+SETTINGS: Final[dict[str, Setting]] = {
+    s.name.lower(): s
+    for s in sorted(
+        (
+            _s("application_name", "", description="Name that the client gives itself.", reported=True),
+            _s("bytea_output", "hex", "enum", "Output format of bytea.", values=("hex", "escape")),
+            _s("client_encoding", "UTF8", description="Character set of the client.", reported=True, canonical=_encoding),
+            _s(
+                "client_min_messages", "notice", "enum", "Least severe message sent to the client.",
+                values=("debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error"),
+            ),
+            _s("DateStyle", "ISO, MDY", description="Format of dates and order of their fields.", reported=True,
+               canonical=_date_style),
+            _s("default_transaction_isolation", "read committed", "enum", values=_ISOLATION),
+            _s("default_transaction_read_only", "off", "bool", reported=True),
+            _s("default_transaction_deferrable", "off", "bool"),
+            _s("transaction_isolation", "read committed", "enum", values=_ISOLATION),
+            _s("transaction_read_only", "off", "bool"),
+            _s("transaction_deferrable", "off", "bool"),
+            _s("extra_float_digits", "1", "integer", "Digits shown of floats; above 0: shortest exact.", minimum=-15,
+               maximum=3),
+            _s("idle_in_transaction_session_timeout", "0", "time", "Ends a session idle in a transaction for so long."),
+            _s("idle_session_timeout", "0", "time", "Ends a session idle outside a transaction for so long."),
+            _s("in_hot_standby", "off", "bool", reported=True, fixed=True),
+            _s("integer_datetimes", "on", "bool", reported=True, fixed=True),
+            _s("IntervalStyle", "postgres", "enum", "Output format of intervals.", reported=True,
+               values=("sql_standard", "postgres", "postgres_verbose", "iso_8601")),
+            _s("is_superuser", "off", "bool", reported=True, fixed=True),
+            _s("lc_collate", "C", fixed=True),
+            _s("lc_ctype", "C.UTF-8", fixed=True),
+            _s("lc_messages", "C"),
+            _s("lc_monetary", "C"),
+            _s("lc_numeric", "C"),
+            _s("lc_time", "C"),
+            _s("lock_timeout", "0", "time"),
+            _s("max_identifier_length", "63", "integer", fixed=True),
+            _s("max_index_keys", "32", "integer", fixed=True),
+            _s("row_security", "on", "bool"),
+            _s("check_function_bodies", "on", "bool"),
+            _s("default_tablespace", ""),
+            _s("default_table_access_method", "heap"),
+            _s("escape_string_warning", "on", "bool"),
+            _s("backslash_quote", "safe_encoding", "enum", values=("safe_encoding", "on", "off")),
+            _s("synchronize_seqscans", "on", "bool"),
+            _s("synchronous_commit", "on", "enum", values=("local", "remote_write", "remote_apply", "on", "off")),
+            _s("search_path", '"$user", public', description="Schemas searched for unqualified names."),
+            _s("server_encoding", "UTF8", reported=True, fixed=True),
+            _s("server_version", "15.18 (Sluice 0.1.0)", reported=True, fixed=True),
+            _s("server_version_num", "150018", "integer", fixed=True),
+            _s("session_authorization", "", reported=True, fixed=True),
+            _s("standard_conforming_strings", "on", "bool", reported=True, fixed=True),
+            _s("statement_timeout", "0", "time", "Cancels a statement that runs longer; 0 is never."),
+            _s("TimeZone", "UTC", description="Time zone of timestamps with time zone.", reported=True,
+               canonical=_time_zone),
+            _s("tcp_keepalives_idle", "0", "integer"),
+            _s("work_mem", "4MB", "size", maximum=1 << 41),
+            _s("jit", "off", "bool"),
+            _s("xmloption", "content", "enum", values=("content", "document")),
+            _s("xmlbinary", "base64", "enum", values=("base64", "hex")),
+            _s("cursor_buffer_size", "1MB", "size", "Bytes of rows that a portal reads ahead, and the size of a page.",
+               minimum=1 << 10, maximum=1 << 30),
+            _s("sluice.engine", "auto", "enum", "Which engine runs fragments.", values=("auto", "spark", "local")),
+            _s("sluice.local_limit", "64MB", "size",
+               "A fragment that reads less column data than this runs in process.", maximum=1 << 50),
+            _s("sluice.spool_limit", "16GB", "size", "Bytes that one query may spool to disk on a member.",
+               maximum=1 << 50),
+        ),
+        key=lambda s: s.name.lower(),
+    )
+}  # fmt: skip
+
+
+def time_ms(value: str) -> int:
+    """Milliseconds of a time setting's value."""
+    return round(_with_unit(value, _TIME_UNITS, "ms"))
+
+
+def size_bytes(value: str) -> int:
+    """Bytes of a size setting's value."""
+    return round(_with_unit(value, _SIZE_UNITS, "B"))
+
+
+@dataclass(slots=True)
+class _Layer:
+    session: dict[str, str]
+    local: dict[str, str]
+
+    def copy(self) -> _Layer:
+        return _Layer(dict(self.session), dict(self.local))
+
+
+class SessionSettings:
+    """One session's settings (`engine.api.Settings`).
+
+    Arguments:
+        defaults: values that differ from the rows' own: configuration, then the startup packet; RESET returns to them.
+        on_report: called with (name, value) when the value of a reported setting changed.
+    """
+
+    def __init__(
+        self, defaults: Mapping[str, str] | None = None, on_report: Callable[[str, str], None] | None = None
+    ) -> None:
+        self._defaults: dict[str, str] = {}
+        self._custom: set[str] = set()
+        self._now = _Layer({}, {})
+        self._saved: list[_Layer] = []
+        self.on_report = on_report
+        self.version = 0
+        for name, value in (defaults or {}).items():
+            setting = self._row(name, defining=True)
+            self._defaults[setting.name.lower()] = setting.read(value)
+
+    def _row(self, name: str, *, defining: bool = False) -> Setting:
+        key = name.lower()
+        if row := SETTINGS.get(key):
+            return row
+        # Any two-part name may be defined by a session, as in PostgreSQL; ours are all known.
+        if "." in key and not key.startswith("sluice.") and (defining or key in self._custom):
+            self._custom.add(key)
+            return Setting(name, "")
+        raise UndefinedObject(f'unrecognized configuration parameter "{name}"')
+
+    def get(self, name: str) -> str:
+        row = self._row(name)
+        key = row.name.lower()
+        for values in (self._now.local, self._now.session, self._defaults):
+            if key in values:
+                return values[key]
+        return row.default
+
+    def time_ms(self, name: str) -> int:
+        return time_ms(self.get(name))
+
+    def size_bytes(self, name: str) -> int:
+        return size_bytes(self.get(name))
+
+    def set(self, name: str, value: str | None, *, local: bool = False) -> None:
+        row = self._row(name, defining=True)
+        if row.fixed:
+            raise CantChangeRuntimeParam(f'parameter "{row.name}" cannot be changed')
+        key = row.name.lower()
+        before = self.get(name)
+        if local:
+            self._now.local[key] = self._default(row) if value is None else row.read(value)
+        elif value is None:
+            self._now.session.pop(key, None)
+            self._now.local.pop(key, None)
+        else:
+            self._now.session[key] = row.read(value)
+            self._now.local.pop(key, None)
+        self._changed(row, before)
+
+    def _default(self, row: Setting) -> str:
+        return self._defaults.get(row.name.lower(), row.default)
+
+    def _changed(self, row: Setting, before: str) -> None:
+        self.version += 1
+        now = self.get(row.name)
+        if row.reported and now != before and self.on_report:
+            self.on_report(row.name, now)
+
+    def reset_all(self) -> None:
+        for key in [*self._now.session, *self._now.local]:
+            self.set(key, None)
+
+    def fix(self, name: str, value: str) -> None:
+        """Give a fixed setting this session's value (`session_authorization`)."""
+        self._defaults[name.lower()] = value
+
+    def reported(self) -> Mapping[str, str]:
+        return {row.name: self.get(row.name) for row in SETTINGS.values() if row.reported}
+
+    def all(self) -> list[tuple[str, str, str]]:
+        """(name, value, description) of every setting, for SHOW ALL and pg_settings."""
+        return [(row.name, self.get(row.name), row.description) for row in SETTINGS.values()]
+
+    def begin(self) -> None:
+        self._saved = [self._now.copy()]
+
+    def commit(self) -> None:
+        self._saved = []
+        self._replace(_Layer(self._now.session, {}))
+
+    def rollback(self) -> None:
+        if self._saved:
+            self._replace(self._saved[0])
+            self._saved = []
+
+    def savepoint(self) -> int:
+        """Remember the present values; the token is for `rollback_to` and `release`."""
+        self._saved.append(self._now.copy())
+        return len(self._saved) - 1
+
+    def rollback_to(self, token: int) -> None:
+        self._replace(self._saved[token].copy())
+        del self._saved[token + 1 :]
+
+    def release(self, token: int) -> None:
+        del self._saved[token:]
+
+    def _replace(self, layer: _Layer) -> None:
+        keys = {*self._now.session, *self._now.local, *layer.session, *layer.local}
+        before = {key: self.get(key) for key in keys}
+        self._now = layer
+        for key, value in before.items():
+            self._changed(self._row(key), value)
