@@ -27,7 +27,8 @@ class Table:
 
     oid: stable over restarts. schema: its namespace's name ("public"; "pg_temp" for temporary ones).
     path: as given: a file, a folder or a glob, absolute after resolution against the member's data roots.
-    files: the files it resolved to at registration's last refresh, sorted; splits are made of these.
+    files: the files it resolves to, sorted; splits are made of these.
+    version: a digest of the files' names, sizes and times: another version is another table to whoever caches.
     options: the remaining options (delimiter, header ...), as strings.
     guarantee: the names of the columns by which every file is sorted, if known.
     """
@@ -39,19 +40,23 @@ class Table:
     format: FileFormat
     path: str
     files: tuple[str, ...]
+    version: int = 0
     options: Mapping[str, str] = field(default_factory=dict, hash=False)
     guarantee: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view: its definition's text (one SELECT), and the columns it had when it was created."""
+    """A view: its definition's text (one SELECT), the columns it had when it was created, the search path it was
+    created under, and the OIDs of the relations it reads."""
 
     oid: int
     schema: str
     name: str
     columns: tuple[TableColumn, ...]
     definition: str
+    search_path: tuple[str, ...] = ("public",)
+    depends: tuple[int, ...] = ()
 
 
 Relation = Table | View

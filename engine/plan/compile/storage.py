@@ -100,4 +100,4 @@ def storage_type(typ: SqlType, engine: EngineName) -> exp.DataType:
 
 def relation_name(table: Table) -> str:
     """The name under which an engine that needs registration knows a table in its present version."""
-    return f"sluice_{table.oid}_{abs(hash((table.files, table.columns))):x}"
+    return f"sluice_{table.oid}_{table.version:x}"

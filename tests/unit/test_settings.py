@@ -1,0 +1,111 @@
+"""Settings: reading values as PostgreSQL does, layers, transactions, and telling clients."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.settings import SessionSettings
+from wire.errors import CantChangeRuntimeParam, InvalidParameterValue, UndefinedObject
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "shown"),
+    [
+        ("statement_timeout", "5000", "5s"),
+        ("statement_timeout", "1500ms", "1500ms"),
+        ("statement_timeout", "2min", "2min"),
+        ("DateStyle", "dmy", "ISO, DMY"),
+        ("datestyle", "SQL, European", "SQL, DMY"),
+        ("DateStyle", "German", "German, DMY"),
+        ("timezone", "europe/paris", "Europe/Paris"),
+        ("timezone", "utc", "UTC"),
+        ("timezone", "-3:30", "<-03:30>+03:30"),
+        ("client_encoding", "utf-8", "UTF8"),
+        ("IntervalStyle", "ISO_8601", "iso_8601"),
+        ("sluice.engine", "Spark", "spark"),
+        ("sluice.local_limit", "10MB", "10MB"),
+        ("cursor_buffer_size", "65536", "64kB"),
+        ("jit", "true", "on"),
+        ("extra_float_digits", "3", "3"),
+        ("my.own", "anything", "anything"),
+    ],
+)
+def test_values_read_as_postgresql_reads_them(name: str, given: str, shown: str) -> None:
+    settings = SessionSettings()
+    settings.set(name, given)
+    assert settings.get(name) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("statement_timeout", "5 parsecs"), ("DateStyle", "martian"), ("timezone", "Mars/Olympus"), ("jit", "maybe"),
+        ("client_encoding", "EBCDIC"), ("sluice.engine", "steam"), ("extra_float_digits", "9"), ("extra_float_digits", "x"),
+    ],
+)  # fmt: skip
+def test_values_that_make_no_sense_are_refused(name: str, given: str) -> None:
+    settings = SessionSettings()
+    before = settings.get(name)
+    with pytest.raises(InvalidParameterValue):
+        settings.set(name, given)
+    assert settings.get(name) == before
+
+
+def test_unknown_and_fixed_settings() -> None:
+    settings = SessionSettings()
+    with pytest.raises(UndefinedObject):
+        settings.get("nonesuch")
+    with pytest.raises(UndefinedObject):
+        settings.set("sluice.nonesuch", "1")
+    with pytest.raises(CantChangeRuntimeParam):
+        settings.set("server_version", "16")
+
+
+def test_reset_returns_to_what_the_startup_packet_said() -> None:
+    settings = SessionSettings({"TimeZone": "Europe/Paris"})
+    settings.set("timezone", "UTC")
+    settings.set("timezone", None)
+    assert settings.get("TimeZone") == "Europe/Paris"
+
+
+def test_set_is_undone_by_rollback_and_set_local_by_commit_too() -> None:
+    settings = SessionSettings()
+    settings.begin()
+    settings.set("application_name", "kept")
+    settings.set("statement_timeout", "1s", local=True)
+    assert settings.get("statement_timeout") == "1s"
+    settings.commit()
+    assert (settings.get("application_name"), settings.get("statement_timeout")) == ("kept", "0")
+    settings.begin()
+    settings.set("application_name", "lost")
+    settings.rollback()
+    assert settings.get("application_name") == "kept"
+
+
+def test_savepoints_nest() -> None:
+    settings = SessionSettings()
+    settings.begin()
+    settings.set("work_mem", "1MB")
+    token = settings.savepoint()
+    settings.set("work_mem", "2MB")
+    inner = settings.savepoint()
+    settings.set("work_mem", "3MB")
+    settings.release(inner)
+    assert settings.get("work_mem") == "3MB"
+    settings.rollback_to(token)
+    assert settings.get("work_mem") == "1MB"
+    settings.rollback_to(token)
+    settings.commit()
+    assert settings.get("work_mem") == "1MB"
+
+
+def test_clients_are_told_of_reported_settings_only_when_they_change() -> None:
+    told: list[tuple[str, str]] = []
+    settings = SessionSettings(on_report=lambda name, value: told.append((name, value)))
+    settings.set("application_name", "a")
+    settings.set("application_name", "a")
+    settings.set("work_mem", "1MB")
+    settings.begin()
+    settings.set("timezone", "Asia/Tokyo")
+    settings.rollback()
+    assert told == [("application_name", "a"), ("TimeZone", "Asia/Tokyo"), ("TimeZone", "UTC")]
