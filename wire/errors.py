@@ -238,6 +238,10 @@ class UndefinedFunction(SqlError):
     default_sqlstate = "42883"
 
 
+class InvalidColumnDefinition(SqlError):
+    default_sqlstate = "42611"
+
+
 class UndefinedTable(SqlError):
     default_sqlstate = "42P01"
 
@@ -282,12 +286,24 @@ class AmbiguousColumn(SqlError):
     default_sqlstate = "42702"
 
 
+class AmbiguousAlias(SqlError):
+    default_sqlstate = "42P09"
+
+
 class AmbiguousFunction(SqlError):
     default_sqlstate = "42725"
 
 
 class AmbiguousParameter(SqlError):
     default_sqlstate = "42P08"
+
+
+class ReservedName(SqlError):
+    default_sqlstate = "42939"
+
+
+class InvalidName(SqlError):
+    default_sqlstate = "42602"
 
 
 class InvalidColumnReference(SqlError):

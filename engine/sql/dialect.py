@@ -1,0 +1,113 @@
+"""PostgreSQL's query language, as sqlglot trees.
+
+sqlglot's own PostgreSQL parser is made to translate whatever it is given; it takes `a = b IS NULL` for `a = (b IS NULL)`,
+renumbers `a[1]`, forgets that `E'x'` is text and where a `::` stood. A server has to reject what PostgreSQL rejects, point
+at the same character and bind by the same precedence. So the grammar here is PostgreSQL's own (gram.y, scan.l), read by
+recursive descent (`engine.sql.grammar`), and what comes out are sqlglot's node classes.
+
+**Every node has `meta["start"]`**, the 0-based offset of its token in the statement's text (`engine.sql.scope.position`);
+identifiers are folded to lower case already unless they were quoted. The shapes, where `e` is an expression:
+
+`a`, `t.a`, `s.t.a`
+    `Column(this=Identifier, table=, db=, catalog=)`; `Column.parts` gives the identifiers
+`*`, `t.*`
+    `Star()`, `Column(this=Star(), table=...)`; `count(*)` has a `Star()` argument
+`(e).f`, `(e).*`
+    `Dot(this=e, expression=Identifier | Star)`
+`e[i]`, `e[i:j]`
+    `Bracket(this=e, expressions=[i | Slice(this=i?, expression=j?)])`, one subscript each, **as written**
+`1`, `1.5`, `1e3`
+    `Literal(this="1.5", is_string=False)`
+`'x'`, `E'x'`, `U&'x'`, `$$x$$`
+    `Literal(this="x", is_string=True)`, escapes resolved
+`true`, `null`, `$1`
+    `Boolean(this=True)`, `Null()`, `Parameter(this=Literal(1))`
+`a + b` and `- * / % ^ ||`, `= <> < <= > >=`
+    `Add Sub Mul Div Mod Pow DPipe EQ NEQ LT LTE GT GTE(this, expression)`
+`- a`, `+ a`
+    `Neg(this)`, `Operator(operator="+", expression)`; `-5` is `Neg(Literal)`
+any other operator
+    `Operator(this=left or absent, operator="~", schema="pg_catalog" or absent, expression=right)`; also
+    `OPERATOR(s.+)`
+`e op ANY (array)`, `ALL`, `SOME`
+    the operator's node with `expression=Any(this=e) | All(this=e)`; a query there: `Any(this=Select ...)`
+`e LIKE p [ESCAPE x]`, `ILIKE`, `SIMILAR TO`
+    `Like ILike SimilarTo(this, expression)`, in `Escape(this=.., expression=x)`, in `Not(...)`; `p` may be
+    `Any`/`All`
+`AND OR NOT`
+    `And Or(this, expression)`, `Not(this)`
+`IS NULL`, `IS TRUE`, `IS FALSE`, `IS UNKNOWN`
+    `Is(this, expression=Null() | Boolean() | Var("unknown"))`; `IS NOT`: `Not(Is(...))`
+`IS [NOT] DISTINCT FROM`
+    `NullSafeNEQ`, `NullSafeEQ(this, expression)`
+`BETWEEN`, `BETWEEN SYMMETRIC`
+    `Between(this, low, high, symmetric=True or absent)`; `NOT` as `Not(...)`
+`IN (a, b)`, `IN (query)`
+    `In(this, expressions=[...])`, `In(this, query=Subquery(this=query))`; `NOT` as `Not(...)`
+`(a, b)`, `ROW(a, b)`, `ROW()`
+    `Tuple(expressions)`; the latter two with `meta["row"]`
+`(e)`
+    `e` itself, with `meta["paren"]`, so that only precedence is said by parentheses
+`(query)`, `EXISTS (query)`, `ARRAY(query)`
+    `Subquery(this=query)`, `Exists(this=query)`, `Array(expressions=[query], meta subquery)`
+`ARRAY[a, b]`
+    `Array(expressions=[...])`; nested brackets are nested `Array`s
+`CASE`
+    `Case(this?, ifs=[If(this, true)], default?)`
+`e::t`, `CAST(e AS t)`, `t 'x'`, `INTERVAL '1' DAY`
+    `Cast(this, to=DataType)`; `meta["typed_literal"]` for the last two.
+    `engine.sql.type_names.resolve_type(to)` gives its SqlType
+`f(a, VARIADIC b, n => c)`
+    `Anonymous(this="f", expressions=[a, Variadic(b), Kwarg(this=Identifier n, expression=c)], schema="s" or
+    absent)`
+`f(DISTINCT a ORDER BY b)`
+    `Anonymous(..., distinct=True, order=Order(expressions=[Ordered])` as args of `Anonymous`
+`f(..) FILTER (WHERE c)`, `WITHIN GROUP (ORDER BY ..)`
+    `Filter(this=f, expression=Where(c))`, `WithinGroup(this=f, expression=Order)`; `Filter` outside
+`f(..) OVER w`, `OVER (...)`
+    `Window(this=f or Filter, partition_by, order=Order, spec=WindowSpec, alias=Identifier w)`; see
+    `Scope.resolve_window`
+a frame
+    `WindowSpec(kind="ROWS", start="UNBOUNDED" | "CURRENT ROW" | e, start_side="PRECEDING" | "FOLLOWING", end,
+    end_side, exclude="CURRENT ROW" | "GROUP" | "TIES")`; `end` absent means the current row
+`x DESC NULLS LAST`, `USING >`
+    `Ordered(this, desc=bool, nulls_first=bool)`, both always said
+`COALESCE NULLIF GREATEST LEAST GROUPING`
+    `Anonymous(this="coalesce", ...)`, and so on
+`EXTRACT(f FROM e)`
+    `Extract(this=Var("f"), expression=e)`
+`SUBSTRING(a FROM b FOR c)`, `(a SIMILAR p ESCAPE e)`
+    `Anonymous("substring", [a, b, c])`, with only `FOR c`: `[a, 1, c]`; `Anonymous("substring", [a, p, e])`:
+    PostgreSQL's own rewriting
+`POSITION(a IN b)`, `OVERLAY(..)`, `TRIM(LEADING a FROM b)`
+    `Anonymous("position", [b, a])`, `Anonymous("overlay", [..])`, `Anonymous("btrim" | "ltrim" | "rtrim", [b,
+    a])`: likewise
+`e AT TIME ZONE z`
+    `AtTimeZone(this=e, zone=z)`
+`e COLLATE "C"`
+    `Collate(this=e, expression=Identifier)`
+`CURRENT_DATE`, `LOCALTIME(3)`, `CURRENT_USER`, `USER`, ...
+    `Anonymous(this="current_date", expressions=[], meta["keyword"])`; the precision as an argument
+`(a, b) OVERLAPS (c, d)`
+    `Anonymous("overlaps", [a, b, c, d])`
+
+Queries:
+
+`SELECT`
+    `Select(expressions=[e | Alias(this=e, alias=Identifier)], distinct=Distinct(on=Tuple?), from_=From(this),
+    joins absent, where, group, having, windows, qualify absent, order, limit, offset, with_=With)`
+`FROM a, b JOIN c`
+    `From(this=Table..., expressions=[item, ...])`: a list of items; `meta` apart, each is one of the next five
+`t [AS] x (a, b)`
+    `Table(this=Identifier, db=, catalog=, alias=TableAlias(this, columns))`
+`(query) x`
+    `Subquery(this=query, alias=TableAlias)`; `LATERAL`: with `lateral=True` in meta
+`f(..) WITH ORDINALITY x`, `ROWS FROM (f, g)`
+    `Unnest`-free: `TableFromRows(...)`; the query binder's own business
+`a JOIN b ON c`, `USING (x)`, `NATURAL`
+    `Join(this=right, ...)` below a `Paren`; the query binder's own business
+`UNION INTERSECT EXCEPT`
+    `Union Intersect Except(this, expression, distinct=bool)`, with the order, limit, offset, with_ of the whole
+`VALUES (..), (..)`
+    `Values(expressions=[Tuple, ...])`, with order, limit, offset, with_
+"""
