@@ -1,0 +1,150 @@
+"""A throw-away PostgreSQL 15 for tests that take the real server as their oracle.
+
+`PostgresServer` makes a cluster in a temporary directory (C locale, UTF8, time zone UTC, trust authentication), runs it on a
+free port of 127.0.0.1 and removes everything when it stops. PostgreSQL refuses to run as root, so that root runs it as an
+unprivileged user. Nothing else in the tests starts one: use the `postgres` fixture of `conftest.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+
+_PACKAGED = ("/usr/lib/postgresql/15/bin", "/usr/pgsql-15/bin", "/opt/homebrew/opt/postgresql@15/bin")
+_START_SECONDS = 60.0
+
+
+def binaries() -> Path | None:
+    """The folder of PostgreSQL 15's server programs, or None where it is not installed."""
+    found = shutil.which("postgres")
+    candidates = [*(Path(folder) for folder in _PACKAGED), *([Path(found).parent] if found else [])]
+    return next((folder for folder in candidates if (folder / "initdb").exists()), None)
+
+
+def _unprivileged_user() -> str | None:
+    """Whom to run the server as: None is ourselves."""
+    if os.geteuid() != 0:
+        return None
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return next(name for name in ("postgres", "nobody") if name in names)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class PostgresServer:
+    """A context manager around one server.
+
+    host, port: where it listens while it runs. dsn: a libpq connection string for its superuser and database `postgres`.
+    Raises RuntimeError with the server's log when it does not start.
+    """
+
+    host = "127.0.0.1"
+
+    def __init__(self) -> None:
+        folder = binaries()
+        if folder is None:
+            raise RuntimeError("PostgreSQL 15's server programs are not installed")
+        self._binaries = folder
+        self._user = _unprivileged_user()
+        self._root: Path | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = 0
+
+    @property
+    def dsn(self) -> str:
+        return f"host={self.host} port={self.port} user=postgres dbname=postgres"
+
+    def start(self) -> None:
+        self._root = Path(tempfile.mkdtemp(prefix="sluice-postgres-"))
+        if self._user is not None:
+            shutil.chown(self._root, self._user)
+        self._initdb(self._root / "data")
+        self.port = _free_port()
+        with (self._root / "log").open("wb") as log:
+            self._process = subprocess.Popen(
+                self._command(self._root / "data"), stdout=log, stderr=log, cwd=self._root, user=self._user
+            )
+        self._wait_ready()
+
+    def stop(self) -> None:
+        """Stop the server and remove its files; does nothing when it is not running."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)
+            try:
+                self._process.wait(30)
+            except subprocess.TimeoutExpired:
+                self._process.send_signal(signal.SIGQUIT)
+                self._process.wait()
+            self._process = None
+        if self._root is not None:
+            shutil.rmtree(self._root)
+            self._root = None
+
+    def _initdb(self, data: Path) -> None:
+        subprocess.run(
+            [
+                self._binaries / "initdb",
+                "-D",
+                data,
+                "-U",
+                "postgres",
+                "-A",
+                "trust",
+                "-E",
+                "UTF8",
+                "--locale=C",
+                "--no-sync",
+            ],
+            check=True,
+            capture_output=True,
+            cwd=data.parent,
+            user=self._user,
+        )
+
+    def _command(self, data: Path) -> list[str]:
+        options = {
+            "listen_addresses": self.host,
+            "port": self.port,
+            "unix_socket_directories": "",
+            "timezone": "UTC",
+            "log_timezone": "UTC",
+            "fsync": "off",
+            "shared_buffers": "32MB",
+            "max_connections": "40",
+            "jit": "off",
+        }
+        settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
+        return [str(self._binaries / "postgres"), "-D", str(data), *settings]
+
+    def _wait_ready(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        probe = [str(self._binaries / "pg_isready"), "-q", "-h", self.host, "-p", str(self.port)]
+        while subprocess.run(probe, check=False).returncode != 0:
+            assert self._process is not None
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                assert self._root is not None
+                log = (self._root / "log").read_text(errors="replace")
+                self.stop()
+                raise RuntimeError(f"PostgreSQL did not start:\n{log}")
+            time.sleep(0.05)
+
+    def __enter__(self) -> PostgresServer:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
