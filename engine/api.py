@@ -1,7 +1,7 @@
 """What the engine offers to the server: sessions that prepare and execute statements.
 
     engine = Engine(config); await engine.start()
-    session = engine.session(user="ann", database="sluice", options={"TimeZone": "Europe/Paris"})
+    session = engine.session(user="ann", database="sluice", options={"TimeZone": "Europe/Paris"}, client=client)
     [statement] = session.parse("select $1::int4 + 1")
     prepared = await session.prepare(statement, parameter_types=(0,))
     execution = await session.execute(prepared, (41,))
@@ -16,6 +16,10 @@ owns what the protocol owns: prepared statements' and portals' names, transactio
 Transactions: the server calls `begin` at BEGIN (or at the start of an implicit block), then exactly one of `commit` or
 `rollback`; `savepoint`, `rollback_to`, `release` in between. They cover the catalog and transactional settings
 (SET is undone by ROLLBACK, SET LOCAL by both).
+
+Interruption: a cancel, a timeout or a client that has gone is an `asyncio.CancelledError` inside whatever the server awaits
+here. `prepare` and `execute` then leave nothing of theirs behind; after an interrupted `next_batch` the server awaits the
+execution's `close`, and the session is usable again.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from engine.executor import BatchStream
 from engine.sql.statements import Statement
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.errors import Notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +75,88 @@ class Execution(Protocol):
         ...
 
 
-class SettingChange(Protocol):
-    """Called with (name, value) when a setting that clients are told of (GUC_REPORT) changed."""
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """One connection, for pg_stat_activity. Times are seconds since the epoch, or None where there is none yet.
 
-    def __call__(self, name: str, value: str) -> None: ...
+    state: PostgreSQL's words: `active`, `idle`, `idle in transaction`, `idle in transaction (aborted)`.
+    """
+
+    pid: int
+    user: str
+    database: str
+    application_name: str
+    client_address: str | None
+    client_port: int | None
+    state: str
+    query: str
+    backend_start: float
+    transaction_start: float | None
+    query_start: float | None
+    state_change: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CursorState:
+    """One open cursor or portal, for pg_cursors. created: seconds since the epoch."""
+
+    name: str
+    statement: str
+    holdable: bool
+    binary: bool
+    scrollable: bool
+    created: float
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedState:
+    """One prepared statement, for pg_prepared_statements. from_sql: by PREPARE, not by the protocol."""
+
+    name: str
+    statement: str
+    prepared_at: float
+    parameters: tuple[t.PgType, ...]
+    from_sql: bool
+
+
+class Client(Protocol):
+    """What a session may ask of the connection it serves. Every method may be called from any thread."""
+
+    backend_pid: int
+
+    def notice(self, notice: Notice) -> None:
+        """Tell the client at once, also while a statement runs; `client_min_messages` is applied here."""
+        ...
+
+    def cancel_backend(self, pid: int) -> bool:
+        """pg_cancel_backend: interrupt what that connection runs; False if there is no such connection."""
+        ...
+
+    def terminate_backend(self, pid: int) -> bool:
+        """pg_terminate_backend."""
+        ...
+
+    def activity(self) -> Sequence[Activity]:
+        """All connections of this member."""
+        ...
+
+    def cursors(self) -> Sequence[CursorState]:
+        """This connection's open cursors."""
+        ...
+
+    def prepared_statements(self) -> Sequence[PreparedState]:
+        """This connection's prepared statements."""
+        ...
+
+
+class SessionFactory(Protocol):
+    """How the server makes a session: `Engine.session`.
+
+    user, database: from the startup packet. options: the settings the client began with, by name as sent; a bad one
+    raises SqlError. client: kept by the session for as long as it lives.
+    """
+
+    def __call__(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> EngineSession: ...
 
 
 class EngineSession(Protocol):
@@ -110,7 +193,12 @@ class EngineSession(Protocol):
 
 
 class Settings(Protocol):
-    """A session's settings (GUCs): see `engine.settings`."""
+    """A session's settings (GUCs): see `engine.settings`.
+
+    version: grows with every change, so that what is derived from settings can be kept until then.
+    """
+
+    version: int
 
     def get(self, name: str) -> str:
         """The current value as SHOW prints it. Raises UndefinedObject for an unknown name."""
@@ -120,6 +208,8 @@ class Settings(Protocol):
         """SET; None is DEFAULT. Raises InvalidParameterValue, UndefinedObject or CantChangeRuntimeParam."""
         ...
 
+    def time_ms(self, name: str) -> int: ...
+    def size_bytes(self, name: str) -> int: ...
     def reset_all(self) -> None: ...
     def reported(self) -> Mapping[str, str]:
         """The settings that ParameterStatus tells, with their present values."""

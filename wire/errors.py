@@ -10,6 +10,7 @@ Source of the codes: PostgreSQL 15, appendix A.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 
@@ -42,6 +43,18 @@ class SqlError(Exception):
         self.hint = hint
         self.position = position
         self.sqlstate = sqlstate or self.default_sqlstate
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What a client is told without anything having failed. severity: DEBUG, LOG, INFO, NOTICE or WARNING."""
+
+    message: str
+    severity: str = "NOTICE"
+    sqlstate: str = "00000"
+    detail: str | None = None
+    hint: str | None = None
+    position: int | None = None
 
 
 class FatalError(SqlError):
@@ -126,6 +139,10 @@ class InvalidBinaryRepresentation(SqlError):
     default_sqlstate = "22P03"
 
 
+class UntranslatableCharacter(SqlError):
+    default_sqlstate = "22P05"
+
+
 class SubstringError(SqlError):
     default_sqlstate = "22011"
 
@@ -156,6 +173,10 @@ class NoActiveSqlTransaction(SqlError):
 
 class InFailedSqlTransaction(SqlError):
     default_sqlstate = "25P02"
+
+
+class IdleInTransactionSessionTimeout(FatalError):
+    default_sqlstate = "25P03"
 
 
 class InvalidSqlStatementName(SqlError):
