@@ -54,6 +54,9 @@ class Snapshot:
                 return found
         return None
 
+    def has_schema(self, name: str) -> bool:
+        return name in self.schemas or name == TEMPORARY
+
     def creation_schema(self, schema: str | None, search_path: Sequence[str]) -> str:
         """Where a new object goes. Raises InvalidSchemaName."""
         if schema is not None:

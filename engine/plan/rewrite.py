@@ -1,0 +1,98 @@
+"""Walking and rebuilding plans and expressions: what every pass needs, and nothing about any one of them.
+
+Nodes and expressions are frozen dataclasses, so a rewrite makes new ones where something changed and shares the rest.
+Subqueries inside expressions carry plans of their own; `rewrite_plan` reaches those too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+from engine.plan.logical import Cte, Node
+from engine.sql.expr import Expr, Frame, FrameBound, OrderItem, Subquery
+
+NodeT = TypeVar("NodeT", bound=Node)
+
+
+def _rebuild(value: Any, on_node: Callable[[Node], Node], on_expr: Callable[[Expr], Expr]) -> Any:
+    """`value`, a field of a node or expression, with the nodes and expressions directly in it replaced."""
+    if isinstance(value, Node):
+        return on_node(value)
+    if isinstance(value, Expr):
+        return on_expr(value)
+    if isinstance(value, tuple):
+        rebuilt = tuple(_rebuild(item, on_node, on_expr) for item in value)
+        return value if all(a is b for a, b in zip(value, rebuilt, strict=True)) else rebuilt
+    if isinstance(value, (OrderItem, Cte, Frame, FrameBound)):
+        return _replace_fields(value, on_node, on_expr)
+    return value
+
+
+def _replace_fields(thing: Any, on_node: Callable[[Node], Node], on_expr: Callable[[Expr], Expr]) -> Any:
+    changed = {}
+    for f in fields(thing):
+        before = getattr(thing, f.name)
+        after = _rebuild(before, on_node, on_expr)
+        if after is not before:
+            changed[f.name] = after
+    return replace(thing, **changed) if changed else thing
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def map_inputs(node: NodeT, change: Callable[[Node], Node]) -> NodeT:
+    """`node` with each input (of a With: each cte's plan and the body) replaced by `change(input)`."""
+    rebuilt: NodeT = _replace_fields(node, change, _same)
+    return rebuilt
+
+
+def map_expressions(node: NodeT, change: Callable[[Expr], Expr]) -> NodeT:
+    """`node` with each of its own expressions (not its inputs') replaced by `change(expression)`."""
+    rebuilt: NodeT = _replace_fields(node, _same, change)
+    return rebuilt
+
+
+def rewrite_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """`change` applied to every expression below and at `expr`, operands first; does not enter a subquery's plan."""
+    return change(_replace_fields(expr, _same, lambda e: rewrite_expr(e, change)))
+
+
+def rewrite_plan(node: Node, change: Callable[[Node], Node]) -> Node:
+    """`change` applied to every node of the plan, inputs first, the plans of subqueries in expressions included."""
+
+    def in_expr(expr: Expr) -> Expr:
+        return replace(expr, plan=rewrite_plan(expr.plan, change)) if isinstance(expr, Subquery) else expr
+
+    below = map_inputs(node, lambda child: rewrite_plan(child, change))
+    return change(map_expressions(below, lambda expr: rewrite_expr(expr, in_expr)))
+
+
+def expressions(node: Node) -> Iterator[Expr]:
+    """The node's own expressions, top level ones."""
+    found: list[Expr] = []
+
+    def note(expr: Expr) -> Expr:
+        found.append(expr)
+        return expr
+
+    map_expressions(node, note)
+    yield from found
+
+
+def subplans(node: Node) -> Iterator[Node]:
+    """The plans of the subqueries in the node's own expressions."""
+    for expr in expressions(node):
+        for part in expr.walk():
+            if isinstance(part, Subquery):
+                yield part.plan
+
+
+def walk_all(node: Node) -> Iterator[Node]:
+    """Every node of the plan, parents first, those of subqueries in expressions included."""
+    yield node
+    for below in (*subplans(node), *node.inputs()):
+        yield from walk_all(below)
