@@ -1,0 +1,215 @@
+"""EXPLAIN: the plan in the RFC's words, with the engine that runs it and why, as text or JSON.
+
+A plan is printed as PostgreSQL prints one: consumers first, inputs indented under an arrow, properties below their node.
+The same lines are the golden plans in `tests/golden`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from engine.plan import describe
+from engine.plan.logical import (
+    Aggregator,
+    CteReader,
+    DistinctOn,
+    Evaluator,
+    Final,
+    FunctionScan,
+    Join,
+    Limit,
+    Node,
+    ProjectSet,
+    SetOperation,
+    Sort,
+    TableReader,
+    Values,
+    Window,
+    With,
+)
+from engine.plan.rewrite import subplans
+from engine.sql.expr import Column, ColumnRef, Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A node ready to print: its name, properties in order, and what is below it."""
+
+    name: str
+    properties: Mapping[str, str]
+    below: tuple[tuple[str, Described], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is told beside the tree. engine, reason: who runs the fragment and why. statement: the SQL given to the
+    engine (VERBOSE). actual: counters of EXPLAIN ANALYZE by name, times in milliseconds."""
+
+    engine: str
+    reason: str
+    statement: str | None = None
+    actual: Mapping[str, float | int | str] = field(default_factory=dict)
+
+
+def describe_plan(node: Node) -> Described:
+    """The plan as nested descriptions; plans of subqueries stand below the node that uses them."""
+    name, properties = _NAMES[type(node)], dict(_properties(node))
+    below: list[tuple[str, Described]] = []
+    if isinstance(node, With):
+        for cte in node.ctes:
+            below.append((f"CTE {cte.name}", describe_plan(cte.plan)))
+            if cte.step is not None:
+                below.append((f"CTE {cte.name}, recursive term", describe_plan(cte.step)))
+        below.append(("", describe_plan(node.body)))
+    else:
+        below += [("", describe_plan(child)) for child in node.inputs()]
+    below += [("SubPlan", describe_plan(plan)) for plan in subplans(node)]
+    return Described(name, properties, tuple(below))
+
+
+_NAMES: dict[type[Node], str] = {
+    TableReader: "TABLE READER",
+    Values: "VALUES",
+    FunctionScan: "FUNCTION SCAN",
+    Evaluator: "EVALUATOR",
+    ProjectSet: "PROJECT SET",
+    Join: "JOIN",
+    Aggregator: "AGGREGATOR",
+    DistinctOn: "DISTINCT ON",
+    Window: "WINDOW",
+    SetOperation: "SET OPERATION",
+    Sort: "SORT",
+    Limit: "LIMIT",
+    With: "WITH",
+    CteReader: "CTE READER",
+    Final: "FINAL",
+}
+
+
+def _properties(node: Node) -> Iterator[tuple[str, str]]:
+    match node:
+        case TableReader():
+            yield "Table", f"{node.table.schema}.{node.table.name}"
+            yield "Columns", ", ".join(node.names)
+            yield from _filter("Filter", node.filter)
+            if node.guarantee:
+                yield "Ordering guarantee", describe.ordering(node.guarantee)
+        case Values():
+            yield "Rows", str(len(node.rows))
+        case FunctionScan():
+            yield "Functions", ", ".join(describe.expression(c) for c in node.calls)
+        case Evaluator():
+            yield from _emit(node.columns, node.emit)
+            yield from _filter("Filter", node.filter)
+        case ProjectSet():
+            yield from _emit(node.columns, node.emit)
+        case Join():
+            yield "Kind", node.kind + (" lateral" if node.lateral else "")
+            yield from _filter("Condition", node.condition)
+        case Aggregator():
+            yield from _grouping(node)
+        case DistinctOn():
+            yield "Group key", ", ".join(c.name for c in node.keys)
+            yield "Order", describe.ordering(node.order)
+        case Window():
+            yield "Calls", ", ".join(describe.expression(c) for c in node.calls)
+        case SetOperation():
+            yield "Kind", node.kind + (" all" if node.all else "")
+        case Sort():
+            yield "Key", describe.ordering(node.keys)
+        case Limit():
+            yield from _filter("Count", node.count)
+            yield from _filter("Offset", node.offset)
+            yield from _requirement(node)
+        case CteReader():
+            yield "CTE", node.name
+        case Final():
+            yield "Columns", ", ".join(c.name for c in node.columns)
+            yield from _requirement(node)
+
+
+def _filter(name: str, expr: Expr | None) -> Iterator[tuple[str, str]]:
+    if expr is not None:
+        yield name, describe.expression(expr)
+
+
+def _emit(columns: tuple[Column, ...], emit: tuple[Expr, ...]) -> Iterator[tuple[str, str]]:
+    computed = [
+        f"{describe.expression(expr)} AS {column.name}"
+        for column, expr in zip(columns, emit, strict=True)
+        if not isinstance(expr, ColumnRef)
+    ]
+    if computed:
+        yield "Emit", ", ".join(computed)
+
+
+def _grouping(node: Aggregator) -> Iterator[tuple[str, str]]:
+    names = [c.name for c in node.group]
+    yield "Group key", "[" + ", ".join(names) + "]"
+    if node.grouping_sets is not None:
+        yield "Grouping sets", ", ".join("(" + ", ".join(names[i] for i in s) + ")" for s in node.grouping_sets)
+    if node.aggregates:
+        yield "Aggregates", ", ".join(describe.aggregate(a) for a in node.aggregates)
+    yield from _filter("Filter", node.filter)
+
+
+def _requirement(node: Final | Limit) -> Iterator[tuple[str, str]]:
+    if node.requirement:
+        yield "Ordering requirement", describe.ordering(node.requirement)
+    if isinstance(node, Limit) and node.with_ties:
+        yield "Ties", "kept"
+
+
+def text_lines(plan: Node, summary: Summary | None = None) -> list[str]:
+    """EXPLAIN (FORMAT TEXT): one line a row of the result."""
+    lines: list[str] = []
+    _print(describe_plan(plan), "", "", lines)
+    if summary is None:
+        return lines
+    lines.append(f"Engine: {summary.engine} ({summary.reason})")
+    if summary.statement is not None:
+        lines.append("Statement:")
+        lines += [f"  {line}" for line in summary.statement.splitlines()]
+    lines += [f"{name}: {_shown(value)}" for name, value in summary.actual.items()]
+    return lines
+
+
+def _shown(value: float | int | str) -> str:
+    return f"{value:.3f} ms" if isinstance(value, float) else str(value)
+
+
+def _print(node: Described, indent: str, arrow: str, lines: list[str]) -> None:
+    lines.append(f"{indent}{arrow}{node.name}")
+    inner = indent + " " * len(arrow) + "  "
+    lines += [f"{inner}{name}: {value}" for name, value in node.properties.items()]
+    for label, child in node.below:
+        if label:
+            lines.append(f"{inner}{label}")
+        _print(child, inner, "->  ", lines)
+
+
+def json_text(plan: Node, summary: Summary) -> str:
+    """EXPLAIN (FORMAT JSON): one value, shaped as PostgreSQL's (a list of one object with a Plan)."""
+    whole: dict[str, Any] = {
+        "Plan": _as_json(describe_plan(plan), ""),
+        "Engine": summary.engine,
+        "Reason": summary.reason,
+    }
+    if summary.statement is not None:
+        whole["Statement"] = summary.statement
+    whole |= summary.actual
+    return msgspec.json.format(msgspec.json.encode([whole]), indent=2).decode()
+
+
+def _as_json(node: Described, relationship: str) -> dict[str, Any]:
+    value: dict[str, Any] = {"Node Type": node.name}
+    if relationship:
+        value["Subplan Name"] = relationship
+    value |= node.properties
+    if node.below:
+        value["Plans"] = [_as_json(child, label) for label, child in node.below]
+    return value

@@ -1,0 +1,128 @@
+"""How much column data a plan would read: what is left of its files after pruning by their statistics.
+
+Parquet footers say each column chunk's size and its least and greatest value. A row group that a reader's filter excludes
+does not count, columns that are not read do not count. CSV and JSON files count whole. The figure chooses between engines;
+the engines prune by themselves when they read, so an estimate that is too large costs time and never rows.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine.plan.logical import Node, TableReader
+from engine.plan.rewrite import walk_all
+from engine.sql.expr import And, Call, ColumnRef, Const, Expr, ParamRef
+from wire import types as t
+
+_FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+#: For `column operator value`: whether a chunk with this least and greatest value may hold a match.
+_MAY_MATCH: Final[dict[str, Callable[[Any, Any, Any], bool]]] = {
+    "=": lambda low, high, value: bool(low <= value <= high),
+    "<": lambda low, _high, value: bool(low < value),
+    "<=": lambda low, _high, value: bool(low <= value),
+    ">": lambda _low, high, value: bool(high > value),
+    ">=": lambda _low, high, value: bool(high >= value),
+}
+
+Range = tuple[Any, Any]
+RowGroup = Mapping[str, tuple[int, Range | None]]
+
+
+def input_bytes(plan: Node, parameters: Mapping[int, Any]) -> int:
+    """Bytes of column data (as stored, compressed) that the plan's readers would read. `parameters`: canonical values
+    of $n by index."""
+    return sum(_reader_bytes(node, parameters) for node in walk_all(plan) if isinstance(node, TableReader))
+
+
+def _reader_bytes(reader: TableReader, parameters: Mapping[int, Any]) -> int:
+    table = reader.table
+    if table.format != "parquet":
+        return sum(os.path.getsize(file) for file in table.files)
+    tests = list(_tests(reader, parameters))
+    return sum(
+        sum(group[name][0] for name in reader.names if name in group)
+        for file in table.files
+        for group in _row_groups(file, table.version)
+        if all(_may_match(group, *test) for test in tests)
+    )
+
+
+def _may_match(group: RowGroup, name: str, operator: str, value: Any) -> bool:
+    known = group.get(name)
+    if known is None or known[1] is None:
+        return True
+    low, high = known[1]
+    try:
+        return _MAY_MATCH[operator](low, high, value)
+    except TypeError:
+        return True
+
+
+def _tests(reader: TableReader, parameters: Mapping[int, Any]) -> Iterator[tuple[str, str, Any]]:
+    """(file's column, operator, value) of the conjuncts of the reader's filter that compare a column with a constant."""
+    names = {column.id: name for column, name in zip(reader.columns, reader.names, strict=True)}
+    for conjunct in _conjuncts(reader.filter):
+        if not isinstance(conjunct, Call) or conjunct.function.name not in _FLIPPED or len(conjunct.args) != 2:
+            continue
+        left, right = conjunct.args
+        operator = conjunct.function.name
+        if isinstance(right, ColumnRef):
+            left, right, operator = right, left, _FLIPPED[operator]
+        if not isinstance(left, ColumnRef) or left.column.id not in names:
+            continue
+        if isinstance(right, Const) or (isinstance(right, ParamRef) and right.index in parameters):
+            value = right.value if isinstance(right, Const) else parameters[right.index]
+            if value is not None:
+                yield names[left.column.id], operator, _comparable(value, right.type.pg)
+
+
+def _conjuncts(expr: Expr | None) -> Iterator[Expr]:
+    if isinstance(expr, And):
+        for part in expr.args:
+            yield from _conjuncts(part)
+    elif expr is not None:
+        yield expr
+
+
+def _comparable(value: Any, pg: t.PgType) -> Any:
+    """A canonical value as Parquet's statistics give theirs, as far as they compare."""
+    if pg is t.DATE:
+        return pa.scalar(value, pa.date32()).as_py() if abs(value) < 700_000 else None
+    if pg is t.TIMESTAMP:
+        return dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=value) if abs(value) < 1 << 55 else None
+    return value
+
+
+@lru_cache(maxsize=4096)
+def _row_groups(file: str, version: int) -> tuple[RowGroup, ...]:
+    """Sizes and ranges of a Parquet file's top-level columns, by row group. `version` keys the cache only."""
+    del version
+    metadata = pq.read_metadata(file)
+    return tuple(_row_group(metadata.row_group(i)) for i in range(metadata.num_row_groups))
+
+
+def _row_group(group: Any) -> RowGroup:
+    sizes: dict[str, tuple[int, Range | None]] = {}
+    for index in range(group.num_columns):
+        chunk = group.column(index)
+        name = chunk.path_in_schema.partition(".")[0]
+        before = sizes.get(name, (0, None))[0]
+        sizes[name] = (before + chunk.total_compressed_size, _range(chunk))
+    return sizes
+
+
+def _range(chunk: Any) -> Range | None:
+    statistics = chunk.statistics
+    if statistics is None or not statistics.has_min_max:
+        return None
+    low, high = statistics.min, statistics.max
+    comparable = isinstance(low, (int, float, str, Decimal, dt.date)) and not isinstance(low, bool)
+    return (low, high) if comparable else None
