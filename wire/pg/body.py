@@ -1,0 +1,90 @@
+"""Reading the body of one message: bounded, and blaming the peer for whatever does not fit.
+
+`wire.pg.messages` decodes with it; it knows fields, not messages. The words of the errors are those of PostgreSQL's
+pqformat.c.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from wire.errors import ProtocolViolation
+from wire.pg.encodings import decode
+
+_INT16 = struct.Struct("!h")
+_INT32 = struct.Struct("!i")
+
+
+class Body:
+    """A cursor over a message's body; every read is checked against its end."""
+
+    __slots__ = ("_at", "_codec", "_data")
+
+    def __init__(self, data: bytes, codec: str) -> None:
+        self._data = data
+        self._at = 0
+        self._codec = codec
+
+    def _take(self, size: int) -> int:
+        start = self._at
+        if size < 0 or start + size > len(self._data):
+            raise ProtocolViolation("insufficient data left in message")
+        self._at = start + size
+        return start
+
+    def byte(self) -> bytes:
+        start = self._take(1)
+        return self._data[start : start + 1]
+
+    def int16(self) -> int:
+        value: int = _INT16.unpack_from(self._data, self._take(2))[0]
+        return value
+
+    def int32(self) -> int:
+        value: int = _INT32.unpack_from(self._data, self._take(4))[0]
+        return value
+
+    def count(self) -> int:
+        """A number of items, which no message gives as negative."""
+        value = self.int16()
+        # PostgreSQL reads these as unsigned where 65535 parameters are allowed (Bind, Parse).
+        return value & 0xFFFF
+
+    def int16s(self) -> tuple[int, ...]:
+        count = self.count()
+        return struct.unpack_from(f"!{count}h", self._data, self._take(2 * count))
+
+    def oids(self) -> tuple[int, ...]:
+        count = self.count()
+        return struct.unpack_from(f"!{count}I", self._data, self._take(4 * count))
+
+    def raw(self, size: int) -> bytes:
+        start = self._take(size)
+        return self._data[start : start + size]
+
+    def rest(self) -> bytes:
+        start, self._at = self._at, len(self._data)
+        return self._data[start:]
+
+    def string_bytes(self) -> bytes:
+        """A NUL-terminated string, undecoded."""
+        end = self._data.find(b"\0", self._at)
+        if end < 0:
+            raise ProtocolViolation("invalid string in message")
+        start, self._at = self._at, end + 1
+        return self._data[start:end]
+
+    def string(self) -> str:
+        """A NUL-terminated string in the client's encoding. Raises CharacterNotInRepertoire, which is not fatal."""
+        return decode(self.string_bytes(), self._codec)
+
+    def value(self) -> bytes | None:
+        """A length and so many bytes; None for length -1, the null value."""
+        size = self.int32()
+        if size == -1:
+            return None
+        return self.raw(size)
+
+    def end(self) -> None:
+        if self._at != len(self._data):
+            raise ProtocolViolation("invalid message format")

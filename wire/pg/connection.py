@@ -1,0 +1,330 @@
+"""One PostgreSQL connection, seen from the server, as a value: bytes in, events out; messages in, bytes out.
+
+No socket and no clock: whoever owns them gives what arrived to `receive_data`, takes messages from `next_event`, and
+writes what `send` returns. What may come when is two tables, `RECEIVES` and `SENDS`; together they are the whole machine.
+
+    STARTUP -> (ENCRYPTING -> STARTUP)* -> AUTHENTICATING -> STARTING -> IDLE
+    IDLE -> SIMPLE -> IDLE                       Query ... ReadyForQuery
+    IDLE -> EXTENDED -> SYNCING -> IDLE          Parse, Bind ... Sync, ReadyForQuery
+            EXTENDED -> SKIPPING -> SYNCING      an error: everything up to Sync is thrown away
+
+A state that RECEIVES has no row for is one where it is our turn: `next_event` gives PAUSED, and what the client sends
+ahead waits in the buffer undecoded. A message is decoded only when it is taken, so that a change of `client_encoding`
+applies to the very next one.
+
+Rejected: a machine that also knows portals and transactions. They are the session's; two machines that mirror each other
+would have to agree for ever.
+
+Source: PostgreSQL 15, 55.2 "Message Flow", and postgres.c (SocketBackend, PostgresMain) for what it says of broken input.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from wire.errors import FatalError, ProtocolViolation
+from wire.pg import messages as m
+from wire.pg.encodings import codec
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+#: What we speak: 3.0, and 3.2 for its longer cancel keys (3.1 never existed).
+PROTOCOL_NEWEST: Final = (3, 2)
+#: PostgreSQL's limits: MAX_STARTUP_PACKET_LENGTH, PG_MAX_AUTH_TOKEN_LENGTH, PQ_SMALL_MESSAGE_LIMIT.
+STARTUP_BYTES_MAX: Final = 10_000
+AUTHENTICATION_BYTES_MAX: Final = 65_535
+SMALL_MESSAGE_BYTES_MAX: Final = 10_000
+#: The prefix of the buffer that was consumed is cut off when it reaches this size.
+_COMPACT_BYTES: Final = 1 << 16
+_LENGTH: Final = struct.Struct("!i")
+_LARGE: Final = frozenset((m.Query, m.Parse, m.Bind, m.FunctionCall, m.CopyData))
+
+
+class State(enum.Enum):
+    STARTUP = "no startup packet yet"
+    ENCRYPTING = "encryption was asked for; our answer is due"
+    AUTHENTICATING = "startup packet received; not yet granted"
+    STARTING = "granted; parameters and key are being told"
+    IDLE = "waiting for a command"
+    SIMPLE = "a simple query runs"
+    EXTENDED = "within a pipeline of the extended protocol"
+    SYNCING = "Sync received; ReadyForQuery is due"
+    SKIPPING = "an error was sent within a pipeline: skipping until Sync"
+    CLOSED = "nothing more will be read or sent"
+
+
+class Nothing(enum.Enum):
+    """Why `next_event` has no message: more bytes are needed, or it is our turn."""
+
+    NEED_DATA = "need data"
+    PAUSED = "paused"
+
+
+NEED_DATA: Final = Nothing.NEED_DATA
+PAUSED: Final = Nothing.PAUSED
+
+_COMMANDS: Final[dict[type, State]] = {
+    m.Query: State.SIMPLE,
+    m.FunctionCall: State.SIMPLE,
+    m.Parse: State.EXTENDED,
+    m.Bind: State.EXTENDED,
+    m.Describe: State.EXTENDED,
+    m.Execute: State.EXTENDED,
+    m.Close: State.EXTENDED,
+    m.Flush: State.EXTENDED,
+    m.Sync: State.SYNCING,
+    m.Terminate: State.CLOSED,
+}
+
+
+def _copy_ignored(state: State) -> dict[type, State]:
+    """What a frontend still sends after a COPY failed: accepted and without effect (55.2.6)."""
+    return dict.fromkeys((m.CopyData, m.CopyDone, m.CopyFail), state)
+
+
+#: state -> message received -> next state. A message without an entry is a protocol violation.
+RECEIVES: Final[dict[State, dict[type, State]]] = {
+    State.STARTUP: {
+        m.SslRequest: State.ENCRYPTING,
+        m.GssEncRequest: State.ENCRYPTING,
+        m.CancelRequest: State.CLOSED,
+        m.Startup: State.AUTHENTICATING,
+    },
+    State.AUTHENTICATING: {m.PasswordMessage: State.AUTHENTICATING},
+    State.IDLE: {**_COMMANDS, **_copy_ignored(State.IDLE)},
+    State.EXTENDED: {**_COMMANDS, **_copy_ignored(State.EXTENDED)},
+    State.SKIPPING: {
+        **dict.fromkeys(_COMMANDS, State.SKIPPING),
+        **_copy_ignored(State.SKIPPING),
+        m.Sync: State.SYNCING,
+        m.Terminate: State.CLOSED,
+    },
+}
+
+_RESULTS: Final = (m.RowDescription, m.Rows, m.CommandComplete, m.EmptyQueryResponse)
+_EXTENDED_ANSWERS: Final = (
+    m.ParseComplete, m.BindComplete, m.CloseComplete, m.ParameterDescription, m.NoData, m.PortalSuspended,
+)  # fmt: skip
+
+
+def _any_time(state: State) -> dict[type, State]:
+    """What the server may say unasked (55.2.7)."""
+    return {m.NoticeResponse: state, m.ParameterStatus: state}
+
+
+#: state -> message sent -> next state. A fatal ErrorResponse may be sent in any state but CLOSED, and leads there.
+SENDS: Final[dict[State, dict[type, State]]] = {
+    State.STARTUP: {},
+    State.ENCRYPTING: {m.EncryptionAnswer: State.STARTUP},
+    State.AUTHENTICATING: {
+        m.NegotiateProtocolVersion: State.AUTHENTICATING,
+        m.AuthenticationRequest: State.AUTHENTICATING,
+        m.AuthenticationOk: State.STARTING,
+    },
+    State.STARTING: {
+        **_any_time(State.STARTING),
+        m.BackendKeyData: State.STARTING,
+        m.ReadyForQuery: State.IDLE,
+    },
+    State.IDLE: _any_time(State.IDLE),
+    State.SIMPLE: {
+        **_any_time(State.SIMPLE),
+        **dict.fromkeys((*_RESULTS, m.ErrorResponse), State.SIMPLE),
+        m.ReadyForQuery: State.IDLE,
+    },
+    State.EXTENDED: {
+        **_any_time(State.EXTENDED),
+        **dict.fromkeys((*_RESULTS, *_EXTENDED_ANSWERS), State.EXTENDED),
+        m.ErrorResponse: State.SKIPPING,
+    },
+    State.SYNCING: {**_any_time(State.SYNCING), m.ErrorResponse: State.SYNCING, m.ReadyForQuery: State.IDLE},
+    State.SKIPPING: _any_time(State.SKIPPING),
+    State.CLOSED: {},
+}
+
+
+class LocalProtocolError(Exception):
+    """We tried to send what the protocol does not allow here: a defect of ours, never the peer's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """message_bytes_max: of one message that may be long (Query, Parse, Bind, CopyData), without its type byte."""
+
+    message_bytes_max: int = 256 << 20
+
+
+def negotiate(startup: m.Startup) -> tuple[tuple[int, int], m.NegotiateProtocolVersion | None]:
+    """The protocol version that will be spoken, and the message that tells the client where it is not what it asked for.
+
+    Raises FatalError (0A000) for another major version.
+    """
+    major, minor = startup.protocol
+    if major != PROTOCOL_NEWEST[0]:
+        raise FatalError(
+            f"unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.{PROTOCOL_NEWEST[1]}",
+            sqlstate="0A000",
+        )
+    agreed = (3, 0) if minor < PROTOCOL_NEWEST[1] else PROTOCOL_NEWEST
+    if agreed == startup.protocol and not startup.unrecognised_options:
+        return agreed, None
+    return agreed, m.NegotiateProtocolVersion(agreed, startup.unrecognised_options)
+
+
+class Connection:
+    """See the module's docstring. Used by one task at a time; `receive_data` may be called between any two calls."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.state = State.STARTUP
+        self._limits = limits or Limits()
+        self._codec = "utf-8"
+        self._buffer = bytearray()
+        self._at = 0
+        self._encryption_asked: set[type] = set()
+        self._violation: ProtocolViolation | None = None
+
+    @property
+    def buffered(self) -> int:
+        """Bytes received and not yet taken as messages."""
+        return len(self._buffer) - self._at
+
+    @property
+    def codec(self) -> str:
+        return self._codec
+
+    def set_client_encoding(self, encoding: str) -> None:
+        """Apply a (valid) value of `client_encoding` to every message from now on."""
+        self._codec = codec(encoding)
+
+    def receive_data(self, data: Buffer) -> None:
+        if self.state is not State.CLOSED:
+            self._buffer += data
+
+    def next_event(self) -> m.FrontendMessage | Nothing:
+        """The next message, NEED_DATA, or PAUSED when the client has to be answered first.
+
+        Raises ProtocolViolation when the client broke the protocol: say so with a fatal ErrorResponse and close; further
+        calls raise it again. Raises CharacterNotInRepertoire for a message whose text is not in the client's encoding:
+        the machine has moved as if it had been given, so answer it with an ErrorResponse as any failed command.
+        """
+        if self._violation:
+            raise self._violation
+        try:
+            return self._startup_event() if self.state is State.STARTUP else self._event()
+        except ProtocolViolation as violation:
+            self._violation = violation
+            raise
+
+    def _event(self) -> m.FrontendMessage | Nothing:
+        while True:
+            row = RECEIVES.get(self.state)
+            if row is None:
+                return PAUSED
+            frame = self._take_frame(row)
+            if frame is None:
+                return NEED_DATA
+            kind, body, successor = frame
+            skipped = self.state is State.SKIPPING and successor is State.SKIPPING
+            self.state = successor
+            if not skipped:
+                return m.decode(kind, body, self._codec)
+
+    def _take_frame(self, row: dict[type, State]) -> tuple[bytes, bytes, State] | None:
+        """The next whole frame (type, body, next state) if it has arrived. Its head is checked as soon as it is there."""
+        if self.buffered < 1:
+            return None
+        kind = bytes(self._buffer[self._at : self._at + 1])
+        cls = m.request_class(kind)
+        if cls not in row:
+            raise self._out_of_order(kind)
+        if self.buffered < 5:
+            return None
+        (length,) = _LENGTH.unpack_from(self._buffer, self._at + 1)
+        if not 4 <= length <= self._length_max(cls):
+            raise ProtocolViolation("invalid message length")
+        if self.buffered < length + 1:
+            return None
+        return kind, self._consume(5, length - 4), row[cls]
+
+    def _out_of_order(self, kind: bytes) -> ProtocolViolation:
+        if self.state is State.AUTHENTICATING:
+            return ProtocolViolation(f"expected password response, got message type {kind[0]}")
+        return ProtocolViolation(f"invalid frontend message type {kind[0]}")
+
+    def _length_max(self, cls: type) -> int:
+        if cls is m.PasswordMessage:
+            return AUTHENTICATION_BYTES_MAX
+        if cls in _LARGE:
+            return self._limits.message_bytes_max
+        return SMALL_MESSAGE_BYTES_MAX
+
+    def _consume(self, head: int, size: int) -> bytes:
+        start = self._at + head
+        end = start + size
+        body = bytes(memoryview(self._buffer)[start:end])
+        self._at = end
+        if end == len(self._buffer):
+            self._buffer.clear()
+            self._at = 0
+        elif end >= _COMPACT_BYTES:
+            del self._buffer[:end]
+            self._at = 0
+        return body
+
+    def _startup_event(self) -> m.FrontendMessage | Nothing:
+        if self.buffered < 4:
+            return NEED_DATA
+        (length,) = _LENGTH.unpack_from(self._buffer, self._at)
+        if not 8 <= length <= STARTUP_BYTES_MAX:
+            raise ProtocolViolation("invalid length of startup packet")
+        if self.buffered < length:
+            return NEED_DATA
+        message = m.decode_startup(self._consume(4, length - 4))
+        if isinstance(message, m.SslRequest | m.GssEncRequest):
+            message = self._once(message)
+        self.state = RECEIVES[State.STARTUP][type(message)]
+        return message
+
+    def _once(self, message: m.SslRequest | m.GssEncRequest) -> m.StartupRequest:
+        """Each kind of encryption may be asked for once; again, PostgreSQL takes the code for a protocol version."""
+        if type(message) in self._encryption_asked:
+            code = m.SSL_REQUEST_CODE if isinstance(message, m.SslRequest) else m.GSSENC_REQUEST_CODE
+            return m.Startup((code >> 16, code & 0xFFFF), {})
+        self._encryption_asked.add(type(message))
+        return message
+
+    def allows(self, message: type) -> bool:
+        """Whether a message of this class may be sent now (errors: whether one that is not fatal may)."""
+        return message in SENDS[self.state]
+
+    def send(self, message: m.BackendMessage) -> Buffer:
+        """The bytes of a message, after which the machine is where that message leads.
+
+        Raises LocalProtocolError if it may not be sent now; UntranslatableCharacter (without effect) if the client's
+        encoding lacks a character of it; ProtocolViolation where TLS would begin after bytes sent in the clear.
+        """
+        if isinstance(message, m.ErrorResponse) and message.fatal and self.state is not State.CLOSED:
+            successor = State.CLOSED
+        else:
+            try:
+                successor = SENDS[self.state][type(message)]
+            except KeyError:
+                raise LocalProtocolError(f"{type(message).__name__} may not be sent: {self.state.value}") from None
+        if isinstance(message, m.EncryptionAnswer) and message.accepted and self.buffered:
+            raise ProtocolViolation(
+                "received unencrypted data after SSL request",
+                detail="This could be either a client-software bug or evidence of an attempted man-in-the-middle attack.",
+            )
+        data = message.encode(self._codec)
+        self.state = successor
+        return data
+
+    def close(self) -> None:
+        """The transport is gone: nothing more is read or sent."""
+        self.state = State.CLOSED
+        self._buffer.clear()
+        self._at = 0
