@@ -1,0 +1,215 @@
+"""Row makers for the function table, and the small pieces of SQL that its templates share.
+
+`fn`, `op`, `agg`, `ordered_set`, `window` and `cast` make a `Function` from positional signature and templates; one text
+serves both engines unless `local` or `spark` says otherwise (`NOTHING`: the engine lacks it). Two things are done to a
+scalar template's text before it becomes a row's template:
+
+- `RAISE('22012', 'division by zero')` becomes the engine's own way to fail with that SQLSTATE and message;
+- where a placeholder occurs more than once and its argument is more than a column or a constant, the argument is bound
+  once (`let`), so that nested calls do not multiply the statement's size and a volatile argument is evaluated once.
+
+Neighbours: `trees` composes trees where a text cannot say it; the row modules (`numeric`, `math` ...) use both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
+from typing import cast as typed
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.dialects.spark import Spark
+
+from engine.executor import EngineName
+from engine.sql.functions import Builder, CastContext, Function, Kind, Template, TypeRule, Volatility
+from wire import types as t
+
+if TYPE_CHECKING:
+    from engine.sql.expr import AggregateCall, Call
+
+
+def _verbatim(dialect: type[Dialect]) -> type[Dialect]:
+    """The dialect, except that every function call stays as written."""
+    parser: Any = type("Parser", (dialect.parser_class,), {"FUNCTIONS": {}})
+    return type(f"Verbatim{dialect.__name__}", (dialect,), {"Parser": parser})
+
+
+_DIALECTS: Final[dict[EngineName, type[Dialect]]] = {"local": _verbatim(DuckDB), "spark": _verbatim(Spark)}
+_PLACEHOLDER: Final = re.compile(r"\$(\d+)")
+_MARK: Final = "argument__"
+_LET: Final[dict[EngineName, str]] = {
+    "local": "list_transform([struct_pack({fields})], lambda {name}: {body})[1]",
+    "spark": "transform(array(named_struct({fields})), {name} -> {body})[0]",
+}
+_FIELD: Final[dict[EngineName, str]] = {"local": "{name} := {value}", "spark": "'{name}', {value}"}
+#: Nodes of which an argument may consist to be written more than once.
+_CHEAP: Final = (
+    exp.Column,
+    exp.Identifier,
+    exp.Literal,
+    exp.Cast,
+    exp.DataType,
+    exp.DataTypeParam,
+    exp.Null,
+    exp.Boolean,
+    exp.Paren,
+    exp.Neg,
+)
+#: Nodes that bind tighter than any operator.
+_ATOMS: Final = (exp.Column, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.Anonymous, exp.Cast, exp.Subquery)
+
+#: Said for an engine that lacks the function.
+NOTHING: Final = ""
+
+
+def parse(engine: EngineName, text: str) -> exp.Expression:
+    """A snippet in the engine's dialect, function calls verbatim, `$n` as a column `argument__n`; cached, not to be changed."""
+    return _parsed(engine, _raising(engine, _PLACEHOLDER.sub(rf"{_MARK}\1", text)))
+
+
+@cache
+def _parsed(engine: EngineName, text: str) -> exp.Expression:
+    tree = _DIALECTS[engine]().parse(text)[0]
+    assert isinstance(tree, exp.Expression)
+    return tree
+
+
+def _raising(engine: EngineName, text: str) -> str:
+    function = "error" if engine == "local" else "raise_error"
+    return re.sub(r"RAISE\('(\w{5})', '", rf"{function}('SQLSTATE:\1:", text)
+
+
+def place(tree: exp.Expression, args: Sequence[exp.Expression]) -> exp.Expression:
+    """A copy of a parsed snippet with copies of the arguments in place of its marks."""
+
+    def put(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Column) and node.name.startswith(_MARK):
+            argument = args[int(node.name[len(_MARK) :]) - 1].copy()
+            return argument if isinstance(argument, _ATOMS) else exp.Paren(this=argument)
+        return node
+
+    return tree.copy().transform(put, copy=False)
+
+
+def cheap(tree: exp.Expression) -> bool:
+    """Whether a tree may be repeated: a column or a constant, perhaps cast."""
+    return all(isinstance(node, _CHEAP) for node in tree.walk())
+
+
+def let(engine: EngineName, name: str, fields: dict[str, str], body: str) -> str:
+    """The text of `body` with `name.field` standing for values that are computed once.
+
+    Both engines say it as a transformation of a one-element array, which costs them a microsecond or less. Lets nest in
+    `body`, with another `name`.
+    """
+    listed = ", ".join(_FIELD[engine].format(name=field, value=value) for field, value in fields.items())
+    return _LET[engine].format(fields=listed, name=name, body=body)
+
+
+def snippet(engine: EngineName, text: str) -> Builder:
+    """A template from a text, by the rules in the module's docstring."""
+    used = Counter(int(n) for n in _PLACEHOLDER.findall(text))
+
+    def build(args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+        dear = [n for n in used if not cheap(args[n - 1])]
+        # All or none: an aggregate or a subquery may not stand in the lambda's body, where the unbound ones would be.
+        bind = any(used[n] > 1 for n in dear)
+        return place(parse(engine, _bind(engine, text, dear) if bind else text), args)
+
+    return build
+
+
+def _bind(engine: EngineName, text: str, bound: Sequence[int]) -> str:
+    body = _PLACEHOLDER.sub(lambda m: f"bound__.a{m[1]}" if int(m[1]) in bound else m[0], text)
+    return let(engine, "bound__", {f"a{n}": f"${n}" for n in bound}, body)
+
+
+def _scalar(engine: EngineName, template: Template | None) -> Template | None:
+    if not template:
+        return None
+    if not isinstance(template, str):
+        return template
+    used = Counter(_PLACEHOLDER.findall(template))
+    if "RAISE(" in template or any(count > 1 for count in used.values()):
+        return snippet(engine, template)
+    return template
+
+
+class Options(TypedDict, total=False):
+    """What a row may say beside its signature and templates; see `Function`."""
+
+    rule: TypeRule | None
+    variadic: bool
+    strict: bool
+    volatility: Volatility
+    returns_set: bool
+    context: CastContext
+    optional: int
+
+
+class Templates(TypedDict, total=False):
+    """Templates of one engine, where it differs from the common one."""
+
+    local: Template
+    spark: Template
+
+
+class Said(Options, Templates, total=False):
+    """Every keyword of a row maker."""
+
+
+def _row(kind: Kind, name: str, signature: tuple[Sequence[t.PgType], t.PgType], both: Template, said: Said) -> Function:
+    local: Template | None = said.pop("local", both)
+    spark: Template | None = said.pop("spark", both)
+    if kind in ("function", "operator", "cast"):
+        local, spark = _scalar("local", local), _scalar("spark", spark)
+    else:
+        said.setdefault("strict", False)
+    args, returns = signature
+    options = typed("Options", said)
+    return Function(name, kind, tuple(args), returns, local or None, spark or None, **options)
+
+
+def fn(
+    name: str, args: Sequence[t.PgType], returns: t.PgType, both: Template = NOTHING, **said: Unpack[Said]
+) -> Function:
+    """A function. `both` is the template of either engine that has none of its own (`local=`, `spark=`)."""
+    return _row("function", name, (args, returns), both, said)
+
+
+def op(
+    name: str, args: Sequence[t.PgType], returns: t.PgType, both: Template = NOTHING, **said: Unpack[Said]
+) -> Function:
+    """An operator: prefix with one argument, infix with two."""
+    return _row("operator", name, (args, returns), both, said)
+
+
+def cast(source: t.PgType, target: t.PgType, both: Template = NOTHING, **said: Unpack[Said]) -> Function:
+    """A cast. A callable template finds the target's modifier and digits on the call's `type`."""
+    return _row("cast", "cast", ((source,), target), both, said)
+
+
+def agg(
+    name: str, args: Sequence[t.PgType], returns: t.PgType, both: Template = NOTHING, **said: Unpack[Said]
+) -> Function:
+    """An aggregate."""
+    return _row("aggregate", name, (args, returns), both, said)
+
+
+def ordered_set(
+    name: str, args: Sequence[t.PgType], returns: t.PgType, both: Template = NOTHING, **said: Unpack[Said]
+) -> Function:
+    """An ordered-set aggregate: `args` are the direct arguments, then those of WITHIN GROUP."""
+    return _row("ordered_set", name, (args, returns), both, said)
+
+
+def window(
+    name: str, args: Sequence[t.PgType], returns: t.PgType, both: Template = NOTHING, **said: Unpack[Said]
+) -> Function:
+    """A window function."""
+    return _row("window", name, (args, returns), both, said)
