@@ -1,0 +1,107 @@
+"""Credit arithmetic of one data connection: how many bytes a sender may have on their way. No I/O, no streams.
+
+Both ends count in totals since the connection opened, as QUIC does (RFC 9000, 4.1), instead of adding and subtracting
+increments: a grant is "you may have sent so much in all", so that a repeated or late grant changes nothing and no rounding
+can drift. With S = sent, V = received, R = released by the consumer, G = granted:
+
+    R <= V <= S <= G                     nothing is in flight that was not granted
+    G <= max(R + window, V_idle + n)     so at most a window is held, or one batch larger than it
+
+The second form is the one exception: a batch of n bytes larger than the window. Its sender announces n; the receiver grants
+it once nothing else is held (V_idle: what had been received then). It passes alone.
+
+No deadlock: a sender that waits with a batch of n <= window gets G >= R + window >= S + n as soon as everything sent has been
+released, and the release that empties the receiver always announces its grant. A batch that is dropped, or written to disk,
+is released as one that was consumed.
+"""
+
+from __future__ import annotations
+
+
+class CreditError(Exception):
+    """The other end broke the arithmetic: it sent what was not granted, or took a grant back."""
+
+
+class SendCredits:
+    """The sender's account."""
+
+    def __init__(self, granted: int = 0) -> None:
+        self.granted = granted
+        self.sent = 0
+
+    @property
+    def remaining(self) -> int:
+        return self.granted - self.sent
+
+    def covers(self, size: int) -> bool:
+        return size <= self.remaining
+
+    def spend(self, size: int) -> None:
+        """Account for a batch that goes out now. It must be covered."""
+        assert 0 <= size <= self.remaining, "sent without credit"
+        self.sent += size
+
+    def grant(self, granted: int) -> None:
+        """The receiver announces a new total. Raises CreditError if it is less than the last one."""
+        if granted < self.granted:
+            raise CreditError(f"grant went back from {self.granted} to {granted}")
+        self.granted = granted
+
+
+class ReceiveCredits:
+    """The receiver's account of one connection with a window of `window` bytes (at least 1)."""
+
+    def __init__(self, window: int) -> None:
+        assert window > 0, "a window holds at least a byte"
+        self.window = window
+        self.granted = window
+        self.announced = window
+        self.received = 0
+        self.released = 0
+        self._oversize = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes received and not yet released."""
+        return self.received - self.released
+
+    @property
+    def available(self) -> int:
+        """Bytes that the sender may still send."""
+        return self.announced - self.received
+
+    def receive(self, size: int) -> None:
+        """A batch has arrived. Raises CreditError if it was not granted."""
+        if size < 0 or size > self.available:
+            raise CreditError(f"a batch of {size} bytes against {self.available} bytes of credit")
+        self.received += size
+
+    def announce_oversize(self, size: int) -> None:
+        """The sender holds a batch of `size` bytes, more than the window. Raises CreditError if it is not."""
+        if size <= self.window:
+            raise CreditError(f"a batch of {size} bytes fits the window of {self.window}")
+        self._oversize = size
+        self._extend()
+
+    def release(self, size: int) -> None:
+        """`size` bytes have left: consumed, dropped or spooled."""
+        assert 0 <= size <= self.held, "released what was not held"
+        self.released += size
+        self.granted = max(self.granted, self.released + self.window)
+        self._extend()
+
+    def due(self) -> int | None:
+        """The total to announce now, or None while it is not worth a message.
+
+        Worth it: half a window, or any news when nothing is held (the sender may be waiting for just that).
+        """
+        news = self.granted - self.announced
+        if news == 0 or (self.held > 0 and 2 * news < self.window):
+            return None
+        self.announced = self.granted
+        return self.granted
+
+    def _extend(self) -> None:
+        if self._oversize and self.held == 0:
+            self.granted = max(self.granted, self.received + self._oversize)
+            self._oversize = 0

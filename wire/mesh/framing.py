@@ -1,0 +1,131 @@
+"""Frames of the member protocol: cutting a byte stream into them, and building them.
+
+A frame is a fixed prefix, a header (one MessagePack struct of `wire.mesh.messages`) and a body of raw bytes (Arrow IPC):
+
+    kind: u16 | header length: u16 | body length: u32 | header | body        big-endian
+
+A connection starts with `PREFACE`, so that whoever speaks something else is refused at its first bytes instead of being
+taken for a frame of absurd length. The protocol's version is in the opening message.
+
+`FrameReader` gives the buffer to read into (`buffer`, `filled`), so that a body of a megabyte is received straight into its
+own memory and nothing copies it; `feed` is the same for bytes one already has. The body's size is checked against
+`body_limit` before any of it is allocated.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+PREFACE: Final = b"sluice\x00\x01"
+_PREFIX: Final = struct.Struct("!HHI")
+_SCRATCH_BYTES: Final = 1 << 16
+
+
+class LocalProtocolError(Exception):
+    """We did something that this connection's state does not allow."""
+
+
+class RemoteProtocolError(Exception):
+    """The peer did something that the protocol does not allow; the connection is of no more use."""
+
+
+class Frame(NamedTuple):
+    kind: int
+    header: memoryview
+    body: bytearray
+
+
+def frame(kind: int, header: bytes, body_length: int = 0) -> bytes:
+    """Prefix and header of a frame; its body, of `body_length` bytes, is to be written after it."""
+    return _PREFIX.pack(kind, len(header), body_length) + header
+
+
+class FrameReader:
+    """The receiving half of a connection's framing.
+
+    body_limit: the largest body that may come next, in bytes; the owner sets it as its state changes.
+    preface: whether the peer is to open with `PREFACE`.
+    """
+
+    def __init__(self, *, preface: bool, body_limit: int = 0) -> None:
+        self.body_limit = body_limit
+        self._preface = preface
+        self._head = bytearray()
+        self._scratch = bytearray(_SCRATCH_BYTES)
+        self._kind = 0
+        self._header = memoryview(b"")
+        self._body: bytearray | None = None
+        self._body_filled = 0
+
+    @property
+    def amid_frame(self) -> bool:
+        """Whether the stream would end within a frame if it ended here."""
+        return self._preface or self._body is not None or bool(self._head)
+
+    def buffer(self) -> memoryview:
+        """Where the next bytes of the stream are to be written; pass their number to `filled`."""
+        if self._body is not None:
+            return memoryview(self._body)[self._body_filled :]
+        return memoryview(self._scratch)
+
+    def filled(self, count: int) -> Iterator[Frame]:
+        """`count` bytes have been written to `buffer()`: the frames that are now complete."""
+        if self._body is None:
+            yield from self.feed(bytes(memoryview(self._scratch)[:count]))
+            return
+        self._body_filled += count
+        if self._body_filled == len(self._body):
+            yield self._complete(self._body)
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """The frames that `data` completes. Raises RemoteProtocolError at the first one that is not acceptable."""
+        rest = memoryview(data)
+        while rest:
+            rest = self._feed_head(rest) if self._body is None else self._feed_body(rest)
+            if self._body is not None and self._body_filled == len(self._body):
+                yield self._complete(self._body)
+
+    def _complete(self, body: bytearray) -> Frame:
+        self._body = None
+        return Frame(self._kind, self._header, body)
+
+    def _feed_body(self, rest: memoryview) -> memoryview:
+        assert self._body is not None
+        count = min(len(rest), len(self._body) - self._body_filled)
+        self._body[self._body_filled : self._body_filled + count] = rest[:count]
+        self._body_filled += count
+        return rest[count:]
+
+    def _feed_head(self, rest: memoryview) -> memoryview:
+        count = min(len(rest), self._head_length() - len(self._head))
+        self._head += rest[:count]
+        if self._preface:
+            self._check_preface()
+        elif len(self._head) == self._head_length():
+            self._begin_body()
+        return rest[count:]
+
+    def _head_length(self) -> int:
+        if self._preface:
+            return len(PREFACE)
+        if len(self._head) < _PREFIX.size:
+            return _PREFIX.size
+        return _PREFIX.size + int.from_bytes(self._head[2:4], "big")
+
+    def _check_preface(self) -> None:
+        if not PREFACE.startswith(bytes(self._head)):
+            raise RemoteProtocolError("the peer does not speak the member protocol")
+        if len(self._head) == len(PREFACE):
+            self._head.clear()
+            self._preface = False
+
+    def _begin_body(self) -> None:
+        self._kind, _, length = _PREFIX.unpack_from(self._head)
+        if length > self.body_limit:
+            raise RemoteProtocolError(f"a body of {length} bytes where {self.body_limit} are allowed")
+        self._header = memoryview(bytes(self._head[_PREFIX.size :]))
+        self._head.clear()
+        self._body = bytearray(length)
+        self._body_filled = 0

@@ -1,0 +1,127 @@
+"""What members say to each other on a data connection. Typed structs in MessagePack; nothing a peer sends is code.
+
+Names and fields are the network-protocol seed's where it has them (`batch`, `flow_control`, `cancel`), and the channel
+seed's for opening (`open`, `ok`, `deny`). Each message has a number that never changes its meaning: a message that changes
+incompatibly gets a new one. Numbers from 64 are the control connection's.
+
+Credits are totals since the connection opened (`wire.mesh.credits`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import msgspec
+
+from wire.mesh.framing import RemoteProtocolError, frame
+
+VERSION: Final = 1
+
+#: unknown: nobody has registered that channel (yet, or any more): try again. complete: the stream has been received whole
+#: from another attempt: nothing to send. The others are final.
+DenyReason = Literal["unknown", "complete", "superseded", "forbidden", "version", "schema", "closed"]
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True):
+    """Fields go by position: new ones are added at the end, with a default."""
+
+
+class Open(Message, frozen=True):
+    """Sender to receiver, first: which stream this connection carries.
+
+    version: the sender's protocol version.
+    channel, token: the receiving end, and the proof that one was told of it.
+    edge, partition, attempt: the stream. A later attempt at the same partition has a higher number.
+    stage: the sender's own name of the work unit, for whoever has to ask why an attempt failed.
+    schema: Arrow IPC schema message of the batches.
+    """
+
+    version: int
+    channel: str
+    token: bytes
+    edge: int
+    partition: int
+    attempt: int
+    stage: int
+    schema: bytes
+
+
+class Ok(Message, frozen=True):
+    """Receiver to sender: go ahead. granted: bytes of credit; window: the largest batch that needs no announcement."""
+
+    granted: int
+    window: int
+
+
+class Deny(Message, frozen=True):
+    """Receiver to sender: not now (`unknown`) or not at all."""
+
+    reason: DenyReason
+    message: str
+
+
+class Batch(Message, frozen=True):
+    """Sender to receiver, with an Arrow IPC record batch message as body; the body's length is what it costs.
+
+    last: the end of the stream. Its body may be empty, then it is no batch.
+    remaining: the sender's credits after this batch, as it knows them.
+    """
+
+    edge: int
+    partition: int
+    attempt: int
+    rows: int
+    last: bool
+    remaining: int
+
+
+class Oversize(Message, frozen=True):
+    """Sender to receiver: the pending batch has `size` bytes, more than the window."""
+
+    size: int
+
+
+class FlowControl(Message, frozen=True):
+    """Receiver to sender: the new total of credit."""
+
+    granted: int
+
+
+class Cancel(Message, frozen=True):
+    """Either way: this stream is over before its end, and why."""
+
+    sqlstate: str
+    message: str
+
+
+_BY_KIND: Final[dict[int, type[Message]]] = {
+    1: Open,
+    2: Ok,
+    3: Deny,
+    4: Batch,
+    5: Oversize,
+    6: FlowControl,
+    7: Cancel,
+}
+_KINDS: Final = {message: kind for kind, message in _BY_KIND.items()}
+_DECODERS: Final[dict[int, msgspec.msgpack.Decoder[Any]]] = {
+    kind: msgspec.msgpack.Decoder(message) for kind, message in _BY_KIND.items()
+}
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
+
+def encode(message: Message, body_length: int = 0) -> bytes:
+    """The frame of a message, up to its body."""
+    return frame(_KINDS[type(message)], _ENCODER.encode(message), body_length)
+
+
+def decode(kind: int, header: bytes | memoryview) -> Message:
+    """The message in a frame. Raises RemoteProtocolError."""
+    decoder = _DECODERS.get(kind)
+    if decoder is None:
+        raise RemoteProtocolError(f"unknown message {kind}")
+    try:
+        message: Message = decoder.decode(header)
+    except msgspec.MsgspecError as error:
+        raise RemoteProtocolError(f"malformed message {kind}: {error}") from error
+    return message
