@@ -1,0 +1,189 @@
+"""Quoting and format(): PostgreSQL 15, sections 9.4 and 9.4.1.
+
+format() is taken apart when its format string is a constant: its pieces are concatenated. A width taken from an argument
+(`%*s`) is not supported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.sql.functions import Function
+from engine.sql.functions.building import fn
+from engine.sql.functions.textual import as_text
+from engine.sql.functions.trees import concat, integer, on, required_text, sql, text
+from wire import types as t
+from wire.errors import FeatureNotSupported, InvalidParameterValue, NullValueNotAllowed
+
+if TYPE_CHECKING:
+    from engine.sql.expr import AggregateCall, Call
+
+#: Words that quote_ident quotes: those that PostgreSQL 15's grammar does not leave unreserved (pg_get_keywords()).
+_KEYWORDS_TEXT: Final = """
+all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean both case cast char
+character check coalesce collate collation column concurrently constraint create cross current_catalog current_date
+current_role current_schema current_time current_timestamp current_user dec decimal default deferrable desc distinct do
+else end except exists extract false fetch float for foreign freeze from full grant greatest group grouping having ilike in
+initially inner inout int integer intersect interval into is isnull join lateral leading least left like limit localtime
+localtimestamp national natural nchar none normalize not notnull null nullif numeric offset on only or order out outer
+overlaps overlay placing position precision primary real references returning right row select session_user setof similar
+smallint some substring symmetric table tablesample then time timestamp to trailing treat trim true union unique user using
+values varchar variadic verbose when where window with xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces
+xmlparse xmlpi xmlroot xmlserialize xmltable
+"""
+KEYWORDS: Final = tuple(_KEYWORDS_TEXT.split())
+
+_PLAIN: Final = "^[a-z_][a-z0-9_]*$"
+
+
+def quote_ident(engine: EngineName, value: exp.Expression) -> exp.Expression:
+    matches = "regexp_matches" if engine == "local" else "regexp_like"
+    words = ", ".join(f"'{word}'" for word in KEYWORDS)
+    plain = f"{matches}($1, $2) AND NOT $1 IN ({words})"
+    quoted = concat(engine, [text('"'), sql(engine, "replace($1, $2, $3)", value, text('"'), text('""')), text('"')])
+    return sql(engine, f"CASE WHEN {plain} THEN $1 ELSE $3 END", value, text(_PLAIN), quoted)
+
+
+def quote_literal(engine: EngineName, value: exp.Expression) -> exp.Expression:
+    backslash = text("\\")
+    quotes = sql(engine, "replace($1, $2, $3)", value, text("'"), text("''"))
+    escaped = sql(engine, "replace($1, $2, $3)", quotes, backslash, text("\\\\"))
+    quoted = concat(engine, [text("'"), escaped, text("'")])
+    start = sql(engine, "CASE WHEN contains($1, $2) THEN 'E' ELSE '' END", value, backslash)
+    return concat(engine, [start, quoted])
+
+
+def _nullable(engine: EngineName, value: exp.Expression) -> exp.Expression:
+    return sql(engine, "coalesce($1, 'NULL')", quote_literal(engine, value))
+
+
+def _rows(name: str, strict: bool) -> Iterator[Function]:
+    quote = quote_literal if strict else _nullable
+
+    def textual(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+        return quote(engine, args[0])
+
+    def anything(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        return quote(engine, as_text(engine, args[0], call.args[0], "cast"))
+
+    for arg, build in ((t.TEXT, textual), (t.ANYELEMENT, anything)):
+        yield fn(name, (arg,), t.TEXT, local=on("local", build), spark=on("spark", build), strict=strict)
+
+
+# --- format() ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """One `%[position$][-][width]type`. position: 1-based, 0 for the next argument."""
+
+    kind: str
+    position: int = 0
+    width: int = 0
+    left: bool = False
+
+
+_DIRECTIVE: Final = re.compile(
+    r"%(?:(?P<position>\d+)\$)?(?P<flags>-*)(?P<width>\d+|\*(?:\d+\$)?)?(?P<kind>.?)", re.DOTALL
+)
+
+
+def parse_format(pattern: str) -> list[str | Directive]:
+    """A format string as literal pieces and directives. Raises InvalidParameterValue as format() does."""
+    pieces: list[str | Directive] = []
+    at = 0
+    while (percent := pattern.find("%", at)) >= 0:
+        pieces.append(pattern[at:percent])
+        if pattern.startswith("%%", percent):
+            pieces.append("%")
+            at = percent + 2
+            continue
+        found = _DIRECTIVE.match(pattern, percent)
+        assert found is not None
+        pieces.append(_directive(found))
+        at = found.end()
+    pieces.append(pattern[at:])
+    return [piece for piece in pieces if piece != ""]
+
+
+def _directive(found: re.Match[str]) -> Directive:
+    kind, width, position = found["kind"], found["width"] or "", found["position"]
+    if not kind:
+        raise InvalidParameterValue("unterminated format() type specifier", hint='For a single "%" use "%%".')
+    if kind not in "sIL":
+        raise InvalidParameterValue(f'unrecognized format() type specifier "{kind}"', hint='For a single "%" use "%%".')
+    if width.startswith("*"):
+        raise FeatureNotSupported("not supported: format() with a width taken from an argument")
+    if position is not None and int(position) == 0:
+        raise InvalidParameterValue("format specifies argument 0, but arguments are numbered from 1")
+    return Directive(kind, int(position or 0), int(width or 0), bool(found["flags"]))
+
+
+def _formatted(engine: EngineName, directive: Directive, tree: exp.Expression) -> exp.Expression:
+    """One argument, already text, as a directive prints it."""
+    if directive.kind == "L":
+        value = _nullable(engine, tree)
+    elif directive.kind == "I":
+        null = exp.Anonymous(this="error" if engine == "local" else "raise_error", expressions=[text(_NULL_IDENTIFIER)])
+        value = sql(engine, "CASE WHEN $1 IS NULL THEN $2 ELSE $3 END", tree, null, quote_ident(engine, tree))
+    else:
+        value = sql(engine, "coalesce($1, '')", tree)
+    if not directive.width:
+        return value
+    pad = "rpad" if directive.left else "lpad"
+    length = "length" if engine == "local" else "char_length"
+    return sql(
+        engine, f"CASE WHEN {length}($1) >= $2 THEN $1 ELSE {pad}($1, $2, ' ') END", value, integer(directive.width)
+    )
+
+
+_NULL_IDENTIFIER: Final = (
+    f"SQLSTATE:{NullValueNotAllowed.default_sqlstate}:null values cannot be formatted as an SQL identifier"
+)
+
+
+def _format(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    pieces = []
+    following = 1
+    for piece in parse_format(required_text(args[0], "a format")):
+        if isinstance(piece, str):
+            pieces.append(text(piece))
+            continue
+        index = piece.position or following
+        if index >= len(args):
+            raise InvalidParameterValue("too few arguments for format()")
+        following = index + 1
+        pieces.append(_formatted(engine, piece, as_text(engine, args[index], call.args[index])))
+    return concat(engine, pieces)
+
+
+_FORMAT = {"local": on("local", _format), "spark": on("spark", _format)}
+
+ROWS: tuple[Function, ...] = (
+    fn(
+        "quote_ident",
+        (t.TEXT,),
+        t.TEXT,
+        local=on("local", lambda engine, args, _call: quote_ident(engine, args[0])),
+        spark=on("spark", lambda engine, args, _call: quote_ident(engine, args[0])),
+    ),
+    *_rows("quote_literal", strict=True),
+    *_rows("quote_nullable", strict=False),
+    fn("format", (t.TEXT,), t.TEXT, local=_FORMAT["local"], spark=_FORMAT["spark"], strict=False, volatility="stable"),
+    fn(
+        "format",
+        (t.TEXT, t.ANY),
+        t.TEXT,
+        local=_FORMAT["local"],
+        spark=_FORMAT["spark"],
+        variadic=True,
+        strict=False,
+        volatility="stable",
+    ),
+)

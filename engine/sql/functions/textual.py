@@ -1,0 +1,53 @@
+"""Values of any type as text, inside templates: what concat, format, array_to_string, to_json and `||` need.
+
+Two renderings exist in PostgreSQL. The *cast* to text is what `x::text` gives; the *output* form is what a client sees,
+which differs for booleans only (`t` and `f`). Both come from the cast rows of the function table, so that there is one
+rendering of each type.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.sql.expr import Call, Column, ColumnRef, Expr
+from engine.sql.functions import Function
+from engine.sql.functions.trees import sql
+from engine.sql.types import SqlType, of
+from wire import types as t
+from wire.errors import FeatureNotSupported
+
+TEXTUAL = (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSONB, t.UUID)
+Rendering = Literal["cast", "output"]
+
+
+def apply(engine: EngineName, function: Function, args: list[exp.Expression], call: Call) -> exp.Expression:
+    """The tree of a row's template for one engine. Raises FeatureNotSupported when the engine lacks the row."""
+    template = function.local if engine == "local" else function.spark
+    if template is None:
+        raise FeatureNotSupported(f"not supported: {function!r}")
+    return sql(engine, template, *args) if isinstance(template, str) else template(args, call)
+
+
+def as_text(engine: EngineName, tree: exp.Expression, value: Expr, rendering: Rendering = "output") -> exp.Expression:
+    """`tree`, which computes `value`, as text; null stays null."""
+    return typed_as_text(engine, tree, value.type, value, rendering)
+
+
+def typed_as_text(
+    engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr, rendering: Rendering = "output"
+) -> exp.Expression:
+    """Like `as_text` for a tree whose type is `typ` but which is no expression of its own (an array's element)."""
+    if typ.pg in TEXTUAL:
+        return tree
+    if typ.pg is t.BOOL and rendering == "output":
+        return sql(engine, "CASE WHEN $1 THEN 't' WHEN NOT $1 THEN 'f' END", tree)
+    from engine.sql.functions.registry import registry
+
+    cast = registry().find_cast(typ.pg, t.TEXT)
+    if cast is None:
+        raise FeatureNotSupported(f"not supported: {typ} as text")
+    operand = value if value.type == typ else ColumnRef(typ, Column(-1, "element", typ))
+    return apply(engine, cast, [tree], Call(of(t.TEXT), cast, (operand,)))

@@ -1,0 +1,142 @@
+"""Trees for templates that a snippet cannot say: pieces of SQL in one engine's dialect, composed with argument trees.
+
+A row's callable template (`engine.sql.functions`) builds its answer from small snippets: `sql("local", "lower($1)", x)`
+parses `lower($1)` once in DuckDB's dialect and puts `x` in place. Also here: reading constants back from argument trees
+(a format or a pattern must be known to be translated), and errors that the engine raises with a computed message.
+
+Neighbours: `building` makes the rows and parses; `textual` renders values of any type as text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.sql.functions.building import cheap, parse, place
+from wire.errors import FeatureNotSupported
+
+if TYPE_CHECKING:
+    from engine.sql.expr import AggregateCall, Call
+    from engine.sql.functions import Builder
+
+_LET: Final[dict[EngineName, str]] = {
+    "local": "list_transform([$1], lambda {name}: {body})[1]",
+    "spark": "transform(array($1), {name} -> {body})[0]",
+}
+
+#: From the engine, the arguments' trees and the bound call to a tree: a template that serves both engines.
+EngineBuilder = Callable[[EngineName, Sequence[exp.Expression], "Call | AggregateCall"], exp.Expression]
+
+
+def sql(engine: EngineName, snippet: str, *args: exp.Expression) -> exp.Expression:
+    """A snippet of the engine's SQL with its `$1`, `$2` ... replaced by copies of `args`."""
+    return place(parse(engine, snippet), args)
+
+
+def text(value: str) -> exp.Expression:
+    """A string literal; the dialect's generator escapes it."""
+    return exp.Literal.string(value)
+
+
+def integer(value: int) -> exp.Expression:
+    return exp.Neg(this=exp.Literal.number(-value)) if value < 0 else exp.Literal.number(value)
+
+
+def _bare(tree: exp.Expression) -> exp.Expression:
+    while isinstance(tree, exp.Cast | exp.Paren):
+        tree = tree.this
+    return tree
+
+
+def is_null(tree: exp.Expression) -> bool:
+    """Whether the tree is the constant NULL, cast or not."""
+    return isinstance(_bare(tree), exp.Null)
+
+
+def constant_text(tree: exp.Expression) -> str | None:
+    """The text of a string constant, else None."""
+    bare = _bare(tree)
+    return str(bare.this) if isinstance(bare, exp.Literal) and bare.is_string else None
+
+
+def constant_int(tree: exp.Expression) -> int | None:
+    """The value of an integer constant, else None."""
+    bare = _bare(tree)
+    if isinstance(bare, exp.Neg):
+        value = constant_int(bare.this)
+        return None if value is None else -value
+    if isinstance(bare, exp.Literal) and not bare.is_string and str(bare.this).lstrip("-").isdecimal():
+        return int(bare.this)
+    return None
+
+
+def required_text(tree: exp.Expression, what: str) -> str:
+    """The text of a constant argument. Raises FeatureNotSupported when it is computed from rows."""
+    value = constant_text(tree)
+    if value is None:
+        raise FeatureNotSupported(f"not supported: {what} that is not a constant")
+    return value
+
+
+def raises(engine: EngineName, sqlstate: str, message: str | exp.Expression) -> exp.Expression:
+    """An expression that fails with this error when it is evaluated; `message` may be computed."""
+    prefix = text(f"SQLSTATE:{sqlstate}:{message if isinstance(message, str) else ''}")
+    said = prefix if isinstance(message, str) else concat(engine, [prefix, message])
+    return sql(engine, "error($1)" if engine == "local" else "raise_error($1)", said)
+
+
+def concat(engine: EngineName, pieces: Sequence[exp.Expression]) -> exp.Expression:
+    """The texts one after another; null if any is null."""
+    if not pieces:
+        return text("")
+    if len(pieces) == 1:
+        return pieces[0]
+    glue = " || " if engine == "local" else ", "
+    listed = glue.join(f"${n}" for n in range(1, len(pieces) + 1))
+    return sql(engine, f"({listed})" if engine == "local" else f"concat({listed})", *pieces)
+
+
+def on(engine: EngineName, build: EngineBuilder) -> Builder:
+    """A template for one engine from a builder that serves both.
+
+    An argument that is more than a column or a constant and that the builder uses more than once is computed once: the
+    body becomes a transformation of a one-element array, as in `building.let`.
+    """
+
+    def template(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        dear = {n: arg for n, arg in enumerate(args) if not cheap(arg)}
+        if not dear:
+            return build(engine, args, call)
+        name = _unused_name(args)
+        marks = {n: exp.column(f"a{n}", table=name) for n in dear}
+        body = build(engine, [marks.get(n, arg) for n, arg in enumerate(args)], call)
+        used = Counter(column.name for column in body.find_all(exp.Column) if column.table == name)
+        if max(used.values(), default=0) > 1:
+            return _bind(engine, name, {f"a{n}": arg for n, arg in dear.items()}, body)
+        return _put(body, name, {f"a{n}": arg for n, arg in dear.items()})
+
+    return template
+
+
+def _unused_name(args: Sequence[exp.Expression]) -> str:
+    taken = {column.table for arg in args for column in arg.find_all(exp.Column)}
+    return next(name for name in (f"given{n}__" for n in range(len(taken) + 1)) if name not in taken)
+
+
+def _bind(engine: EngineName, name: str, fields: dict[str, exp.Expression], body: exp.Expression) -> exp.Expression:
+    listed = ", ".join(f"{f} := ${n}" if engine == "local" else f"'{f}', ${n}" for n, f in enumerate(fields, 1))
+    packed = sql(engine, f"struct_pack({listed})" if engine == "local" else f"named_struct({listed})", *fields.values())
+    return sql(engine, _LET[engine].format(name=name, body="$2"), packed, body)
+
+
+def _put(body: exp.Expression, name: str, values: dict[str, exp.Expression]) -> exp.Expression:
+    def put(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Column) and node.table == name:
+            return exp.Paren(this=values[node.name].copy())
+        return node
+
+    return body.transform(put, copy=False)
