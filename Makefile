@@ -1,0 +1,53 @@
+# One door: everything a person does here is a target. `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SCALE ?= 0.1
+LISTEN ?= 127.0.0.1:5432
+
+.PHONY: help setup java demo test test-all lint format bench clients golden clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.installed java ## Create .venv with .venv/bin/sluice and what it needs
+
+$(VENV)/.installed: pyproject.toml requirements.lock
+	@scripts/setup_venv.sh "$(PYTHON)" "$(VENV)"
+	@touch $@
+
+java:
+	@scripts/find_java.sh
+
+demo: setup ## Generate TPC-H data, start a member, take a tour, serve until Ctrl-C (SCALE=0.1)
+	@$(BIN)/sluice demo --scale $(SCALE) --listen $(LISTEN) $(DEMO_FLAGS)
+
+test: setup ## Run the tests (not the long ones)
+	$(BIN)/pytest -m "not long"
+
+test-all: setup ## Run the long tests too
+	$(BIN)/pytest
+
+golden: setup ## Rewrite the golden plans; read the diff before you commit it
+	$(BIN)/pytest -q tests/golden --rewrite
+
+lint: setup ## Formatting, lint, types, import directions
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clients: ## Install what the client tests use: PostgreSQL 15 (server, psql), JDBC and ODBC drivers
+	@scripts/install_clients.sh
+
+bench: setup ## Run the benchmarks; results go to docs/benchmarks.md
+	$(BIN)/python -m benchmarks
+
+clean: ## Remove what the build and the tests left
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis sluice-demo

@@ -1,0 +1,266 @@
+"""A member's configuration: a file (TOML or YAML), then SLUICE_* environment variables, then command-line flags.
+
+Later sources win, key by key. Everything has a default, so a member runs without any. A mistake names its key, where it
+came from and, for a file, the line.
+
+    listen = "127.0.0.1:5432"
+    data = "/srv/lake"
+    [spark]
+    master = "spark://host:7077"
+    conf = { "spark.executor.memory" = "4g" }
+    [settings]
+    TimeZone = "Europe/Paris"
+
+As environment: SLUICE_LISTEN, SLUICE_SPARK__MASTER (two underscores go down a level).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from engine.config import EngineConfig
+from engine.config import SparkConfig as EngineSparkConfig
+from engine.settings import SETTINGS
+from wire.errors import SqlError
+
+_PREFIX: Final = "SLUICE_"
+
+
+class ConfigurationError(Exception):
+    """What is wrong with a configuration, a line for each mistake, ready to print."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """host:port; an IPv6 host in brackets. Port 0 lets the system choose."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+)):(\d{1,5})", text.strip())
+        if not match or int(match[3]) > 65_535:
+            raise ValueError("expected host:port, as in 127.0.0.1:5432")
+        return cls(match[1] or match[2], int(match[3]))
+
+
+def _is_address(text: str) -> str:
+    Address.parse(text)
+    return text
+
+
+def _is_memory(text: str) -> str:
+    if not re.fullmatch(r"\d+(\.\d+)?\s*[kKmMgGtT][bB]?", text):
+        raise ValueError("expected a size with its unit, as in 1g or 512MB")
+    return text
+
+
+HostPort = Annotated[str, AfterValidator(_is_address)]
+Memory = Annotated[str, AfterValidator(_is_memory)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class SparkSection(_Section):
+    """The Spark that this member drives."""
+
+    master: str = Field("local[*]", description="local[N], spark://host:port, yarn, k8s://...")
+    driver_memory: Memory = Field("1g", description="heap of the driver's JVM")
+    conf: dict[str, str] = Field(default_factory=dict, description="further spark.* settings")
+
+    @model_validator(mode="after")
+    def _names(self) -> SparkSection:
+        for name in self.conf:
+            if not name.startswith("spark."):
+                raise ValueError(f'conf: "{name}" does not begin with "spark."')
+        return self
+
+
+class LocalSection(_Section):
+    """The in-process engine."""
+
+    threads: int = Field(2, ge=1, le=1024)
+    memory: Memory = Field("2GB", description="DuckDB's memory limit")
+
+
+class Config(_Section):
+    """A member's configuration; see the module's docstring."""
+
+    listen: HostPort = Field("127.0.0.1:5432", description="where PostgreSQL clients connect")
+    mesh: HostPort = Field("127.0.0.1:7432", description="where members and Spark tasks connect")
+    console: HostPort = Field("127.0.0.1:8432", description="where the web console is served")
+    data: Path = Field(Path("sluice-data"), description="data directory: catalog, spool, relative paths of tables")
+    roots: list[Path] = Field(default_factory=list, description="folders that tables must lie in; empty: any")
+    member: str = Field("m1", pattern=r"^[A-Za-z0-9_.-]{1,63}$", description="this member's name")
+    max_connections: int = Field(500, ge=1, le=100_000)
+    authentication_timeout: float = Field(60.0, gt=0, description="seconds a client may take to log in")
+    fragment_threads: int = Field(4, ge=1, le=1024)
+    operation_threads: int = Field(2, ge=1, le=1024)
+    log_level: str = Field("info", pattern="^(debug|info|warning|error)$")
+    spark: SparkSection = SparkSection()
+    local: LocalSection = LocalSection()
+    settings: dict[str, str] = Field(default_factory=dict, description="defaults of session settings")
+
+    @model_validator(mode="after")
+    def _session_settings(self) -> Config:
+        for name, value in self.settings.items():
+            row = SETTINGS.get(name.lower())
+            if row is None:
+                raise ValueError(f'settings: unrecognized configuration parameter "{name}"')
+            try:
+                row.read(value)
+            except SqlError as error:
+                raise ValueError(f"settings: {error.message}") from None
+        return self
+
+    def engine(self) -> EngineConfig:
+        """The engine's part."""
+        return EngineConfig(
+            data=self.data.absolute(),
+            member=self.member,
+            roots=tuple(root.absolute() for root in self.roots),
+            fragment_threads=self.fragment_threads,
+            operation_threads=self.operation_threads,
+            local_threads=self.local.threads,
+            local_memory=self.local.memory,
+            spark=EngineSparkConfig(self.spark.master, self.spark.driver_memory, self.spark.conf),
+            settings=self.settings,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Values by key path, with the words that tell where one came from."""
+
+    values: Mapping[str, Any]
+    name: str
+    text: str = ""
+
+    def place(self, path: tuple[str, ...]) -> str:
+        line = _line_of(self.text, path)
+        return f"{self.name}, line {line}" if line else self.name
+
+
+def load(
+    path: Path | None = None, flags: Mapping[str, Any] | None = None, environment: Mapping[str, str] | None = None
+) -> Config:
+    """The configuration from its three sources. `flags`: nested values, None where a flag was not given.
+
+    Raises ConfigurationError.
+    """
+    sources = [_from_flags(flags or {}), _from_environment(os.environ if environment is None else environment)]
+    if path is not None:
+        sources.append(_from_file(path))
+    merged: dict[str, Any] = {}
+    for source in reversed(sources):
+        merged = _merge(merged, source.values)
+    try:
+        return Config.model_validate(merged)
+    except ValidationError as error:
+        raise ConfigurationError("\n".join(_tell(e, sources) for e in error.errors())) from None
+
+
+def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = _merge(merged[key], value) if both else value
+    return merged
+
+
+def _from_flags(flags: Mapping[str, Any]) -> _Source:
+    def given(values: Mapping[str, Any]) -> dict[str, Any]:
+        nested = {k: given(v) if isinstance(v, Mapping) else v for k, v in values.items() if v is not None}
+        return {k: v for k, v in nested.items() if v != {}}
+
+    return _Source(given(flags), "command line")
+
+
+def _from_environment(environment: Mapping[str, str]) -> _Source:
+    values: dict[str, Any] = {}
+    for name, value in environment.items():
+        if not name.startswith(_PREFIX):
+            continue
+        *parents, key = name[len(_PREFIX) :].lower().split("__")
+        level = values
+        for parent in parents:
+            level = level.setdefault(parent, {})
+        level[key] = value.split(os.pathsep) if key == "roots" else value
+    return _Source(values, "environment")
+
+
+def _from_file(path: Path) -> _Source:
+    try:
+        text = path.read_text()
+        values = yaml.safe_load(text) if path.suffix in (".yaml", ".yml") else tomllib.loads(text)
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, yaml.YAMLError) as error:
+        raise ConfigurationError(f"{path}: {error}") from None
+    if values is None:
+        values = {}
+    if not isinstance(values, dict):
+        raise ConfigurationError(f"{path}: expected keys and values")
+    return _Source(values, str(path), text)
+
+
+def _tell(error: Any, sources: list[_Source]) -> str:
+    """One mistake in words: the key, what is wrong, where it was said."""
+    path = tuple(str(part) for part in error["loc"])
+    message = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] == "extra_forbidden":
+        message = "there is no such key"
+    if not path or path == ("spark",):
+        section, found, rest = message.partition(": ")
+        if found and '"' in rest:
+            name = rest.split('"')[1]
+            path, message = (*path, section, name), rest
+    key = ".".join(path)
+    given = next((s for s in sources if _value_at(s.values, path) is not None), None)
+    value = f" (given: {_value_at(given.values, path)!r})" if given and error["type"] != "extra_forbidden" else ""
+    place = f"{given.place(path)}: " if given else ""
+    return f"{place}{key}: {message}{value}"
+
+
+def _value_at(values: Any, path: tuple[str, ...]) -> Any:
+    for part in path:
+        if isinstance(values, list) and part.isdecimal() and int(part) < len(values):
+            values = values[int(part)]
+        elif isinstance(values, Mapping) and part in values:
+            values = values[part]
+        else:
+            return None
+    return values
+
+
+def _line_of(text: str, path: tuple[str, ...]) -> int | None:
+    """The line where a file says `path`: that of its last key, below its section's header (TOML) or key (YAML)."""
+    lines = text.splitlines()
+    keys = [part for part in path if not part.isdecimal()]
+    if not lines or not keys:
+        return None
+    start = 0
+    for depth, key in enumerate(keys):
+        quoted = rf"""["']?{re.escape(key)}["']?"""
+        header = re.escape(".".join(keys[: depth + 1]))
+        pattern = re.compile(rf"^\s*(?:\[{header}\]|{quoted}\s*[:=])|[{{,]\s*{quoted}\s*=")
+        found = next((i for i in range(start, len(lines)) if pattern.search(lines[i])), None)
+        if found is None:
+            return start + 1 if depth else None
+        start = found
+    return start + 1

@@ -1,0 +1,68 @@
+"""Configuration: precedence of file, environment and flags; mistakes that name the key and the line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from server.config import Address, ConfigurationError, load
+
+
+def test_needs_no_configuration() -> None:
+    config = load(environment={})
+    assert (config.listen, config.mesh, config.console) == ("127.0.0.1:5432", "127.0.0.1:7432", "127.0.0.1:8432")
+
+
+def test_flags_win_over_environment_over_file(tmp_path: Path) -> None:
+    file = tmp_path / "member.toml"
+    file.write_text('listen = "127.0.0.1:1"\nmember = "a"\n[spark]\nmaster = "local[1]"\ndriver_memory = "2g"\n')
+    environment = {"SLUICE_LISTEN": "127.0.0.1:2", "SLUICE_SPARK__MASTER": "local[2]", "HOME": "/"}
+    config = load(file, {"listen": "127.0.0.1:3", "data": None, "spark": {"master": None}}, environment)
+    assert (config.listen, config.member) == ("127.0.0.1:3", "a")
+    assert (config.spark.master, config.spark.driver_memory) == ("local[2]", "2g")
+
+
+def test_yaml_is_read_too(tmp_path: Path) -> None:
+    file = tmp_path / "member.yaml"
+    file.write_text("listen: 127.0.0.1:7\nsettings:\n  TimeZone: Europe/Paris\n")
+    assert load(file, environment={}).engine().settings == {"TimeZone": "Europe/Paris"}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('member = "a"\nlisten = "nowhere"\n', ["line 2", "listen", "host:port", "nowhere"]),
+        ('[spark]\nmaster = "local"\ndriver_memory = "much"\n', ["line 3", "spark.driver_memory", "1g"]),
+        ('lisen = "127.0.0.1:1"\n', ["line 1", "lisen", "no such key"]),
+        ("max_connections = 0\n", ["line 1", "max_connections", "greater than or equal to 1"]),
+        ('[settings]\nTimeZone = "UTC"\nstatement_timeout = "soon"\n', ["line 3", "settings.statement_timeout"]),
+        ('[settings]\nnonesuch = "1"\n', ["line 2", "settings.nonesuch"]),
+        ('[spark.conf]\nexecutor = "1"\n', ["spark.conf.executor", "spark."]),
+        ("listen = \n", ["line 1"]),
+    ],
+)
+def test_mistakes_name_the_key_and_the_line(tmp_path: Path, text: str, told: list[str]) -> None:
+    file = tmp_path / "member.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigurationError) as error:
+        load(file, environment={})
+    for words in told:
+        assert words in str(error.value)
+
+
+def test_mistakes_outside_of_the_file_name_their_source(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"^environment: console: "):
+        load(environment={"SLUICE_CONSOLE": "x"})
+    with pytest.raises(ConfigurationError, match=r"^command line: mesh: "):
+        load(flags={"mesh": "x"}, environment={})
+    with pytest.raises(ConfigurationError, match="cannot read"):
+        load(tmp_path / "none.toml", environment={})
+
+
+def test_addresses() -> None:
+    assert Address.parse("[::1]:5432") == Address("::1", 5432)
+    assert str(Address.parse("[::1]:5432")) == "[::1]:5432"
+    for wrong in ("5432", "a:b", "host:70000", "::1:5432"):
+        with pytest.raises(ValueError, match="host:port"):
+            Address.parse(wrong)
