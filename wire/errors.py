@@ -127,6 +127,10 @@ class InvalidRegularExpression(SqlError):
     default_sqlstate = "2201B"
 
 
+class InvalidEscapeSequence(SqlError):
+    default_sqlstate = "22025"
+
+
 class InvalidParameterValue(SqlError):
     default_sqlstate = "22023"
 
@@ -141,6 +145,10 @@ class InvalidBinaryRepresentation(SqlError):
 
 class UntranslatableCharacter(SqlError):
     default_sqlstate = "22P05"
+
+
+class IntervalFieldOverflow(SqlError):
+    default_sqlstate = "22015"
 
 
 class SubstringError(SqlError):

@@ -1,0 +1,197 @@
+"""Text to arrays: `{1,2,NULL}`, `{{a,"b c"},{d,e}}`, `[1:2]={1,2}`.
+
+A neighbour of `wire.text_input`, which gives the reader of the element type. The canonical value is a (nested) list; lower
+bounds other than 1 have no place in it and are refused.
+
+Source: PostgreSQL 15 documentation 8.15.2 and 8.15.6; a real server, with which the tests compare.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+from wire.errors import (
+    ArraySubscriptError,
+    FeatureNotSupported,
+    InvalidTextRepresentation,
+    ProgramLimitExceeded,
+    SqlError,
+)
+
+_DIMENSIONS_MAX: Final = 6
+_SPACE: Final = " \t\n\r\v\f"
+
+_BOUNDS: Final = re.compile(r"\[[ \t\n\r\v\f]*(?:([+-]?\d+)[ \t\n\r\v\f]*:)?[ \t\n\r\v\f]*([+-]?\d+)[ \t\n\r\v\f]*\]")
+_TOKEN: Final = re.compile(
+    r"[ \t\n\r\v\f]*(?:(?P<brace>[{}])|(?P<comma>,)"
+    r'|(?P<quoted>"(?:[^"\\]|\\.)*")'
+    r'|(?P<bare>(?:[^{}",\\ \t\n\r\v\f]|\\.)(?:[^{}",\\]|\\.)*))',
+    re.DOTALL,
+)
+_BACKSLASH: Final = re.compile(r"\\(.)", re.DOTALL)
+
+
+class _Item(NamedTuple):
+    kind: str
+    text: str
+
+
+def read_array(text: str, read_element: Callable[[str], Any]) -> list[Any]:
+    """The (nested) list that an array literal stands for.
+
+    read_element: reads the text of one element; it is not called for NULL.
+    """
+    body, bounds = _dimensions(text)
+    if not body.startswith("{"):
+        raise _malformed(
+            text,
+            "Missing array dimension value." if body.startswith("[") else _OPENING,
+        )
+    value, depth = _nested(text, body, read_element)
+    lengths = _lengths(value)
+    if bounds and (len(bounds) != depth or [upper - lower + 1 for lower, upper in bounds] != lengths):
+        raise _malformed(text, "Specified array dimensions do not match array contents.")
+    if any(lower != 1 for lower, _ in bounds):
+        raise FeatureNotSupported("not supported: array lower bounds other than 1")
+    return value if _leaves(value) else []
+
+
+_OPENING: Final = 'Array value must start with "{" or dimension information.'
+
+
+def _malformed(text: str, detail: str) -> SqlError:
+    return InvalidTextRepresentation(f'malformed array literal: "{text}"', detail=detail)
+
+
+def _dimensions(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """The literal after its `[1:2][1:3]=`, and those bounds."""
+    body = text.lstrip(_SPACE)
+    bounds: list[tuple[int, int]] = []
+    while match := _BOUNDS.match(body):
+        lower, upper = int(match[1] or 1), int(match[2])
+        if upper < lower:
+            raise ArraySubscriptError("upper bound cannot be less than lower bound")
+        bounds.append((lower, upper))
+        body = body[match.end() :].lstrip(_SPACE)
+    if not bounds:
+        return body, bounds
+    if not body.startswith("="):
+        raise _malformed(text, 'Missing "=" after array dimensions.')
+    body = body[1:].lstrip(_SPACE)
+    if not body.startswith("{"):
+        raise _malformed(text, 'Array contents must start with "{".')
+    return body, bounds
+
+
+def _items(text: str, body: str) -> Iterator[_Item]:
+    at = 0
+    depth = 0
+    while True:
+        match = _TOKEN.match(body, at)
+        if not match:
+            raise _malformed(
+                text, "Unexpected end of input." if not body[at:].strip(_SPACE) else _unexpected(body[at:])
+            )
+        kind = match.lastgroup
+        assert kind is not None
+        yield _Item(kind, match[kind])
+        at = match.end()
+        depth += {"{": 1, "}": -1}.get(match[kind], 0) if kind == "brace" else 0
+        if depth == 0:
+            break
+    if body[at:].strip(_SPACE):
+        raise _malformed(text, "Junk after closing right brace.")
+
+
+def _unexpected(rest: str) -> str:
+    first = rest.lstrip(_SPACE)[0]
+    return "Unexpected end of input." if first in '"\\' else f'Unexpected "{first}" character.'
+
+
+def _nested(text: str, body: str, read_element: Callable[[str], Any]) -> tuple[list[Any], int]:
+    """The nested lists and their depth; every element must be at the same depth."""
+    stack: list[list[Any]] = []
+    leaf_depth = 0
+    expecting = True
+    result: list[Any] = []
+    previous = ""
+    for kind, piece in _items(text, body):
+        if piece == "{" and kind == "brace":
+            if not expecting:
+                raise _malformed(text, 'Unexpected "{" character.')
+            child: list[Any] = []
+            if stack:
+                stack[-1].append(child)
+            else:
+                result = child
+            stack.append(child)
+            if len(stack) > _DIMENSIONS_MAX:
+                raise ProgramLimitExceeded(
+                    f"number of array dimensions ({len(stack)}) exceeds the maximum allowed ({_DIMENSIONS_MAX})"
+                )
+            expecting = True
+        elif piece == "}" and kind == "brace":
+            if expecting and previous != "{":
+                raise _malformed(text, 'Unexpected "}" character.')
+            stack.pop()
+            expecting = False
+        elif kind == "comma":
+            if expecting:
+                raise _malformed(text, 'Unexpected "," character.')
+            expecting = True
+        else:
+            if not expecting:
+                raise _malformed(text, "Unexpected array element.")
+            if leaf_depth not in (0, len(stack)):
+                raise _ragged(text)
+            leaf_depth = len(stack)
+            stack[-1].append(_element(kind, piece, read_element))
+            expecting = False
+        previous = piece if kind == "brace" else kind
+    _check_shape(text, result, leaf_depth)
+    return result, leaf_depth
+
+
+def _element(kind: str, token: str, read_element: Callable[[str], Any]) -> Any:
+    if kind == "quoted":
+        return read_element(_BACKSLASH.sub(r"\1", token[1:-1]))
+    bare = token.rstrip(_SPACE)
+    # A blank that a backslash protects stays.
+    if len(bare) < len(token) and bare.endswith("\\") and (len(bare) - len(bare.rstrip("\\"))) % 2:
+        bare = token[: len(bare) + 1]
+    if bare.lower() == "null":
+        return None
+    return read_element(_BACKSLASH.sub(r"\1", bare))
+
+
+def _ragged(text: str) -> SqlError:
+    return _malformed(text, "Multidimensional arrays must have sub-arrays with matching dimensions.")
+
+
+def _lengths(value: list[Any]) -> list[int]:
+    """Elements along each dimension, as the first of each says."""
+    lengths = []
+    level: Any = value
+    while isinstance(level, list):
+        lengths.append(len(level))
+        level = level[0] if level else None
+    return lengths
+
+
+def _check_shape(text: str, value: list[Any], leaf_depth: int) -> None:
+    """Rectangular: all lists of one depth are of one length. Without a single element, any nesting is the empty array."""
+    if leaf_depth == 0:
+        return
+    level: list[Any] = [value]
+    for depth in range(leaf_depth):
+        if any(not isinstance(item, list) for item in level) or len({len(item) for item in level}) > 1:
+            raise _ragged(text)
+        level = [child for item in level for child in item]
+        if depth + 1 < leaf_depth and any(not isinstance(item, list) for item in level):
+            raise _ragged(text)
+
+
+def _leaves(value: list[Any]) -> bool:
+    return any(_leaves(item) if isinstance(item, list) else True for item in value)

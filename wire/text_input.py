@@ -1,0 +1,79 @@
+"""PostgreSQL's type input functions: text in, canonical value out.
+
+`parse_text` is the one door, for the binder (literals and casts of constants) and for the wire (text parameters). The
+readers behind it are grouped by subject: `wire.text_numbers`, `wire.text_strings`, `wire.text_datetime`,
+`wire.text_interval`, `wire.text_json`, `wire.text_arrays`. None has a clock or a session: both are in `InputSettings`.
+
+Canonical values are described in `engine.sql.expr`; errors are PostgreSQL 15's, with its SQLSTATEs and words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from wire import types as t
+from wire.errors import FeatureNotSupported
+from wire.text_arrays import read_array
+from wire.text_datetime import read_date, read_time, read_timestamp, read_timetz
+from wire.text_interval import interval_typmod, read_interval
+from wire.text_json import read_json, read_jsonb
+from wire.text_numbers import read_bool, read_float, read_integer, read_numeric, read_oid
+from wire.text_settings import InputSettings
+from wire.text_strings import read_bytea, read_string, read_uuid, read_void
+
+__all__ = ["InputSettings", "interval_typmod", "parse_text"]
+
+_Reader = Callable[[t.PgType, str, int, InputSettings], Any]
+
+_READERS: Final[dict[t.PgType, _Reader]] = {
+    t.BOOL: lambda _t, text, _m, _s: read_bool(text),
+    t.BYTEA: lambda _t, text, _m, _s: read_bytea(text),
+    t.NUMERIC: lambda _t, text, typmod, _s: read_numeric(text, typmod),
+    t.OID: lambda _t, text, _m, _s: read_oid(text),
+    t.UUID: lambda _t, text, _m, _s: read_uuid(text),
+    t.JSON: lambda _t, text, _m, _s: read_json(text),
+    t.JSONB: lambda _t, text, _m, _s: read_jsonb(text),
+    t.VOID: lambda _t, text, _m, _s: read_void(text),
+    t.DATE: lambda _t, text, _m, settings: read_date(text, settings),
+    t.TIME: lambda _t, text, typmod, settings: read_time(text, typmod, settings),
+    t.TIMETZ: lambda _t, text, typmod, settings: read_timetz(text, typmod, settings),
+    t.INTERVAL: lambda _t, text, typmod, settings: read_interval(text, typmod, settings),
+    **dict.fromkeys((t.INT2, t.INT4, t.INT8), lambda typ, text, _m, _s: read_integer(typ, text)),
+    **dict.fromkeys((t.FLOAT4, t.FLOAT8), lambda typ, text, _m, _s: read_float(typ, text)),
+    **dict.fromkeys((t.TIMESTAMP, t.TIMESTAMPTZ), read_timestamp),
+    **dict.fromkeys(
+        (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN), lambda typ, text, m, _s: read_string(typ, text, m)
+    ),
+    **dict.fromkeys((t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE), lambda typ, text, _m, _s: _read_reg(typ, text)),
+}
+
+_VECTORS: Final = (22, 30)
+
+
+def parse_text(typ: t.PgType, text: str, *, typmod: int = -1, settings: InputSettings) -> Any:
+    """The canonical value of `text` as a `typ`.
+
+    typmod: the type's modifier, or -1; as in PostgreSQL's input functions, a string that is too long for it is an error
+        (an explicit cast, which truncates, is a conversion of its own).
+    Raises SqlError as PostgreSQL does: 22P02, 22003, 22007, 22008, 22001 ...; FeatureNotSupported for a type without text
+    input (pseudo-types, records) and for values that no carrier holds.
+    """
+    if typ.oid in _VECTORS:
+        return [parse_text(t.element_of(typ), word, settings=settings) for word in text.split()]
+    if typ.is_array:
+        element = t.element_of(typ)
+        return read_array(text, lambda item: parse_text(element, item, typmod=typmod, settings=settings))
+    reader = _READERS.get(typ)
+    if reader is None:
+        raise FeatureNotSupported(f"not supported: text input of type {typ.sql_name}")
+    return reader(typ, text, typmod, settings)
+
+
+def _read_reg(typ: t.PgType, text: str) -> int:
+    """An object's OID by number; names are the catalog's to resolve."""
+    if text == "-":
+        return 0
+    if text.isdigit() and text.isascii():
+        return read_oid(text)
+    raise FeatureNotSupported(f'not supported: {typ.name} input by name: "{text}"')
