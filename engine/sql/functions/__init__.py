@@ -36,7 +36,7 @@ from engine.sql.types import SqlType
 from wire import types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.sql.expr import AggregateCall, Call, Expr
 
 Kind = Literal["function", "operator", "cast", "aggregate", "ordered_set", "window"]
 Volatility = Literal["immutable", "stable", "volatile"]
@@ -44,6 +44,8 @@ Builder = Callable[[Sequence[exp.Expression], "Call | AggregateCall"], exp.Expre
 Template = str | Builder
 #: From the (coerced) arguments' types to the result's: digits of numerics, modifiers, polymorphic results.
 TypeRule = Callable[[Sequence[SqlType]], SqlType]
+#: The same from the arguments themselves, for results whose digits a constant's value decides (extract's field).
+ValueRule = Callable[[Sequence["Expr"]], SqlType]
 CastContext = Literal["implicit", "assignment", "explicit"]
 
 
@@ -57,6 +59,7 @@ class Function:
     variadic: the last argument repeats (one or more times), as VARIADIC "any" or VARIADIC anyarray.
     returns: declared result type.
     rule: refines the result's SqlType; None: `returns`, resolved for polymorphism, digits unknown.
+    by_value: like `rule`, from the coerced arguments; wins over `rule`.
     strict: null in, null out.
     returns_set: a set-returning function.
     context: for casts, how far it may be applied by itself.
@@ -70,6 +73,7 @@ class Function:
     local: Template | None = None
     spark: Template | None = None
     rule: TypeRule | None = None
+    by_value: ValueRule | None = None
     variadic: bool = False
     strict: bool = True
     volatility: Volatility = "immutable"
