@@ -291,6 +291,10 @@ class DuplicateCursor(SqlError):
     default_sqlstate = "42P03"
 
 
+class InvalidCursorDefinition(SqlError):
+    default_sqlstate = "42P11"
+
+
 class DuplicatePreparedStatement(SqlError):
     default_sqlstate = "42P05"
 

@@ -61,7 +61,7 @@ any other operator
     `Anonymous(this="f", expressions=[a, Variadic(b), Kwarg(this=Identifier n, expression=c)], schema="s" or
     absent)`
 `f(DISTINCT a ORDER BY b)`
-    `Anonymous(..., distinct=True, order=Order(expressions=[Ordered])` as args of `Anonymous`
+    `Anonymous(this="f", expressions=[a], distinct=True, order=Order(expressions=[Ordered, ...]))`
 `f(..) FILTER (WHERE c)`, `WITHIN GROUP (ORDER BY ..)`
     `Filter(this=f, expression=Where(c))`, `WithinGroup(this=f, expression=Order)`; `Filter` outside
 `f(..) OVER w`, `OVER (...)`
@@ -91,23 +91,29 @@ a frame
 `(a, b) OVERLAPS (c, d)`
     `Anonymous("overlaps", [a, b, c, d])`
 
-Queries:
+Queries (what is inside FROM is the query binder's own business):
 
 `SELECT`
-    `Select(expressions=[e | Alias(this=e, alias=Identifier)], distinct=Distinct(on=Tuple?), from_=From(this),
-    joins absent, where, group, having, windows, qualify absent, order, limit, offset, with_=With)`
-`FROM a, b JOIN c`
-    `From(this=Table..., expressions=[item, ...])`: a list of items; `meta` apart, each is one of the next five
-`t [AS] x (a, b)`
-    `Table(this=Identifier, db=, catalog=, alias=TableAlias(this, columns))`
-`(query) x`
-    `Subquery(this=query, alias=TableAlias)`; `LATERAL`: with `lateral=True` in meta
-`f(..) WITH ORDINALITY x`, `ROWS FROM (f, g)`
-    `Unnest`-free: `TableFromRows(...)`; the query binder's own business
-`a JOIN b ON c`, `USING (x)`, `NATURAL`
-    `Join(this=right, ...)` below a `Paren`; the query binder's own business
-`UNION INTERSECT EXCEPT`
-    `Union Intersect Except(this, expression, distinct=bool)`, with the order, limit, offset, with_ of the whole
+    `Select(expressions, distinct=Distinct(on=Tuple?), from_=From(expressions=[item, ...]), where=Where, group=Group,
+    having=Having, windows=[Window(this=Identifier, ...)])`; a select list's items are `e`, `Alias(this=e,
+    alias=Identifier)`, `Star`
 `VALUES (..), (..)`
-    `Values(expressions=[Tuple, ...])`, with order, limit, offset, with_
+    `Values(expressions=[Tuple, ...])`
+`UNION INTERSECT EXCEPT`
+    `Union Intersect Except(this, expression, distinct=bool)`
+any of them
+    with `order=Order`, `limit=Limit(expression) | Fetch(count, with_ties)`, `offset=Offset(expression)`,
+    `with_=With(expressions=[CTE(this, alias=TableAlias(this, columns), materialized)], recursive)`
+`t x (a, b)`
+    `Table(this, db, catalog, alias=TableAlias(this, columns))`
+`f(..) WITH ORDINALITY x`, `ROWS FROM (f, g) x`
+    `Table(rows_from=[calls], ordinality, alias)`
+`(query) x`, `(a JOIN b ..) x`
+    `Subquery(this, alias)`, `Paren(this=Join, alias)`
+`LATERAL`
+    `meta["lateral"]` on a Table or Subquery
+`a JOIN b ON c`, `USING (x) AS j`, `NATURAL`
+    `Join(left, this=right, kind="INNER" | "LEFT" | "RIGHT" | "FULL" | "CROSS", on, using=[Identifier], alias, natural)`
+`GROUP BY`
+    `Group(expressions=[e | Tuple | Rollup | Cube | GroupingSets], distinct)`; `()` is an empty Tuple
 """

@@ -38,6 +38,7 @@ class Explain(Statement):
     format: Literal["text", "json"] = "text"
     verbose: bool = False
     costs: bool = True
+    distsql: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +96,13 @@ class Drop(Statement):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetVariable(Statement):
     """SET [SESSION | LOCAL] name {TO | =} value; value None is DEFAULT. SET TIME ZONE, SET NAMES and SET [SESSION
-    CHARACTERISTICS AS] TRANSACTION come as the setting they mean."""
+    CHARACTERISTICS AS] TRANSACTION come as the setting they mean; `also` holds further ones where several modes were given
+    (with the same `local`)."""
 
     name: str
     value: str | None
     local: bool = False
+    also: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

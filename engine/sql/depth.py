@@ -1,0 +1,31 @@
+"""How deep a statement may nest.
+
+Parser, binder and planner recurse over trees. Python stops a runaway recursion by itself, at a limit made for people's
+mistakes and far below what generated SQL nests (a thousand terms of OR are a tree a thousand deep). So the limit is
+raised, and what still exceeds it becomes PostgreSQL's error instead of a RecursionError.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from wire.errors import StatementTooComplex
+
+#: Python frames; one level of nested parentheses takes four or five.
+_FRAMES: Final = 15_000
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """Around whatever recurses over a statement. Raises StatementTooComplex where it is too deep."""
+    if sys.getrecursionlimit() < _FRAMES:
+        sys.setrecursionlimit(_FRAMES)
+    try:
+        yield
+    except RecursionError:
+        raise StatementTooComplex(
+            "stack depth limit exceeded", hint="The statement nests too deeply; write it in fewer levels."
+        ) from None

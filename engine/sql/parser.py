@@ -1,0 +1,68 @@
+"""From a query string to statements.
+
+The whole string is read before anything runs, as PostgreSQL does: a syntax error anywhere means that nothing has happened.
+Queries are read by `engine.sql.grammar`, the other statements by the readers of `engine.sql.utility`, one file a family;
+what PostgreSQL has and Sluice has not is refused by name.
+
+Positions: in errors raised here they count from the beginning of the query string; in a Query's tree, from the beginning
+of that query's own `text` (which for EXPLAIN, DECLARE or PREPARE is a part of the statement's).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from engine.sql.depth import bounded
+from engine.sql.lexer import Kind, tokenize
+from engine.sql.statements import Statement
+from engine.sql.utility import cursors, definitions, explain, prepared, settings, transactions
+from engine.sql.utility.reader import StatementReader
+from engine.sql.utility.unsupported import refuse
+
+_Reading = Callable[[StatementReader], Statement]
+
+_READERS: Final[dict[str, _Reading]] = {
+    **transactions.READERS,
+    **cursors.READERS,
+    **definitions.READERS,
+    **settings.READERS,
+    **prepared.READERS,
+    **explain.READERS,
+}
+
+
+def parse(sql: str, notice: Callable[[str], None] = lambda _message: None) -> tuple[Statement, ...]:
+    """The statements of a query string; none for one of white space, comments and semicolons.
+
+    notice: called with PostgreSQL's notices, such as of a name that was cut to 63 bytes.
+    Raises SqlSyntaxError with a position, FeatureNotSupported, or StatementTooComplex.
+    """
+    with bounded():
+        return tuple(_statements(StatementReader(sql, tokenize(sql, notice))))
+
+
+def _statements(reader: StatementReader) -> list[Statement]:
+    found: list[Statement] = []
+    while True:
+        while reader.take_symbol(";"):
+            pass
+        if reader.at_end():
+            return found
+        found.append(read_statement(reader))
+        if not reader.at_end() and not reader.symbol_at(";"):
+            reader.fail()
+
+
+def read_statement(reader: StatementReader) -> Statement:
+    """One statement, up to its semicolon."""
+    start = reader.token.start
+    reader.base = start
+    if reader.query_at():
+        return reader.query_statement()
+    reading = _READERS.get(reader.token.text) if reader.token.kind is Kind.WORD else None
+    if reading is None:
+        refuse(reader)
+    statement = reading(reader)
+    return replace(statement, text=reader.text_since(start), offset=start)

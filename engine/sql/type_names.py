@@ -1,0 +1,173 @@
+# ruff: noqa: SIM905 -- a paragraph of words reads better than a column of quotes
+"""From a type's tree (`engine.sql.grammar.types`) to its SqlType: names, modifiers and their limits.
+
+Used for casts, typed literals and column definitions. The rules are those of PostgreSQL's typmod input functions
+(numerictypmodin, varchartypmodin, intervaltypmodin ...).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from sqlglot import exp
+
+from engine.sql import types as st
+from engine.sql.scope import cursor, position
+from engine.sql.types import SqlType
+from wire import types as t
+from wire.errors import FeatureNotSupported, InvalidParameterValue, SqlSyntaxError, UndefinedObject
+
+_CHARACTERS_MAX: Final = 10_485_760
+_FRACTION_MAX: Final = 6
+
+#: PostgreSQL's types that exist and are not here.
+_ABSENT: Final = frozenset(
+    """
+    aclitem bit box box2d cid cidr circle citext cstring daterange datemultirange gtsvector hstore inet int4multirange
+    int4range int8multirange int8range line lseg macaddr macaddr8 money nummultirange numrange path pg_lsn pg_snapshot point
+    polygon refcursor regcollation regconfig regdictionary regoper regoperator regprocedure regrole tid timemultirange
+    tsmultirange tsquery tsrange tstzmultirange tstzrange tsvector txid_snapshot varbit xid xid8 xml jsonpath
+    """.split()
+)
+
+#: A span of interval fields as the bits of its type modifier (datetime.h: MONTH 1, YEAR 2, DAY 3, HOUR 10 ...).
+_FIELD_BITS: Final = {
+    "month": 1 << 1,
+    "year": 1 << 2,
+    "day": 1 << 3,
+    "hour": 1 << 10,
+    "minute": 1 << 11,
+    "second": 1 << 12,
+}
+_FIELD_ORDER: Final = ("year", "month", "day", "hour", "minute", "second")
+_FULL_RANGE: Final = 0x7FFF
+_FULL_PRECISION: Final = 0xFFFF
+
+
+def resolve_type(node: exp.DataType, notice: Callable[[str], None] = lambda _message: None) -> SqlType:
+    """The SqlType that a type's tree names.
+
+    Raises UndefinedObject, FeatureNotSupported for PostgreSQL's types that are not here, SqlSyntaxError or
+    InvalidParameterValue for a modifier that does not fit.
+    """
+    typ = _scalar(node, notice)
+    if not node.args.get("array"):
+        return typ
+    if typ.pg.array == 0:
+        raise UndefinedObject(f"type {typ.pg.sql_name}[] does not exist", position=cursor(position(node)))
+    return SqlType(t.array_of(typ.pg), typ.typmod, typ.precision, typ.scale, typ.display)
+
+
+def _scalar(node: exp.DataType, notice: Callable[[str], None]) -> SqlType:
+    name = node.args["kind"].name
+    schema = node.args.get("schema")
+    modifiers = [_modifier(m) for m in node.expressions]
+    if name == "float" and schema is None:
+        return SqlType(_float(modifiers, node))
+    pg = _named(name, schema)
+    if pg is None:
+        shown = f"{schema}.{name}" if schema else name
+        if name in _ABSENT:
+            raise FeatureNotSupported(f"not supported: type {shown}", position=cursor(position(node)))
+        raise UndefinedObject(f'type "{shown}" does not exist', position=cursor(position(node)))
+    if pg is t.INTERVAL:
+        return SqlType(pg, _interval(node, modifiers, notice))
+    if not modifiers:
+        return st.of(pg)
+    return st.of(pg, _typmod(pg, modifiers, node, notice))
+
+
+def _named(name: str, schema: str | None) -> t.PgType | None:
+    if schema not in (None, "pg_catalog"):
+        return None
+    found = t.BY_NAME.get(name)
+    if found is None and name.startswith("_"):
+        return None
+    return None if found is None or (found.category == "P" and found not in (t.RECORD, t.VOID)) else found
+
+
+def _modifier(node: exp.Expression) -> int:
+    """A modifier's number; a sign is part of it."""
+    negative = isinstance(node, exp.Neg)
+    literal = node.this if negative else node
+    if not isinstance(literal, exp.Literal) or not literal.name.isdecimal():
+        raise SqlSyntaxError(
+            "type modifiers must be simple constants or identifiers", position=cursor(position(literal))
+        )
+    return -int(literal.name) if negative else int(literal.name)
+
+
+def _float(modifiers: list[int], node: exp.DataType) -> t.PgType:
+    """float(n): n is in binary digits."""
+    if not modifiers:
+        return t.FLOAT8
+    at = cursor(position(node.expressions[0]))
+    if modifiers[0] < 1:
+        raise InvalidParameterValue("precision for type float must be at least 1 bit", position=at)
+    if modifiers[0] > 53:
+        raise InvalidParameterValue("precision for type float must be less than 54 bits", position=at)
+    return t.FLOAT4 if modifiers[0] <= 24 else t.FLOAT8
+
+
+def _typmod(pg: t.PgType, modifiers: list[int], node: exp.DataType, notice: Callable[[str], None]) -> int:
+    at = cursor(position(node))
+    if pg is t.NUMERIC:
+        return _numeric(modifiers, at)
+    if pg in (t.VARCHAR, t.BPCHAR):
+        return _length("varchar" if pg is t.VARCHAR else "char", modifiers, at)
+    if pg in (t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ):
+        name = "TIME" if pg in (t.TIME, t.TIMETZ) else "TIMESTAMP"
+        zone = " WITH TIME ZONE" if pg in (t.TIMETZ, t.TIMESTAMPTZ) else ""
+        return _fraction(name, zone, _single(modifiers, at), notice)
+    raise SqlSyntaxError(f'type modifier is not allowed for type "{pg.name}"', position=at)
+
+
+def _single(modifiers: list[int], at: int | None) -> int:
+    if len(modifiers) != 1:
+        raise InvalidParameterValue("invalid type modifier", position=at)
+    return modifiers[0]
+
+
+def _numeric(modifiers: list[int], at: int | None) -> int:
+    if len(modifiers) > 2:
+        raise InvalidParameterValue("invalid NUMERIC type modifier", position=at)
+    precision, scale = modifiers[0], modifiers[1] if len(modifiers) == 2 else 0
+    if not 1 <= precision <= 1000:
+        raise InvalidParameterValue(f"NUMERIC precision {precision} must be between 1 and 1000", position=at)
+    if not -1000 <= scale <= 1000:
+        raise InvalidParameterValue(f"NUMERIC scale {scale} must be between -1000 and 1000", position=at)
+    return t.numeric_typmod(precision, scale)
+
+
+def _length(name: str, modifiers: list[int], at: int | None) -> int:
+    length = _single(modifiers, at)
+    if length < 1:
+        raise InvalidParameterValue(f"length for type {name} must be at least 1", position=at)
+    if length > _CHARACTERS_MAX:
+        raise InvalidParameterValue(f"length for type {name} cannot exceed {_CHARACTERS_MAX}", position=at)
+    return length + 4
+
+
+def _fraction(name: str, zone: str, digits: int, notice: Callable[[str], None]) -> int:
+    if digits < 0:
+        raise InvalidParameterValue(f"{name}({digits}){zone} precision must not be negative")
+    if digits > _FRACTION_MAX:
+        notice(f"{name}({digits}){zone} precision reduced to maximum allowed, {_FRACTION_MAX}")
+        return _FRACTION_MAX
+    return digits
+
+
+def _interval(node: exp.DataType, modifiers: list[int], notice: Callable[[str], None]) -> int:
+    """The modifier of INTERVAL fields(precision), -1 when it has neither (timestamp.c: intervaltypmodin)."""
+    fields = node.args.get("fields")
+    if not fields and not modifiers:
+        return -1
+    precision = _fraction("INTERVAL", "", modifiers[0], notice) if modifiers else _FULL_PRECISION
+    return (_span(fields) << 16) | precision if fields else (_FULL_RANGE << 16) | precision
+
+
+def _span(fields: str) -> int:
+    first, _, last = fields.partition(" to ")
+    names = _FIELD_ORDER[_FIELD_ORDER.index(first) : _FIELD_ORDER.index(last or first) + 1]
+    return sum(_FIELD_BITS[name] for name in names)

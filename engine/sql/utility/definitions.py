@@ -1,0 +1,157 @@
+"""CREATE VIEW, FOREIGN TABLE and SCHEMA, and DROP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+from engine.sql.lexer import Kind
+from engine.sql.statements import (
+    ColumnDefinition,
+    CreateForeignTable,
+    CreateSchema,
+    CreateView,
+    Drop,
+    QualifiedName,
+    Statement,
+)
+from engine.sql.utility.reader import StatementReader
+from engine.sql.utility.unsupported import refuse
+from wire.errors import DuplicateObject
+
+_DropKind = Literal["view", "foreign table", "table", "schema"]
+_DROPS: Final[tuple[tuple[tuple[str, ...], _DropKind], ...]] = (
+    (("view",), "view"),
+    (("foreign", "table"), "foreign table"),
+    (("table",), "table"),
+    (("schema",), "schema"),
+)
+
+
+def _create(reader: StatementReader) -> Statement:
+    start = reader.at
+    reader.next()
+    replace = reader.take("or", "replace")
+    temporary = reader.take("temp") or reader.take("temporary")
+    if reader.word_at("view"):
+        return _view(reader, replace, temporary)
+    if not replace and not temporary:
+        if reader.take("foreign", "table"):
+            return _foreign_table(reader)
+        if reader.take("schema"):
+            return _schema(reader)
+    reader.at = start
+    refuse(reader)
+
+
+def _view(reader: StatementReader, replace: bool, temporary: bool) -> Statement:
+    reader.next()
+    name = reader.qualified_name()
+    columns = tuple(c.name for c in reader.names()) if reader.symbol_at("(") else ()
+    if reader.word_at("with"):
+        reader.unsupported("CREATE VIEW ... WITH (options)")
+    reader.expect("as")
+    if not reader.query_at():
+        reader.fail()
+    query = reader.query_statement()
+    if reader.word_at("with"):
+        reader.unsupported("WITH CHECK OPTION")
+    return CreateView(name=name, columns=columns, query=query, replace=replace, temporary=temporary, text="")
+
+
+def _if_not_exists(reader: StatementReader) -> bool:
+    return reader.take("if", "not", "exists")
+
+
+def _foreign_table(reader: StatementReader) -> Statement:
+    missing = _if_not_exists(reader)
+    name = reader.qualified_name()
+    columns = _columns(reader) if reader.symbol_at("(") else ()
+    if reader.take("server"):
+        reader.name()
+    options = _options(reader) if reader.take("options") else ()
+    return CreateForeignTable(name=name, columns=columns, options=options, if_not_exists=missing, text="")
+
+
+def _columns(reader: StatementReader) -> tuple[ColumnDefinition, ...]:
+    reader.expect_symbol("(")
+    found: list[ColumnDefinition] = []
+    if not reader.symbol_at(")"):
+        found.append(_column(reader))
+        while reader.take_symbol(","):
+            found.append(_column(reader))
+    reader.expect_symbol(")")
+    return tuple(found)
+
+
+def _column(reader: StatementReader) -> ColumnDefinition:
+    if reader.word_at("constraint", "check", "unique", "primary", "foreign", "exclude", "like"):
+        reader.unsupported(f"{reader.token.text.upper()} in CREATE FOREIGN TABLE")
+    name = reader.name()
+    typ = reader.type_name()
+    not_null = False
+    while reader.token.kind is Kind.WORD:
+        if reader.take("not", "null"):
+            not_null = True
+        elif not reader.take("null"):
+            reader.unsupported(f"{reader.token.text.upper()} in CREATE FOREIGN TABLE")
+    return ColumnDefinition(name=name, type=typ, not_null=not_null)
+
+
+def _options(reader: StatementReader) -> tuple[tuple[str, str], ...]:
+    """create_generic_options."""
+    reader.expect_symbol("(")
+    found: dict[str, str] = {}
+    while True:
+        token = reader.token
+        key = reader.column_label().name
+        if key in found:
+            raise DuplicateObject(f'option "{key}" provided more than once', position=token.start + 1)
+        found[key] = reader.expect_kind(Kind.STRING).text
+        if not reader.take_symbol(","):
+            break
+    reader.expect_symbol(")")
+    return tuple(found.items())
+
+
+def _schema(reader: StatementReader) -> Statement:
+    missing = _if_not_exists(reader)
+    if reader.word_at("authorization"):
+        reader.unsupported("CREATE SCHEMA AUTHORIZATION")
+    name = reader.name()
+    if reader.word_at("authorization"):
+        reader.unsupported("CREATE SCHEMA AUTHORIZATION")
+    if reader.word_at("create", "grant"):
+        reader.unsupported("CREATE SCHEMA with elements")
+    return CreateSchema(name=name, if_not_exists=missing, text="")
+
+
+def _drop(reader: StatementReader) -> Statement:
+    start = reader.at
+    reader.next()
+    for words, kind in _DROPS:
+        if reader.take(*words):
+            return _dropped(reader, kind)
+    reader.at = start
+    refuse(reader)
+
+
+def _dropped(reader: StatementReader, kind: _DropKind) -> Statement:
+    exists = reader.take("if", "exists")
+    names = [_drop_name(reader, kind)]
+    while reader.take_symbol(","):
+        names.append(_drop_name(reader, kind))
+    cascade = reader.take("cascade")
+    if not cascade:
+        reader.take("restrict")
+    return Drop(kind=kind, names=tuple(names), if_exists=exists, cascade=cascade, text="")
+
+
+def _drop_name(reader: StatementReader, kind: _DropKind) -> QualifiedName:
+    if kind != "schema":
+        return reader.qualified_name()
+    token = reader.token
+    return QualifiedName(schema=None, name=reader.name(), position=token.start - reader.base)
+
+
+READERS: Final[dict[str, Callable[[StatementReader], Statement]]] = {"create": _create, "drop": _drop}

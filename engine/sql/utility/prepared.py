@@ -1,0 +1,74 @@
+"""PREPARE, EXECUTE, DEALLOCATE and DISCARD."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+from sqlglot import exp
+
+from engine.sql.statements import Deallocate, Discard, ExecuteStatement, PrepareStatement, Statement
+from engine.sql.utility.reader import StatementReader
+from engine.sql.utility.unsupported import refuse
+
+_DISCARDED: Final[dict[str, Literal["all", "plans", "sequences", "temp"]]] = {
+    "all": "all",
+    "plans": "plans",
+    "sequences": "sequences",
+    "temp": "temp",
+    "temporary": "temp",
+}
+
+
+def _prepare(reader: StatementReader) -> Statement:
+    reader.next()
+    if reader.word_at("transaction") and not reader.word_at("as", ahead=1) and not reader.symbol_at("(", ahead=1):
+        reader.unsupported("PREPARE TRANSACTION")
+    name = reader.name()
+    types: list[exp.DataType] = []
+    if reader.take_symbol("("):
+        types.append(reader.type_name())
+        while reader.take_symbol(","):
+            types.append(reader.type_name())
+        reader.expect_symbol(")")
+    reader.expect("as")
+    if not reader.query_at():
+        refuse(reader)
+    return PrepareStatement(name=name, types=tuple(types), inner=reader.query_statement(), text="")
+
+
+def execute(reader: StatementReader) -> Statement:
+    """EXECUTE name [(arguments)]."""
+    start = reader.token.start
+    reader.next()
+    name = reader.name()
+    arguments: list[exp.Expression] = []
+    if reader.take_symbol("("):
+        arguments = reader.expression_list()
+        reader.expect_symbol(")")
+    return ExecuteStatement(name=name, arguments=tuple(arguments), text=reader.text_since(start), offset=start)
+
+
+def _deallocate(reader: StatementReader) -> Statement:
+    reader.next()
+    if reader.word_at("prepare") and (reader.column_id_at(1) or reader.word_at("all", ahead=1)):
+        reader.next()
+    if reader.take("all"):
+        return Deallocate(name=None, text="")
+    return Deallocate(name=reader.name(), text="")
+
+
+def _discard(reader: StatementReader) -> Statement:
+    reader.next()
+    for word, target in _DISCARDED.items():
+        if reader.take(word):
+            return Discard(target=target, text="")
+    reader.fail()
+
+
+READERS: Final[dict[str, Callable[[StatementReader], Statement]]] = {
+    "prepare": _prepare,
+    "execute": execute,
+    "deallocate": _deallocate,
+    "discard": _discard,
+}

@@ -1,0 +1,48 @@
+"""What PostgreSQL's grammar has and Sluice has not: refused by name, before anything else is said of it."""
+
+from __future__ import annotations
+
+from typing import Final, NoReturn
+
+from engine.sql.lexer import Kind
+from engine.sql.utility.reader import StatementReader
+
+_STATEMENTS: Final = frozenset(
+    (
+        "alter", "analyse", "analyze", "call", "checkpoint", "cluster", "comment", "copy", "create", "delete", "do", "drop",
+        "grant", "import", "insert", "listen", "load", "lock", "merge", "notify", "reassign", "refresh", "reindex", "revoke",
+        "security", "truncate", "unlisten", "update", "vacuum",
+    )
+)  # fmt: skip
+#: Words between CREATE or ALTER and what it creates.
+_PASSED: Final = frozenset(
+    ("or", "replace", "temp", "temporary", "global", "local", "unlogged", "trusted", "procedural", "default")
+)
+#: First words of kinds of objects that have two.
+_TWO_WORDS: Final = frozenset(
+    ("materialized", "foreign", "event", "access", "text", "user", "owned", "system", "unique", "large")
+)
+
+
+def refuse(reader: StatementReader) -> NoReturn:
+    """Raise FeatureNotSupported for a statement that PostgreSQL knows, else its syntax error."""
+    token = reader.token
+    if token.kind is not Kind.WORD or token.text not in _STATEMENTS:
+        reader.fail()
+    reader.unsupported(_described(reader), token)
+
+
+def _described(reader: StatementReader) -> str:
+    verb = reader.token.text.upper()
+    if verb not in ("CREATE", "ALTER", "DROP"):
+        return "ANALYZE" if verb == "ANALYSE" else verb
+    ahead = 1
+    while reader.ahead(ahead).text in _PASSED:
+        ahead += 1
+    first = reader.ahead(ahead)
+    if first.kind is not Kind.WORD:
+        reader.fail(first)
+    words = [verb, first.text]
+    if first.text in _TWO_WORDS and reader.ahead(ahead + 1).kind is Kind.WORD:
+        words.append(reader.ahead(ahead + 1).text)
+    return " ".join(words).upper()
