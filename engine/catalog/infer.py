@@ -85,10 +85,8 @@ def infer_columns(
 
 def _sniff(file: str, file_format: FileFormat, options: Mapping[str, str]) -> pa.Schema:
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
-        if file_format == "json":
-            relation = connection.read_json(file)
-        else:
-            relation = connection.read_csv(file, **csv_options(options))
+        json = file_format == "json"
+        relation = connection.read_json(file) if json else connection.read_csv(file, **csv_options(options))
         return relation.limit(0).to_arrow_table().schema
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+import pyarrow as pa
+
 from engine.sql.types import SqlType
 
 FileFormat = Literal["parquet", "csv", "json"]
@@ -59,7 +61,23 @@ class View:
     depends: tuple[int, ...] = ()
 
 
-Relation = Table | View
+@dataclass(frozen=True, slots=True)
+class SystemTable:
+    """A relation of pg_catalog or information_schema: rows that the member has in memory, in carriers.
+
+    version: distinguishes the rows from those of other snapshots and sessions, for whoever registers them by name.
+    """
+
+    oid: int
+    schema: str
+    name: str
+    columns: tuple[TableColumn, ...]
+    rows: pa.Table = field(compare=False, repr=False)
+    version: int = 0
+
+
+StoredRelation = Table | View
+Relation = Table | View | SystemTable
 
 
 @dataclass(frozen=True, slots=True)

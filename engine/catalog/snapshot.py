@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
-from engine.catalog.objects import Relation, Schema, Table, View
+from engine.catalog.objects import Schema, StoredRelation, Table, View
 from wire.errors import DuplicateSchema, DuplicateTable, InvalidSchemaName, SerializationFailure, UndefinedTable
 
 TEMPORARY: Final = "pg_temp"
@@ -30,8 +30,8 @@ class Change:
     is its name and the empty string. before: what stood there for the statement that made the change."""
 
     key: Key
-    after: Relation | Schema | None
-    before: Relation | Schema | None = None
+    after: StoredRelation | Schema | None
+    before: StoredRelation | Schema | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Snapshot:
 
     version: int = 0
     schemas: Mapping[str, Schema] = field(default_factory=lambda: {PUBLIC: Schema(2200, PUBLIC)})
-    relations: Mapping[Key, Relation] = field(default_factory=dict)
+    relations: Mapping[Key, StoredRelation] = field(default_factory=dict)
 
-    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
+    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> StoredRelation | None:
         """The relation that `name` means: in `schema` if given, else in the first schema of the path that has it.
         Temporary relations come first unless the path says otherwise (PostgreSQL, namespace.c)."""
         if schema is not None:
@@ -79,14 +79,14 @@ class Snapshot:
             if isinstance(relation, Table):
                 yield relation
 
-    def put(self, relation: Relation, *, replacing: bool = False) -> tuple[Snapshot, Change]:
+    def put(self, relation: StoredRelation, *, replacing: bool = False) -> tuple[Snapshot, Change]:
         key = (relation.schema, relation.name)
         before = self.relations.get(key)
         if before is not None and not replacing:
             raise DuplicateTable(f'relation "{relation.name}" already exists')
         return self._apply(change := Change(key, relation, before)), change
 
-    def remove(self, relation: Relation) -> tuple[Snapshot, Change]:
+    def remove(self, relation: StoredRelation) -> tuple[Snapshot, Change]:
         return self._apply(change := Change((relation.schema, relation.name), None, relation)), change
 
     def put_schema(self, schema: Schema) -> tuple[Snapshot, Change]:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from engine.catalog.objects import Relation, Schema, Table, TableColumn, View
+from engine.catalog.objects import Schema, StoredRelation, Table, TableColumn, View
 from engine.catalog.snapshot import FIRST_OID, PUBLIC, TEMPORARY, Change, Snapshot
 from engine.sql import types as st
 from wire import types as t
@@ -127,11 +127,11 @@ class _ViewBody(msgspec.Struct):
     depends: list[int]
 
 
-def _kind(relation: Relation) -> str:
+def _kind(relation: StoredRelation) -> str:
     return "table" if isinstance(relation, Table) else "view"
 
 
-def _body(relation: Relation) -> str:
+def _body(relation: StoredRelation) -> str:
     columns = [_Column(c.name, c.type.pg.oid, c.type.typmod, c.number, c.nullable) for c in relation.columns]
     body: Any
     if isinstance(relation, Table):
@@ -141,7 +141,7 @@ def _body(relation: Relation) -> str:
     return msgspec.json.encode(body).decode()
 
 
-def _relation(schema: str, name: str, oid: int, kind: str, body: str) -> Relation:
+def _relation(schema: str, name: str, oid: int, kind: str, body: str) -> StoredRelation:
     if kind == "view":
         view = msgspec.json.decode(body, type=_ViewBody)
         path, depends = tuple(view.search_path), tuple(view.depends)

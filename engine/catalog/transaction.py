@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.catalog.objects import Relation, Schema
+from engine.catalog.objects import Schema, StoredRelation
 from engine.catalog.snapshot import TEMPORARY, Change, Key, Snapshot
 from engine.catalog.store import CatalogStore
 
-_Token = tuple[int, dict[Key, Relation]]
+_Token = tuple[int, dict[Key, StoredRelation]]
 
 
 class SessionCatalog:
@@ -21,8 +21,8 @@ class SessionCatalog:
     def __init__(self, store: CatalogStore) -> None:
         self._store = store
         self._changes: list[Change] = []
-        self._temporary: dict[Key, Relation] = {}
-        self._begun: dict[Key, Relation] | None = None
+        self._temporary: dict[Key, StoredRelation] = {}
+        self._begun: dict[Key, StoredRelation] | None = None
 
     @property
     def in_transaction(self) -> bool:
@@ -46,11 +46,11 @@ class SessionCatalog:
     def new_oid(self) -> int:
         return self._store.next_oid()
 
-    def put(self, relation: Relation, *, replacing: bool = False) -> None:
+    def put(self, relation: StoredRelation, *, replacing: bool = False) -> None:
         _, change = self.current().put(relation, replacing=replacing)
         self._record(change)
 
-    def remove(self, relation: Relation) -> None:
+    def remove(self, relation: StoredRelation) -> None:
         _, change = self.current().remove(relation)
         self._record(change)
 

@@ -1,0 +1,67 @@
+"""The system catalog: pg_catalog's relations as tables in memory, made from a catalog snapshot and from the session.
+
+Clients read these on connect and on browse, with joins, arrays and casts, so they are relations like any other: bound,
+planned and run by the in-process engine. One file a family: `types`, `relations`, `sessions`. A row of `SYSTEM` declares
+a relation: its OID and columns as in PostgreSQL 15, and how its rows are made.
+
+Rows that follow from the snapshot alone are made once per catalog version; those of the session (activity, cursors,
+settings) anew for each statement, which is then not cached.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+
+from engine.catalog.objects import SystemTable, TableColumn
+from engine.catalog.system import relations, sessions, types
+from engine.catalog.system.declared import PG_CATALOG, Row, SystemContext, SystemRelation
+from wire.carriers import carrier
+
+__all__ = ["PG_CATALOG", "SystemCatalog", "SystemContext"]
+
+SYSTEM: Final[Mapping[str, SystemRelation]] = {
+    relation.name: relation for module in (types, relations, sessions) for relation in module.SYSTEM
+}
+
+
+class SystemCatalog:
+    """pg_catalog for one session. `find` gives a relation with its rows as of now."""
+
+    _versions = itertools.count(1)
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[int, SystemTable]] = {}
+
+    def find(self, name: str, context: SystemContext) -> SystemTable | None:
+        relation = SYSTEM.get(name)
+        if relation is None:
+            return None
+        made = self._made.get(name)
+        if made is not None and made[0] == context.snapshot.version and not relation.volatile:
+            return made[1]
+        columns = relation.declared()
+        table = SystemTable(
+            relation.oid,
+            PG_CATALOG,
+            name,
+            columns,
+            _table(columns, relation.rows(replace(context, system=SYSTEM))),
+            next(self._versions),
+        )
+        self._made[name] = (context.snapshot.version, table)
+        return table
+
+    @staticmethod
+    def is_volatile(table: SystemTable) -> bool:
+        return SYSTEM[table.name].volatile
+
+
+def _table(columns: Sequence[TableColumn], rows: Iterable[Row]) -> pa.Table:
+    values = list(zip(*rows, strict=True)) or [()] * len(columns)
+    arrays = [pa.array(v, carrier(c.type.pg, c.type.scale)) for c, v in zip(columns, values, strict=True)]
+    return pa.Table.from_arrays(arrays, names=[c.name for c in columns])

@@ -1,0 +1,52 @@
+"""The parts that a family of system relations is declared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from engine.api import Client
+from engine.catalog.objects import TableColumn
+from engine.catalog.snapshot import Snapshot
+from engine.settings import SessionSettings
+from engine.sql import types as st
+from wire import types as t
+
+PG_CATALOG: Final = "pg_catalog"
+Row = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemContext:
+    """What rows are made from. system: every system relation by name, itself included."""
+
+    snapshot: Snapshot
+    settings: SessionSettings
+    client: Client
+    user: str
+    database: str
+    system: Mapping[str, SystemRelation] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRelation:
+    """A relation's declaration. columns: `name type` pairs. volatile: its rows are the session's, not the snapshot's."""
+
+    oid: int
+    name: str
+    columns: str
+    rows: Callable[[SystemContext], Iterable[Row]] = lambda _context: ()
+    volatile: bool = False
+
+    def declared(self) -> tuple[TableColumn, ...]:
+        return _columns(self.columns)
+
+
+def _columns(text: str) -> tuple[TableColumn, ...]:
+    pairs = [pair.split() for pair in text.split(",")]
+    return tuple(TableColumn(name, st.of(_type(typ)), i) for i, (name, typ) in enumerate(pairs, 1))
+
+
+def _type(name: str) -> t.PgType:
+    return t.array_of(t.BY_NAME[name[:-2]]) if name.endswith("[]") else t.BY_NAME[name]

@@ -1,0 +1,109 @@
+"""pg_namespace, pg_class, pg_attribute and what hangs on relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.catalog.objects import StoredRelation, View
+from engine.catalog.system.declared import PG_CATALOG, Row, SystemContext, SystemRelation
+
+_OWNER: Final = 10
+_NAMESPACES: Final = {PG_CATALOG: 11, "information_schema": 13_000, "pg_temp": 12_999}
+
+
+def _pg_namespace(context: SystemContext) -> Iterator[Row]:
+    yield 11, PG_CATALOG, _OWNER, None
+    for schema in context.snapshot.schemas.values():
+        yield schema.oid, schema.name, _OWNER, None
+
+
+def _namespace(context: SystemContext, name: str) -> int:
+    return _NAMESPACES[name] if name in _NAMESPACES else context.snapshot.schemas[name].oid
+
+
+def _kind(relation: StoredRelation) -> str:
+    return "v" if isinstance(relation, View) else "f"
+
+
+def _pg_class(context: SystemContext) -> Iterator[Row]:
+    for system in context.system.values():
+        yield _class_row(system.oid, system.name, 11, "r", len(system.declared()))
+    for relation in context.snapshot.relations.values():
+        namespace = _namespace(context, relation.schema)
+        yield _class_row(relation.oid, relation.name, namespace, _kind(relation), len(relation.columns))
+
+
+def _class_row(oid: int, name: str, namespace: int, kind: str, columns: int) -> Row:
+    return (
+        oid, name, namespace, 0, 0, _OWNER, 0, 0, 0, 0, -1.0, 0, 0, False, False, "p", kind, columns, 0,
+        kind == "v", False, False, False, False, True, "n", False, 0, 0, 0, None, None, None,
+    )  # fmt: skip
+
+
+def _pg_attribute(context: SystemContext) -> Iterator[Row]:
+    for system in context.system.values():
+        for column in system.declared():
+            yield _attribute_row(system.oid, column.name, column.type.pg.oid, -1, column.number, False)
+    for relation in context.snapshot.relations.values():
+        for column in relation.columns:
+            yield _attribute_row(
+                relation.oid, column.name, column.type.pg.oid, column.type.typmod, column.number, not column.nullable
+            )
+
+
+def _attribute_row(relation: int, name: str, typ: int, typmod: int, number: int, not_null: bool) -> Row:
+    return (
+        relation, name, typ, -1, -1, number, 0, -1, typmod, False, "i", "p", "", not_null, False, False, "", "", False,
+        True, 0, 0, None, None, None, None,
+    )  # fmt: skip
+
+
+def _pg_database(context: SystemContext) -> Iterator[Row]:
+    yield 5, context.database, _OWNER, 6, "c", False, True, -1, 0, 0, 1663, "C", "C.UTF-8", None, None, None
+
+
+def _pg_roles(context: SystemContext) -> Iterator[Row]:
+    yield context.user, True, True, False, True, True, False, -1, None, None, False, None, _OWNER
+
+
+SYSTEM: Final = (
+    SystemRelation(2615, "pg_namespace", "oid oid, nspname name, nspowner oid, nspacl text[]", _pg_namespace),
+    SystemRelation(
+        1259,
+        "pg_class",
+        "oid oid, relname name, relnamespace oid, reltype oid, reloftype oid, relowner oid, relam oid, relfilenode oid, "
+        "reltablespace oid, relpages int4, reltuples float4, relallvisible int4, reltoastrelid oid, relhasindex bool, "
+        "relisshared bool, relpersistence char, relkind char, relnatts int2, relchecks int2, relhasrules bool, "
+        "relhastriggers bool, relhassubclass bool, relrowsecurity bool, relforcerowsecurity bool, relispopulated bool, "
+        "relreplident char, relispartition bool, relrewrite oid, relfrozenxid oid, relminmxid oid, relacl text[], "
+        "reloptions text[], relpartbound text",
+        _pg_class,
+    ),
+    SystemRelation(
+        1249,
+        "pg_attribute",
+        "attrelid oid, attname name, atttypid oid, attstattarget int4, attlen int2, attnum int2, attndims int4, "
+        "attcacheoff int4, atttypmod int4, attbyval bool, attalign char, attstorage char, attcompression char, "
+        "attnotnull bool, atthasdef bool, atthasmissing bool, attidentity char, attgenerated char, attisdropped bool, "
+        "attislocal bool, attinhcount int4, attcollation oid, attacl text[], attoptions text[], attfdwoptions text[], "
+        "attmissingval text",
+        _pg_attribute,
+    ),
+    SystemRelation(
+        1262,
+        "pg_database",
+        "oid oid, datname name, datdba oid, encoding int4, datlocprovider char, datistemplate bool, datallowconn bool, "
+        "datconnlimit int4, datfrozenxid oid, datminmxid oid, dattablespace oid, datcollate text, datctype text, "
+        "daticulocale text, datcollversion text, datacl text[]",
+        _pg_database,
+    ),
+    SystemRelation(
+        12_001,
+        "pg_roles",
+        "rolname name, rolsuper bool, rolinherit bool, rolcreaterole bool, rolcreatedb bool, rolcanlogin bool, "
+        "rolreplication bool, rolconnlimit int4, rolpassword text, rolvaliduntil timestamptz, rolbypassrls bool, "
+        "rolconfig text[], oid oid",
+        _pg_roles,
+    ),
+)
