@@ -45,14 +45,8 @@ class SystemCatalog:
         if made is not None and made[0] == context.snapshot.version and not relation.volatile:
             return made[1]
         columns = relation.declared()
-        table = SystemTable(
-            relation.oid,
-            PG_CATALOG,
-            name,
-            columns,
-            _table(columns, relation.rows(replace(context, system=SYSTEM))),
-            next(self._versions),
-        )
+        rows = _table(columns, relation.rows(replace(context, system=SYSTEM)))
+        table = SystemTable(relation.oid, PG_CATALOG, name, columns, rows, next(self._versions))
         self._made[name] = (context.snapshot.version, table)
         return table
 
