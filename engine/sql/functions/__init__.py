@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlglot import exp
 
@@ -61,9 +61,12 @@ class Function:
     rule: refines the result's SqlType; None: `returns`, resolved for polymorphism, digits unknown.
     by_value: like `rule`, from the coerced arguments; wins over `rule`.
     strict: null in, null out.
-    returns_set: a set-returning function.
+    returns_set: a set-returning function: its template gives an array of the set's rows, in order (null: no row), of
+        structs f0, f1 ... when a row is a record; whoever compiles it unnests that array.
     context: for casts, how far it may be applied by itself.
     optional: how many trailing arguments have defaults (the template sees those given).
+    names: the arguments' names, where calls may use named notation; `defaults` are then the canonical values of the
+        optional ones.
     """
 
     name: str
@@ -80,6 +83,8 @@ class Function:
     returns_set: bool = False
     context: CastContext = "explicit"
     optional: int = 0
+    names: tuple[str, ...] = ()
+    defaults: tuple[Any, ...] = ()
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(a.name for a in self.args)})"

@@ -266,15 +266,15 @@ def _padding(name: str) -> Iterator[Function]:
 
 def _trimming(name: str, local: str, spark: str) -> Iterator[Function]:
     yield fn(name, (t.TEXT,), t.TEXT, local=f"{local}($1, ' ')", spark=f"{local}($1)")
-    yield fn(name, (t.TEXT, t.TEXT), t.TEXT, local=f"{local}($1, $2)", spark=f"trim({spark} $2 FROM $1)")
+    yield fn(name, (t.TEXT, t.TEXT), t.TEXT, local=f"{local}($1, $2)", spark=spark)
 
 
 _EDITING = (
     *_padding("lpad"),
     *_padding("rpad"),
-    *_trimming("btrim", "trim", "BOTH"),
-    *_trimming("ltrim", "ltrim", "LEADING"),
-    *_trimming("rtrim", "rtrim", "TRAILING"),
+    *_trimming("btrim", "trim", "btrim($1, $2)"),
+    *_trimming("ltrim", "ltrim", "ltrim($2, $1)"),
+    *_trimming("rtrim", "rtrim", "rtrim($2, $1)"),
     fn("replace", (t.TEXT, t.TEXT, t.TEXT), t.TEXT, local="replace($1, $2, $3)", spark="replace($1, $2, $3)"),
     fn("translate", (t.TEXT, t.TEXT, t.TEXT), t.TEXT, local="translate($1, $2, $3)", spark="translate($1, $2, $3)"),
     fn("repeat", (t.TEXT, t.INT4), t.TEXT, local="repeat($1, $2)", spark="repeat($1, $2)"),

@@ -9,7 +9,6 @@ Neighbours: `building` makes the rows and parses; `textual` renders values of an
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -103,8 +102,8 @@ def concat(engine: EngineName, pieces: Sequence[exp.Expression]) -> exp.Expressi
 def on(engine: EngineName, build: EngineBuilder) -> Builder:
     """A template for one engine from a builder that serves both.
 
-    An argument that is more than a column or a constant and that the builder uses more than once is computed once: the
-    body becomes a transformation of a one-element array, as in `building.let`.
+    An argument that is more than a column or a constant and that the builder uses more than once, or inside a lambda, is
+    computed once: the body becomes a transformation of a one-element array, as in `building.let`.
     """
 
     def template(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
@@ -114,12 +113,16 @@ def on(engine: EngineName, build: EngineBuilder) -> Builder:
         name = _unused_name(args)
         marks = {n: exp.column(f"a{n}", table=name) for n in dear}
         body = build(engine, [marks.get(n, arg) for n, arg in enumerate(args)], call)
-        used = Counter(column.name for column in body.find_all(exp.Column) if column.table == name)
-        if max(used.values(), default=0) > 1:
+        if _repeated(body, name):
             return _bind(engine, name, {f"a{n}": arg for n, arg in dear.items()}, body)
         return _put(body, name, {f"a{n}": arg for n, arg in dear.items()})
 
     return template
+
+
+def _repeated(body: exp.Expression, name: str) -> bool:
+    uses = [column for column in body.find_all(exp.Column) if column.table == name]
+    return len({column.name for column in uses}) < len(uses) or any(c.find_ancestor(exp.Lambda) for c in uses)
 
 
 def _unused_name(args: Sequence[exp.Expression]) -> str:

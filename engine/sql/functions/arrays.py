@@ -1,0 +1,339 @@
+"""Arrays: PostgreSQL 15, section 9.19, and the array forms of ANY and ALL (9.24).
+
+The engines' arrays have one dimension and begin at 1. An array that is seen to have more dimensions is refused by every
+function whose answer depends on them. Elements are compared as the engines compare their storage, so that element types
+whose equality is another (interval, character(n), time with time zone) are refused where elements are compared.
+
+`subscript` and `slice` are the binder's names for `a[i]` and `a[i:j]`; no PostgreSQL function is called so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.sql.expr import ArrayOf, Call, Column, ColumnRef, Const, Expr
+from engine.sql.functions import Function
+from engine.sql.functions.building import fn, op
+from engine.sql.functions.textual import apply, typed_as_text
+from engine.sql.functions.trees import EngineBuilder, concat, constant_text, is_null, on, raises, sql, text
+from engine.sql.types import SqlType, of
+from wire import types as t
+from wire.errors import FeatureNotSupported
+
+if TYPE_CHECKING:
+    from engine.sql.expr import AggregateCall
+
+ARRAY, ELEMENT, ARRAYS, ELEMENTS = t.ANYARRAY, t.ANYELEMENT, t.ANYCOMPATIBLEARRAY, t.ANYCOMPATIBLE
+_OTHER_EQUALITY: Final = (t.INTERVAL, t.BPCHAR, t.TIMETZ)
+
+
+def _nested(expr: Expr) -> bool:
+    """Whether an array is seen to have several dimensions."""
+    if isinstance(expr, Const):
+        return isinstance(expr.value, list) and any(isinstance(item, list) for item in expr.value)
+    return isinstance(expr, ArrayOf) and any(item.type.pg.is_array for item in expr.items)
+
+
+def element_type(array: SqlType) -> SqlType:
+    """The type of an array type's elements, with the digits that the array carries for them."""
+    return SqlType(t.element_of(array.pg), array.typmod, array.precision, array.scale, array.display, array.minimum)
+
+
+def _make(build: EngineBuilder, compares: bool) -> EngineBuilder:
+    def checked(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        for arg in call.args:
+            if _nested(arg):
+                raise FeatureNotSupported(f"not supported: {call.function.name} of an array with several dimensions")
+            if compares and arg.type.pg.is_array and t.element_of(arg.type.pg) in _OTHER_EQUALITY:
+                raise FeatureNotSupported(f"not supported: {call.function.name} of {arg.type}")
+        return build(engine, args, call)
+
+    return checked
+
+
+def _texts(local: str, spark: str) -> EngineBuilder:
+    def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+        return sql(engine, local if engine == "local" else spark, *args)
+
+    return build
+
+
+def _array(
+    name: str,
+    args: Sequence[t.PgType],
+    returns: t.PgType,
+    build: EngineBuilder,
+    *,
+    operator: bool = False,
+    compares: bool = False,
+    strict: bool = True,
+    returns_set: bool = False,
+) -> Function:
+    checked = _make(build, compares)
+    make = op if operator else fn
+    return make(
+        name,
+        args,
+        returns,
+        local=on("local", checked),
+        spark=on("spark", checked),
+        strict=strict,
+        returns_set=returns_set,
+    )
+
+
+# --- ANY and ALL ------------------------------------------------------------------------------------------------------
+
+
+def quantified(operator: Function, every: bool) -> Function:
+    """`x operator ANY (array)`, or ALL when `every`: arguments x and the array, null as the operator's answers are.
+
+    True (for ALL: false) if any element's answer is; else null if any element's is null; else false (true). A null array
+    gives null, an empty one false (true) even for a null x.
+    """
+    left, right = operator.args
+    combine, start = ("AND", "TRUE") if every else ("OR", "FALSE")
+
+    def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        element = element_type(call.args[1].type)
+        operands = (call.args[0], ColumnRef(element, Column(-1, "element", element)))
+        one = apply(engine, operator, [args[0], exp.column("element__")], Call(of(t.BOOL), operator, operands))
+        if engine == "spark":
+            return sql("spark", f"{'forall' if every else 'exists'}($1, element__ -> $2)", args[1], one)
+        each = sql("local", "list_transform($1, lambda element__: $2)", args[1], one)
+        return sql("local", f"list_reduce($1, lambda so_far__, one__: so_far__ {combine} one__, {start})", each)
+
+    checked = _make(build, compares=False)
+    quantifier = "all" if every else "any"
+    return op(
+        f"{operator.name} {quantifier}",
+        (left, t.array_of(right) if right.array else ARRAY),
+        t.BOOL,
+        local=on("local", checked) if operator.local is not None else "",
+        spark=on("spark", checked) if operator.spark is not None else "",
+        strict=False,
+    )
+
+
+# --- building ---------------------------------------------------------------------------------------------------------
+
+_CAT = _texts(
+    "CASE WHEN $1 IS NULL THEN $2 WHEN $2 IS NULL THEN $1 ELSE list_concat($1, $2) END",
+    "CASE WHEN $1 IS NULL THEN $2 WHEN $2 IS NULL THEN $1 ELSE concat($1, $2) END",
+)
+_APPEND = _texts(
+    "list_append($1, $2)",
+    "CASE WHEN $1 IS NULL THEN array($2) ELSE concat($1, array($2)) END",
+)
+_PREPEND = _texts(
+    "list_prepend($1, $2)",
+    "CASE WHEN $2 IS NULL THEN array($1) ELSE concat(array($1), $2) END",
+)
+
+
+def _fill(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    """array_fill with one dimension; the length must be known to be one number."""
+    if engine == "local":
+        dims, many, made = (
+            "len($2)",
+            "list_extract($2, 1)",
+            "list_transform(range(list_extract($2, 1)), lambda i__: $1)",
+        )
+    else:
+        dims, many, made = "size($2)", "get($2, 0)", "array_repeat($1, get($2, 0))"
+    null = raises(engine, "22004", "dimension array or low bound array cannot be null")
+    element = raises(engine, "22004", "dimension values cannot be null")
+    several = raises(engine, "0A000", "not supported: array_fill with several dimensions")
+    cases = f"CASE WHEN $2 IS NULL THEN $3 WHEN {dims} > 1 THEN $5 WHEN {dims} = 1 AND {many} IS NULL THEN $4 ELSE {made} END"
+    return sql(engine, cases, *args, null, element, several)
+
+
+_BUILDING = (
+    _array("array_cat", (ARRAYS, ARRAYS), ARRAYS, _CAT, strict=False),
+    _array("array_append", (ARRAYS, ELEMENTS), ARRAYS, _APPEND, strict=False),
+    _array("array_prepend", (ELEMENTS, ARRAYS), ARRAYS, _PREPEND, strict=False),
+    _array("||", (ARRAYS, ARRAYS), ARRAYS, _CAT, operator=True, strict=False),
+    _array("||", (ARRAYS, ELEMENTS), ARRAYS, _APPEND, operator=True, strict=False),
+    _array("||", (ELEMENTS, ARRAYS), ARRAYS, _PREPEND, operator=True, strict=False),
+    _array("array_fill", (ELEMENT, t.array_of(t.INT4)), ARRAY, _fill, strict=False),
+)
+
+
+# --- shape ------------------------------------------------------------------------------------------------------------
+
+_LENGTH = _texts(
+    "CASE WHEN $2 = 1 AND len($1) > 0 THEN CAST(len($1) AS INTEGER) END",
+    "CASE WHEN $2 = 1 AND size($1) > 0 THEN size($1) END",
+)
+
+
+def _trim(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    size = "len($1)" if engine == "local" else "size($1)"
+    kept = f"list_slice($1, 1, {size} - $2)" if engine == "local" else f"slice($1, 1, {size} - $2)"
+    shown = sql(engine, f"CAST({size} AS {'VARCHAR' if engine == 'local' else 'STRING'})", args[0])
+    message = concat(engine, [text("number of elements to trim must be between 0 and "), shown])
+    wrong = raises(engine, "2202E", message)
+    return sql(engine, f"CASE WHEN $2 < 0 OR $2 > {size} THEN $3 ELSE {kept} END", *args, wrong)
+
+
+_SUBSCRIPTS_LOCAL = "CASE WHEN $2 = 1 THEN CAST(generate_series(1, len($1)) AS INTEGER[]) END"
+_SUBSCRIPTS_SPARK = "CASE WHEN $2 = 1 AND size($1) > 0 THEN sequence(1, size($1)) END"
+
+_SHAPE = (
+    _array("array_length", (ARRAY, t.INT4), t.INT4, _LENGTH),
+    _array("array_upper", (ARRAY, t.INT4), t.INT4, _LENGTH),
+    _array(
+        "array_lower", (ARRAY, t.INT4), t.INT4,
+        _texts("CASE WHEN $2 = 1 AND len($1) > 0 THEN 1 END", "CASE WHEN $2 = 1 AND size($1) > 0 THEN 1 END"),
+    ),
+    _array("array_ndims", (ARRAY,), t.INT4, _texts("CASE WHEN len($1) > 0 THEN 1 END", "CASE WHEN size($1) > 0 THEN 1 END")),
+    _array(
+        "array_dims", (ARRAY,), t.TEXT,
+        _texts(
+            "CASE WHEN len($1) > 0 THEN '[1:' || CAST(len($1) AS VARCHAR) || ']' END",
+            "CASE WHEN size($1) > 0 THEN concat('[1:', CAST(size($1) AS STRING), ']') END",
+        ),
+    ),
+    _array("cardinality", (ARRAY,), t.INT4, _texts("CAST(len($1) AS INTEGER)", "CASE WHEN $1 IS NOT NULL THEN size($1) END")),
+    _array("trim_array", (ARRAY, t.INT4), ARRAY, _trim),
+    _array("generate_subscripts", (ARRAY, t.INT4), t.INT4, _texts(_SUBSCRIPTS_LOCAL, _SUBSCRIPTS_SPARK), returns_set=True),
+    _array(
+        "generate_subscripts", (ARRAY, t.INT4, t.BOOL), t.INT4,
+        _texts(
+            f"CASE WHEN $3 THEN list_reverse({_SUBSCRIPTS_LOCAL}) WHEN NOT $3 THEN {_SUBSCRIPTS_LOCAL} END",
+            f"CASE WHEN $3 THEN reverse({_SUBSCRIPTS_SPARK}) WHEN NOT $3 THEN {_SUBSCRIPTS_SPARK} END",
+        ),
+        returns_set=True,
+    ),
+)  # fmt: skip
+
+
+# --- elements ---------------------------------------------------------------------------------------------------------
+
+_SUBSCRIPT = _texts("CASE WHEN $2 >= 1 THEN list_extract($1, $2) END", "get($1, $2 - 1)")
+_SLICE = _texts(
+    "CASE WHEN $1 IS NULL OR $2 IS NULL OR $3 IS NULL THEN NULL WHEN $3 < 1 OR $3 < $2 THEN list_slice($1, 2, 1) "
+    "ELSE list_slice($1, CASE WHEN $2 < 1 THEN 1 ELSE $2 END, $3) END",
+    "CASE WHEN $1 IS NULL OR $2 IS NULL OR $3 IS NULL THEN NULL WHEN $3 < 1 OR $3 < $2 THEN slice($1, 1, 0) "
+    "ELSE slice($1, CASE WHEN $2 < 1 THEN 1 ELSE $2 END, "
+    "CAST(least(CAST($3 AS BIGINT) - CASE WHEN $2 < 1 THEN 1 ELSE $2 END + 1, 2147483647) AS INT)) END",
+)
+_POSITION = _texts(
+    "CAST(list_position($1, $2) AS INTEGER)",
+    "get(filter(transform($1, (e__, i__) -> CASE WHEN e__ <=> $2 THEN i__ + 1 END), p__ -> p__ IS NOT NULL), 0)",
+)
+_POSITIONS_LOCAL = (
+    "list_filter(list_transform($1, lambda e__, i__: CASE WHEN e__ IS NOT DISTINCT FROM $2 THEN CAST(i__ AS INTEGER) END), "
+    "lambda p__: p__ IS NOT NULL)"
+)
+_POSITIONS_SPARK = "filter(transform($1, (e__, i__) -> CASE WHEN e__ <=> $2 THEN i__ + 1 END), p__ -> p__ IS NOT NULL)"
+_POSITION_FROM = _texts(
+    f"list_extract(list_filter({_POSITIONS_LOCAL}, lambda q__: q__ >= $3), 1)",
+    f"get(filter({_POSITIONS_SPARK}, q__ -> q__ >= $3), 0)",
+)
+_REMOVE = _texts(
+    "list_filter($1, lambda e__: e__ IS DISTINCT FROM $2)",
+    "filter($1, e__ -> NOT (e__ <=> $2))",
+)
+_REPLACE = _texts(
+    "list_transform($1, lambda e__: CASE WHEN e__ IS NOT DISTINCT FROM $2 THEN $3 ELSE e__ END)",
+    "transform($1, e__ -> CASE WHEN e__ <=> $2 THEN $3 ELSE e__ END)",
+)
+_CONTAINS_LOCAL = "list_has_all({0}, {1}) AND list_position({1}, NULL) IS NULL"
+_CONTAINS_SPARK = "CASE WHEN {0} IS NOT NULL THEN forall({1}, e__ -> coalesce(array_contains({0}, e__), FALSE)) END"
+_OVERLAPS = _texts(
+    "list_has_any($1, $2)",
+    "CASE WHEN $1 IS NOT NULL THEN exists($2, e__ -> coalesce(array_contains($1, e__), FALSE)) END",
+)
+
+
+def _contains(outer: str, inner: str) -> EngineBuilder:
+    return _texts(_CONTAINS_LOCAL.format(outer, inner), _CONTAINS_SPARK.format(outer, inner))
+
+
+_ELEMENTS = (
+    _array("subscript", (ARRAY, t.INT4), ELEMENT, _SUBSCRIPT),
+    _array("slice", (ARRAY, t.INT4, t.INT4), ARRAY, _SLICE),
+    _array("unnest", (ARRAY,), ELEMENT, _texts("$1", "$1"), returns_set=True),
+    _array("array_position", (ARRAYS, ELEMENTS), t.INT4, _POSITION, compares=True, strict=False),
+    _array("array_position", (ARRAYS, ELEMENTS, t.INT4), t.INT4, _POSITION_FROM, compares=True, strict=False),
+    _array(
+        "array_positions", (ARRAYS, ELEMENTS), t.array_of(t.INT4), _texts(_POSITIONS_LOCAL, _POSITIONS_SPARK),
+        compares=True, strict=False,
+    ),
+    _array("array_remove", (ARRAYS, ELEMENTS), ARRAYS, _REMOVE, compares=True, strict=False),
+    _array("array_replace", (ARRAYS, ELEMENTS, ELEMENTS), ARRAYS, _REPLACE, compares=True, strict=False),
+    _array("@>", (ARRAY, ARRAY), t.BOOL, _contains("$1", "$2"), operator=True, compares=True),
+    _array("<@", (ARRAY, ARRAY), t.BOOL, _contains("$2", "$1"), operator=True, compares=True),
+    _array("&&", (ARRAY, ARRAY), t.BOOL, _OVERLAPS, operator=True, compares=True),
+)  # fmt: skip
+
+
+# --- text -------------------------------------------------------------------------------------------------------------
+
+
+def _array_to_string(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    one = typed_as_text(engine, exp.column("e__"), element_type(call.args[0].type), call.args[0])
+    substitute = args[2] if len(args) == 3 and not is_null(args[2]) else None
+    if substitute is not None:
+        # A null substitute leaves nulls out, as if it were not given.
+        one = sql(engine, "coalesce($1, $2)", one, substitute)
+    if engine == "spark":
+        return sql("spark", "array_join(transform($1, e__ -> $2), $3)", args[0], one, args[1])
+    if constant_text(args[1]) is not None:
+        return sql("local", "array_to_string(list_transform($1, lambda e__: $2), $3)", args[0], one, args[1])
+    # DuckDB wants a constant separator: each piece brings its own, and the first one's is cut off.
+    joined = "substring(array_to_string(list_transform($1, lambda e__: $3 || $2), ''), length($3) + 1)"
+    return sql("local", joined, args[0], one, args[1])
+
+
+def _split(engine: EngineName, value: exp.Expression, delimiter: exp.Expression) -> exp.Expression:
+    """A text cut at a delimiter that is taken literally; null cuts between characters, an empty one not at all."""
+    known = constant_text(delimiter)
+    if engine == "local":
+        literal = sql("local", "string_split($1, $2)", value, delimiter)
+        chars, empty = sql("local", "string_split($1, '')", value), sql("local", "CAST([] AS VARCHAR[])")
+        whole = sql("local", "[$1]", value)
+    else:
+        quoted = sql(
+            "spark", "concat($2, replace($1, $3, $4), $3)", delimiter, *map(text, ("\\Q", "\\E", "\\E\\\\E\\Q"))
+        )
+        literal = sql("spark", "split($1, $2)", value, quoted)
+        chars, empty = sql("spark", "split($1, '')", value), sql("spark", "CAST(array() AS ARRAY<STRING>)")
+        whole = sql("spark", "array($1)", value)
+    if known:
+        return sql(engine, "CASE WHEN $1 = '' THEN $2 WHEN $1 IS NOT NULL THEN $3 END", value, empty, literal)
+    return sql(
+        engine,
+        "CASE WHEN $1 IS NULL THEN NULL WHEN $1 = '' THEN $3 WHEN $2 IS NULL THEN $4 WHEN $2 = '' THEN $5 ELSE $6 END",
+        value, delimiter, empty, chars, whole, literal,
+    )  # fmt: skip
+
+
+def _string_to_array(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    pieces = _split(engine, args[0], args[1])
+    if len(args) == 2 or is_null(args[2]):
+        return pieces
+    one = "CASE WHEN e__ = $2 THEN NULL ELSE e__ END"
+    each = f"list_transform($1, lambda e__: {one})" if engine == "local" else f"transform($1, e__ -> {one})"
+    return sql(engine, each, pieces, args[2])
+
+
+_TEXT = (
+    _array("array_to_string", (ARRAY, t.TEXT), t.TEXT, _array_to_string),
+    _array("array_to_string", (ARRAY, t.TEXT, t.TEXT), t.TEXT, _array_to_string, strict=False),
+    *(
+        _array(name, args, returns, _string_to_array, strict=False, returns_set=returns_set)
+        for name, returns, returns_set in (
+            ("string_to_array", t.array_of(t.TEXT), False),
+            ("string_to_table", t.TEXT, True),
+        )
+        for args in ((t.TEXT, t.TEXT), (t.TEXT, t.TEXT, t.TEXT))
+    ),
+)
+
+ROWS: tuple[Function, ...] = (*_BUILDING, *_SHAPE, *_ELEMENTS, *_TEXT)
