@@ -1,0 +1,558 @@
+"""Function calls: plain functions, casts written as functions, aggregates, ordered-set aggregates, window functions.
+
+Handlers of `engine.sql.binder.expressions`. Which row fits is said by `resolution`; here is what surrounds the choice:
+`name(type)` as a cast, VARIADIC and named arguments, DISTINCT, ORDER BY, FILTER, WITHIN GROUP, OVER, and the functions that
+are no functions but values fixed when execution begins.
+
+Source: PostgreSQL 15, parse_func.c (ParseFuncOrColumn, func_get_detail), parse_agg.c, parse_clause.c
+(transformFrameOffset), parse_expr.c (transformSQLValueFunction), chapter 4.2.7 and 4.2.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal, NoReturn, cast
+
+from sqlglot import exp
+
+from engine.sql import types as st
+from engine.sql.binder import literals, resolution
+from engine.sql.binder.casts import Means, find_pathway
+from engine.sql.binder.operators_syntax import array_items
+from engine.sql.binder.resolution import Choice
+from engine.sql.binder.values import bind_coalesce, bind_greatest, bind_nullif
+from engine.sql.expr import (
+    AggregateCall,
+    Call,
+    Const,
+    ContextRef,
+    Expr,
+    Frame,
+    FrameBound,
+    FrameUnit,
+    GroupingCall,
+    OrderItem,
+    WindowCall,
+)
+from engine.sql.functions import Function
+from engine.sql.functions.known import PG_FUNCTIONS
+from engine.sql.scope import Scope, cursor, position
+from engine.sql.types import SqlType
+from wire import types as t
+from wire.errors import (
+    AmbiguousFunction,
+    FeatureNotSupported,
+    GroupingError,
+    InvalidColumnReference,
+    InvalidSchemaName,
+    SqlSyntaxError,
+    UndefinedFunction,
+    WindowingError,
+    WrongObjectType,
+)
+
+if TYPE_CHECKING:
+    from engine.sql.binder.expressions import ExpressionBinder, Handler
+
+#: Functions whose value is fixed when execution begins, as `ContextRef`s.
+_CONTEXT: Final[Mapping[str, tuple[str, t.PgType]]] = {
+    "now": ("now", t.TIMESTAMPTZ),
+    "transaction_timestamp": ("now", t.TIMESTAMPTZ),
+    "statement_timestamp": ("statement_timestamp", t.TIMESTAMPTZ),
+    "current_database": ("current_database", t.NAME),
+    "current_schema": ("current_schema", t.NAME),
+    "pg_backend_pid": ("pg_backend_pid", t.INT4),
+}
+#: The same for keywords that are called without parentheses.
+_KEYWORDS: Final[Mapping[str, tuple[str, t.PgType]]] = {
+    "current_timestamp": ("now", t.TIMESTAMPTZ),
+    "current_date": ("now", t.DATE),
+    "current_time": ("now", t.TIMETZ),
+    "localtime": ("now", t.TIME),
+    "localtimestamp": ("now", t.TIMESTAMP),
+    "current_user": ("current_user", t.NAME),
+    "current_role": ("current_user", t.NAME),
+    "user": ("current_user", t.NAME),
+    "session_user": ("session_user", t.NAME),
+    "current_catalog": ("current_database", t.NAME),
+    "current_schema": ("current_schema", t.NAME),
+}
+_AGGREGATES: Final = frozenset({"aggregate", "ordered_set"})
+_HYPOTHETICAL: Final = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
+#: What a RANGE offset is, by the type of the one ORDER BY column (pg_amproc: in_range).
+_RANGE_OFFSETS: Final[Mapping[t.PgType, t.PgType]] = {
+    t.INT2: t.INT8,
+    t.INT4: t.INT8,
+    t.INT8: t.INT8,
+    t.FLOAT4: t.FLOAT8,
+    t.FLOAT8: t.FLOAT8,
+    t.NUMERIC: t.NUMERIC,
+    **dict.fromkeys((t.DATE, t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ, t.INTERVAL), t.INTERVAL),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A call as written, its clauses taken off."""
+
+    node: exp.Anonymous
+    filter: exp.Expression | None = None
+    within: exp.Order | None = None
+    over: exp.Window | None = None
+
+    @property
+    def name(self) -> str:
+        return str(self.node.this)
+
+    @property
+    def at(self) -> int:
+        return position(self.node)
+
+    @property
+    def star(self) -> bool:
+        return any(isinstance(a, exp.Star) for a in self.node.expressions)
+
+    @property
+    def order(self) -> exp.Order | None:
+        return self.node.args.get("order")
+
+    @property
+    def distinct(self) -> bool:
+        return bool(self.node.args.get("distinct"))
+
+    @property
+    def label(self) -> str:
+        """The name as messages give it: with its schema where one was written."""
+        schema = self.node.args.get("schema")
+        return self.name if schema is None else f"{_text(schema)}.{self.name}"
+
+
+def _text(name: str | exp.Expression) -> str:
+    return name if isinstance(name, str) else name.name
+
+
+def _unwrapped(node: exp.Expression) -> Written:
+    over = filter_ = within = None
+    if isinstance(node, exp.Window):
+        over, node = node, node.this
+    if isinstance(node, exp.Filter):
+        filter_, node = node.expression.this, node.this
+    if isinstance(node, exp.WithinGroup):
+        within, node = node.expression, node.this
+    assert isinstance(node, exp.Anonymous)
+    return Written(node, filter_, within, over)
+
+
+def bind_call(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    written = _unwrapped(node)
+    schema = written.node.args.get("schema")
+    if schema is not None and _text(schema) != "pg_catalog":
+        _refuse_schema(binder, written, _text(schema), scope)
+    special = _SPECIAL.get(written.name) if schema is None else None
+    if special is not None:
+        _refuse_clauses(written)
+        return special(binder, written.node, scope)
+    if written.node.meta.get("keyword"):
+        return _keyword(binder, written.node, scope)
+    if written.name in _CONTEXT and not written.node.expressions:
+        _refuse_clauses(written)
+        name, typ = _CONTEXT[written.name]
+        return ContextRef(st.of(typ), name, position=written.at)
+    return _function(binder, written, scope)
+
+
+def _refuse_schema(binder: ExpressionBinder, written: Written, schema: str, scope: Scope) -> NoReturn:
+    at = cursor(written.at)
+    if not binder.context.catalog.has_schema(schema):
+        raise InvalidSchemaName(f'schema "{schema}" does not exist', position=at)
+    args = _plain_arguments(binder, written, scope)
+    raise resolution.undefined_function(written.label, [a.type.pg for a in args], at)
+
+
+# -- values of the execution -----------------------------------------------------------------------------------------
+
+
+def _keyword(binder: ExpressionBinder, node: exp.Anonymous, scope: Scope) -> Expr:
+    """CURRENT_DATE, LOCALTIME(3), CURRENT_USER ...: the transaction's time, cast to what is wanted of it."""
+    name, typ = _KEYWORDS[str(node.this)]
+    at = position(node)
+    typmod = _time_precision(binder, node.expressions[0], scope) if node.expressions else -1
+    source = ContextRef(st.of(t.TIMESTAMPTZ if name == "now" else typ), name, position=at)
+    return binder.coerce(source, SqlType(typ, typmod), "explicit", at) if name == "now" else source
+
+
+def _time_precision(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> int:
+    bound = binder.bind(node, scope)
+    if not isinstance(bound, Const) or not isinstance(bound.value, int):
+        raise SqlSyntaxError("the precision must be an integer constant", position=cursor(bound.position))
+    return min(bound.value, 6)
+
+
+# -- arguments -------------------------------------------------------------------------------------------------------
+
+
+def _plain_arguments(binder: ExpressionBinder, written: Written, scope: Scope) -> list[Expr]:
+    """The positional arguments, VARIADIC ARRAY[...] spread out."""
+    args: list[Expr] = []
+    for node in written.node.expressions:
+        if isinstance(node, exp.Star):
+            continue
+        if isinstance(node, exp.Variadic):
+            args += _spread(binder, written, node, scope)
+        else:
+            args.append(binder.bind(node.expression if isinstance(node, exp.Kwarg) else node, scope))
+    return args
+
+
+def _spread(binder: ExpressionBinder, written: Written, node: exp.Variadic, scope: Scope) -> tuple[Expr, ...]:
+    array = binder.bind(node.this, scope)
+    items = array_items(array)
+    if items is None:
+        raise FeatureNotSupported(
+            f"not supported: {written.name} with VARIADIC and an array that is not written out",
+            position=cursor(position(node)),
+        )
+    return items
+
+
+def _positional(binder: ExpressionBinder, written: Written, args: list[Expr]) -> tuple[list[Function], list[Expr]]:
+    """The rows of the name, and the arguments in their declared order where some were given by name."""
+    rows = list(binder.functions.functions(written.name))
+    names = [a.this.name if isinstance(a, exp.Kwarg) else None for a in written.node.expressions]
+    if not any(names):
+        return rows, args
+    named = [r for r in rows if all(n is None or n in r.names for n in names)]
+    if not named:
+        raise _undefined(binder, written, args)
+    return named[:1], _filled(named[0], names, args)
+
+
+def _filled(row: Function, names: Sequence[str | None], args: Sequence[Expr]) -> list[Expr]:
+    """The arguments by position, the ones left out filled with the row's defaults."""
+    given = {row.names.index(n) if n is not None else i: a for i, (n, a) in enumerate(zip(names, args, strict=True))}
+    required = len(row.args) - row.optional
+    return [
+        given[i] if i in given else Const(st.of(row.args[i]), row.defaults[i - required]) for i in range(max(given) + 1)
+    ]
+
+
+# -- the choice ------------------------------------------------------------------------------------------------------
+
+
+def apply_function(binder: ExpressionBinder, name: str, args: Sequence[Expr], at: int) -> Expr:
+    """A plain function by name: special syntax (EXTRACT, subscripts ...) ends here too."""
+    written = Written(exp.Anonymous(this=name))
+    written.node.meta["start"] = at
+    chosen = _choose(binder, written, list(binder.functions.functions(name)), list(args))
+    return chosen if isinstance(chosen, Expr) else binder.apply(chosen, args, at)
+
+
+def _choose(binder: ExpressionBinder, written: Written, rows: Sequence[Function], args: list[Expr]) -> Choice | Expr:
+    """func_get_detail: an exact match, a cast written as a function, or the best candidate."""
+    inputs = tuple(a.type.pg for a in args)
+    exact = [r for r in rows if resolution.expanded(r, len(inputs)) == inputs]
+    if not exact:
+        converted = _as_cast(binder, written, args)
+        if converted is not None:
+            return converted
+    try:
+        choice = resolution.choose_function(rows, inputs)
+    except AmbiguousFunction:
+        raise resolution.ambiguous_function(written.label, inputs, cursor(written.at)) from None
+    if choice is None:
+        raise _undefined(binder, written, args)
+    return choice
+
+
+def _as_cast(binder: ExpressionBinder, written: Written, args: Sequence[Expr]) -> Expr | None:
+    """`float8(x)` where that is a cast: the name is a type's, as pg_type spells it."""
+    target = t.BY_NAME.get(written.name)
+    if target is None or len(args) != 1 or target.category in "PX" or target.is_array:
+        return None
+    source = args[0].type.pg
+    if source is not t.UNKNOWN:
+        means = find_pathway(source, target, "explicit")
+        if means is None or (means is Means.IO and source is t.RECORD):
+            return None
+    return binder.coerce(args[0], st.of(target), "explicit", written.at)
+
+
+def _undefined(
+    binder: ExpressionBinder, written: Written, args: Sequence[Expr]
+) -> FeatureNotSupported | UndefinedFunction:
+    """42883, or 0A000 for a function of PostgreSQL's that Sluice lacks altogether."""
+    at = cursor(written.at)
+    if written.within is not None and written.name in _HYPOTHETICAL:
+        return FeatureNotSupported(f"not supported: hypothetical-set aggregate {written.name}", position=at)
+    if written.name in PG_FUNCTIONS and not binder.functions.functions(written.name):
+        return FeatureNotSupported(f"not supported: function {written.name}", position=at)
+    return resolution.undefined_function(written.label, [a.type.pg for a in args], at)
+
+
+def _function(binder: ExpressionBinder, written: Written, scope: Scope) -> Expr:
+    args = _plain_arguments(binder, written, scope)
+    rows, args = _positional(binder, written, args)
+    ordered = _order_items(binder, written.within, scope) if written.within is not None else []
+    if written.within is not None:
+        rows = [r for r in rows if r.kind == "ordered_set"] or rows
+    chosen = _choose(binder, written, rows, [*args, *(o.expr for o in ordered)])
+    if isinstance(chosen, Expr):
+        _refuse_clauses(written)
+        return chosen
+    kind = chosen.function.kind
+    if kind in _AGGREGATES:
+        return _aggregate(binder, written, chosen, args, ordered, scope)
+    if written.within is not None:
+        _wrong(written, f"WITHIN GROUP specified, but {written.name} is not an aggregate function")
+    if kind == "window":
+        return _window_function(binder, written, chosen, args, scope)
+    _refuse_clauses(written)
+    return binder.apply(chosen, args, written.at)
+
+
+def _refuse_clauses(written: Written) -> None:
+    """Clauses that only aggregates, or window functions, have."""
+    name = written.name
+    if written.star:
+        _wrong(written, f"{name}(*) specified, but {name} is not an aggregate function")
+    if written.distinct:
+        _wrong(written, f"DISTINCT specified, but {name} is not an aggregate function")
+    if written.within is not None:
+        _wrong(written, f"WITHIN GROUP specified, but {name} is not an aggregate function")
+    if written.order is not None:
+        _wrong(written, f"ORDER BY specified, but {name} is not an aggregate function")
+    if written.filter is not None:
+        _wrong(written, f"FILTER specified, but {name} is not an aggregate function")
+    if written.over is not None:
+        _wrong(written, f"OVER specified, but {name} is not a window function nor an aggregate function")
+
+
+def _wrong(written: Written, message: str) -> NoReturn:
+    raise WrongObjectType(message, position=cursor(written.at))
+
+
+# -- aggregates ------------------------------------------------------------------------------------------------------
+
+
+def _aggregate(
+    binder: ExpressionBinder,
+    written: Written,
+    choice: Choice,
+    args: list[Expr],
+    within: list[OrderItem],
+    scope: Scope,
+) -> Expr:
+    name = written.name
+    if choice.function.kind == "ordered_set" and written.within is None:
+        _wrong(written, f"WITHIN GROUP is required for ordered-set aggregate {name}")
+    if choice.function.kind == "aggregate" and written.within is not None:
+        _wrong(written, f"{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP")
+    if not choice.args and not written.star:
+        _wrong(written, f"{name}(*) must be used to call a parameterless aggregate function")
+    coerced = binder.coerce_arguments(choice, [*args, *(o.expr for o in within)])
+    direct, tail = coerced[: len(args)], coerced[len(args) :]
+    order = [replace(o, expr=e) for o, e in zip(within, tail, strict=True)]
+    if written.order is not None:
+        order = _order_items(binder, written.order, scope)
+        if written.distinct:
+            _check_distinct_order(order, [binder.settle(a) for a in args] + direct)
+    condition = None
+    if written.filter is not None:
+        condition = binder.as_boolean(binder.bind(written.filter, scope), "FILTER")
+    from engine.sql.binder.expressions import result_type
+
+    call = AggregateCall(
+        result_type(choice, coerced),
+        choice.function,
+        tuple(direct),
+        written.distinct,
+        tuple(order),
+        condition,
+        position=written.at,
+    )
+    _check_nesting(call, written)
+    return call if written.over is None else _over_aggregate(binder, written, call, scope)
+
+
+def _check_distinct_order(order: Sequence[OrderItem], args: Sequence[Expr]) -> None:
+    for item in order:
+        if item.expr not in args:
+            raise InvalidColumnReference(
+                "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
+                position=cursor(item.expr.position),
+            )
+
+
+def _check_nesting(call: AggregateCall, written: Written) -> None:
+    for child in call.children():
+        for inner in child.walk():
+            if isinstance(inner, WindowCall):
+                message = "aggregate function calls cannot contain window function calls"
+                raise GroupingError(message, position=cursor(inner.position))
+            # An aggregate in a window's arguments is the grouping's; it may stand there.
+            if isinstance(inner, AggregateCall) and written.over is None:
+                raise GroupingError("aggregate function calls cannot be nested", position=cursor(inner.position))
+            if isinstance(inner, Call) and inner.function.returns_set:
+                message = "aggregate function calls cannot contain set-returning function calls"
+                raise FeatureNotSupported(message, position=cursor(inner.position))
+
+
+# -- windows ---------------------------------------------------------------------------------------------------------
+
+
+def _over_aggregate(binder: ExpressionBinder, written: Written, call: AggregateCall, scope: Scope) -> Expr:
+    at = cursor(written.at)
+    if call.function.kind == "ordered_set":
+        raise FeatureNotSupported(f"OVER is not supported for ordered-set aggregate {written.name}", position=at)
+    if call.distinct:
+        raise FeatureNotSupported("DISTINCT is not implemented for window functions", position=at)
+    if call.order_by:
+        raise FeatureNotSupported("aggregate ORDER BY is not implemented for window functions", position=at)
+    return _windowed(binder, written, call, scope)
+
+
+def _window_function(
+    binder: ExpressionBinder, written: Written, choice: Choice, args: list[Expr], scope: Scope
+) -> Expr:
+    name, at = written.name, cursor(written.at)
+    if written.over is None:
+        _wrong(written, f"window function {name} requires an OVER clause")
+    if written.star:
+        _wrong(written, f"{name}(*) specified, but {name} is not an aggregate function")
+    if written.distinct:
+        raise FeatureNotSupported("DISTINCT is not implemented for window functions", position=at)
+    if written.order is not None:
+        raise FeatureNotSupported("aggregate ORDER BY is not implemented for window functions", position=at)
+    if written.filter is not None:
+        raise FeatureNotSupported("FILTER is not implemented for non-aggregate window functions", position=at)
+    return _windowed(binder, written, binder.apply(choice, args, written.at), scope)
+
+
+def _windowed(binder: ExpressionBinder, written: Written, call: Call | AggregateCall, scope: Scope) -> WindowCall:
+    assert written.over is not None
+    window = scope.resolve_window(written.over)
+    for child in call.children():
+        for inner in child.walk():
+            if isinstance(inner, WindowCall):
+                raise WindowingError("window function calls cannot be nested", position=cursor(inner.position))
+    partition = tuple(binder.settle(binder.bind(p, scope)) for p in window.args.get("partition_by") or ())
+    order = tuple(_order_items(binder, window.args.get("order"), scope))
+    spec = window.args.get("spec")
+    frame = _frame(binder, spec, order, scope) if spec is not None else None
+    return WindowCall(call.type, call, partition, order, frame, position=written.at)
+
+
+def _order_items(binder: ExpressionBinder, order: exp.Expression | None, scope: Scope) -> list[OrderItem]:
+    items: list[OrderItem] = []
+    for node in order.expressions if order is not None else ():
+        expr = binder.settle(binder.bind(node.this, scope))
+        binder.require_ordering(expr)
+        items.append(OrderItem(expr, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
+    return items
+
+
+def _frame(binder: ExpressionBinder, spec: exp.Expression, order: Sequence[OrderItem], scope: Scope) -> Frame:
+    unit = FrameUnit(str(spec.args["kind"]).lower())
+    start = _bound(binder, unit, spec.args["start"], spec.args.get("start_side"), order, scope, spec)
+    end = FrameBound("current row")
+    if spec.args.get("end"):
+        end = _bound(binder, unit, spec.args["end"], spec.args.get("end_side"), order, scope, spec)
+    _check_frame(start, end, position(spec))
+    if unit is FrameUnit.GROUPS and not order:
+        raise WindowingError("GROUPS mode requires an ORDER BY clause", position=cursor(position(spec)))
+    excluded = str(getattr(spec.args.get("exclude"), "name", spec.args.get("exclude")) or "").lower()
+    assert excluded in ("", "current row", "group", "ties")
+    return Frame(unit, start, end, cast(Literal["", "current row", "group", "ties"], excluded))
+
+
+def _bound(
+    binder: ExpressionBinder,
+    unit: FrameUnit,
+    given: str | exp.Expression,
+    side: str | None,
+    order: Sequence[OrderItem],
+    scope: Scope,
+    spec: exp.Expression,
+) -> FrameBound:
+    if given == "CURRENT ROW":
+        return FrameBound("current row")
+    following = str(side).upper() == "FOLLOWING"
+    if isinstance(given, str):
+        return FrameBound("unbounded following" if following else "unbounded preceding")
+    offset = _offset(binder, unit, binder.bind(given, scope), order, spec)
+    return FrameBound("following" if following else "preceding", offset)
+
+
+def _offset(
+    binder: ExpressionBinder, unit: FrameUnit, offset: Expr, order: Sequence[OrderItem], spec: exp.Expression
+) -> Expr:
+    """transformFrameOffset."""
+    if unit is not FrameUnit.RANGE:
+        return binder.as_type(offset, t.INT8, unit.name)
+    if len(order) != 1:
+        message = "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column"
+        raise WindowingError(message, position=cursor(position(spec)))
+    key = order[0].expr.type.pg
+    wanted = _RANGE_OFFSETS.get(key)
+    if wanted is None:
+        message = f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {t.format_type(key)}"
+        raise FeatureNotSupported(message, position=cursor(offset.position))
+    if offset.type.pg.category != wanted.category and offset.type.pg is not t.UNKNOWN:
+        message = (
+            f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {t.format_type(key)}"
+            f" and offset type {t.format_type(offset.type.pg)}"
+        )
+        hint = "Cast the offset value to an appropriate type."
+        raise FeatureNotSupported(message, hint=hint, position=cursor(offset.position))
+    return binder.coercer.coerce_type(offset, wanted, "assignment")
+
+
+def _check_frame(start: FrameBound, end: FrameBound, at: int) -> None:
+    """What the grammar of frames forbids (gram.y: frame_extent)."""
+    wrong = None
+    if start.kind == "unbounded following":
+        wrong = "frame start cannot be UNBOUNDED FOLLOWING"
+    elif end.kind == "unbounded preceding":
+        wrong = "frame end cannot be UNBOUNDED PRECEDING"
+    elif start.kind == "current row" and end.kind == "preceding":
+        wrong = "frame starting from current row cannot have preceding rows"
+    elif start.kind == "following" and end.kind in ("preceding", "current row"):
+        wrong = "frame starting from following row cannot have preceding rows"
+    if wrong is not None:
+        raise WindowingError(wrong, position=cursor(at))
+
+
+# -- functions of the binder's own -----------------------------------------------------------------------------------
+
+
+def bind_grouping(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    args = binder.bind_all(node.expressions, scope)
+    if len(args) > 31:
+        raise SqlSyntaxError("GROUPING must have fewer than 32 arguments", position=cursor(position(node)))
+    return GroupingCall(st.of(t.INT4), tuple(args), position=position(node))
+
+
+def bind_typeof(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    """pg_typeof: known while binding."""
+    args = binder.bind_all(node.expressions, scope)
+    if len(args) != 1:
+        raise resolution.undefined_function("pg_typeof", [a.type.pg for a in args], cursor(position(node)))
+    return literals.constant(t.REGTYPE, args[0].type.pg.oid, position(node))
+
+
+_SPECIAL: Final[Mapping[str, Callable[[ExpressionBinder, exp.Expression, Scope], Expr]]] = {
+    "coalesce": bind_coalesce,
+    "nullif": bind_nullif,
+    "greatest": bind_greatest,
+    "least": bind_greatest,
+    "grouping": bind_grouping,
+    "pg_typeof": bind_typeof,
+}
+
+HANDLERS: Final[Mapping[type[exp.Expression], Handler]] = {
+    exp.Anonymous: bind_call,
+    exp.Filter: bind_call,
+    exp.WithinGroup: bind_call,
+    exp.Window: bind_call,
+}

@@ -1,0 +1,112 @@
+"""Which type may become which, how far by itself, and by what means: PostgreSQL's pg_cast and its I/O casts.
+
+Coercion (`engine.sql.binder.coercion`) and the choice among functions (`engine.sql.binder.resolution`) both ask here.
+The table is PostgreSQL's, not the function table's: a cast that no engine can compute must still take part in the choice
+of a function, and be refused afterwards, or another function would be chosen in silence.
+
+Source: PostgreSQL 15, pg_cast; parse_coerce.c, find_coercion_pathway and can_coerce_type.
+"""
+
+from __future__ import annotations
+
+import enum
+from functools import cache
+from typing import Final
+
+from engine.sql.functions import CastContext
+from wire import types as t
+
+_RANK: Final[dict[CastContext, int]] = {"implicit": 0, "assignment": 1, "explicit": 2}
+_CONTEXT: Final[dict[str, CastContext]] = {"i": "implicit", "a": "assignment", "e": "explicit"}
+
+# source: target and castcontext; `=` marks casts without work (castmethod b).
+_PG_CAST: Final = """
+bool: int4e texta bpchara varchara
+char: int4e texti bpchara varchara
+name: texti bpchara varchara
+int2: int8i int4i regproci oidi float4i float8i numerici regclassi regtypei regnamespacei
+int4: boole chare int8i int2a regproci= oidi= float4i float8i numerici regclassi= regtypei= regnamespacei=
+int8: int2a int4a regproci oidi float4i float8i numerici regclassi regtypei regnamespacei
+regproc: int8a int4a= oidi=
+text: chara namei bpchari= varchari= regclassi
+oid: int8a int4a= regproci= regclassi= regtypei= regnamespacei=
+json: jsonba
+float4: int8a int2a int4a float8i numerica
+float8: int8a int2a int4a float4a numerica
+bpchar: chara namei texti varchari
+varchar: chara namei texti= bpchari= regclassi
+date: timestampi timestamptzi
+time: intervali timetzi
+timestamp: datea timea timestamptzi
+timestamptz: datea timea timestampa timetza
+interval: timea
+timetz: timea
+numeric: int8a int2a int4a float4i float8i
+regclass: int8a int4a= oidi=
+regtype: int8a int4a= oidi=
+jsonb: boole int8e int2e int4e jsona float4e float8e numerice
+regnamespace: int8a int4a= oidi=
+"""
+
+POLYMORPHIC: Final = frozenset(
+    {t.ANYARRAY, t.ANYELEMENT, t.ANYNONARRAY, t.ANYCOMPATIBLE, t.ANYCOMPATIBLEARRAY, t.ANYCOMPATIBLENONARRAY}
+)
+#: Types whose values are the same text to the engines, so that a binary-coercible cast is only a new label.
+TEXTUAL: Final = frozenset({t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.UNKNOWN})
+
+
+class Means(enum.Enum):
+    """How a cast is done (parse_coerce.c: CoercionPathType)."""
+
+    RELABEL = "relabel"
+    FUNCTION = "function"
+    IO = "io"
+    ARRAY = "array"
+
+
+def _read_table() -> dict[tuple[t.PgType, t.PgType], tuple[CastContext, Means]]:
+    table: dict[tuple[t.PgType, t.PgType], tuple[CastContext, Means]] = {}
+    for line in _PG_CAST.strip().splitlines():
+        source, _, targets = line.partition(": ")
+        for target in targets.split():
+            means = Means.RELABEL if target.endswith("=") else Means.FUNCTION
+            bare = target.removesuffix("=")
+            table[t.BY_NAME[source], t.BY_NAME[bare[:-1]]] = (_CONTEXT[bare[-1]], means)
+    return table
+
+
+_TABLE: Final = _read_table()
+
+
+def is_string(typ: t.PgType) -> bool:
+    return typ.category == "S"
+
+
+@cache
+def find_pathway(source: t.PgType, target: t.PgType, context: CastContext) -> Means | None:
+    """How `source` becomes `target` where casts up to `context` are allowed; None where it does not.
+
+    Neither may be polymorphic or unknown: those are their callers' business.
+    """
+    if source is target:
+        return Means.RELABEL
+    listed = _TABLE.get((source, target))
+    if listed is not None:
+        return listed[1] if _RANK[context] >= _RANK[listed[0]] else None
+    if source.is_array and target.is_array:
+        inner = find_pathway(t.element_of(source), t.element_of(target), context)
+        return None if inner is None else Means.ARRAY
+    if context != "implicit" and is_string(target):
+        return Means.IO
+    if context == "explicit" and is_string(source):
+        return Means.IO
+    return None
+
+
+def can_coerce(source: t.PgType, target: t.PgType, context: CastContext) -> bool:
+    """Whether one value of `source` may be given where `target` is wanted; polymorphic targets are taken at face value."""
+    if source is target or target is t.ANY or target in POLYMORPHIC:
+        return True
+    if source is t.UNKNOWN:
+        return True
+    return find_pathway(source, target, context) is not None

@@ -1,0 +1,265 @@
+"""Bringing expressions to the types that their places want: implicit, assignment and explicit casts, common types.
+
+Beside the expression binder, the query binder uses this for set operations, VALUES, LIMIT and USING. Which cast is
+allowed is said by `casts`, constants are read and folded by `literals`, the function that computes a cast comes from the
+function table. What PostgreSQL can cast and the function table cannot is 0A000.
+
+Source: PostgreSQL 15, parse_coerce.c (coerce_to_target_type, coerce_type, select_common_type); chapter 10.4 and 10.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from engine.sql import types as st
+from engine.sql.binder import literals
+from engine.sql.binder.casts import POLYMORPHIC, TEXTUAL, Means, can_coerce, find_pathway, is_string
+from engine.sql.expr import ArrayOf, Call, Const, Expr, ParamRef, with_type
+from engine.sql.functions import CastContext, Function
+from engine.sql.functions.registry import Registry
+from engine.sql.scope import BindContext, cursor
+from engine.sql.types import SqlType
+from wire import types as t
+from wire.carriers import NumericScale
+from wire.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported
+
+_INTEGER_DIGITS: Final = {t.INT2: 5, t.INT4: 10, t.INT8: 19}
+_OIDS: Final = frozenset({t.OID, t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE})
+#: Types whose modifier changes values (those with a length coercion function in pg_cast).
+_SIZED: Final = frozenset({t.BPCHAR, t.VARCHAR, t.NUMERIC, t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ, t.INTERVAL})
+
+
+class Coercer:
+    """Casts for one statement: literals are read by its settings, parameters are typed by their use."""
+
+    def __init__(self, context: BindContext, functions: Registry) -> None:
+        self._context = context
+        self._functions = functions
+
+    # -- one expression to one type ------------------------------------------------------------------------------
+
+    def coerce(self, expr: Expr, target: SqlType, context: CastContext, at: int = -1) -> Expr:
+        """`expr` as `target`, its modifier included.
+
+        Raises CannotCoerce (42846) where `context` does not allow it, the literal's own input error, or
+        FeatureNotSupported.
+        """
+        if not can_coerce(expr.type.pg, target.pg, context):
+            raise CannotCoerce(
+                f"cannot cast type {t.format_type(expr.type.pg)} to {t.format_type(target.pg)}",
+                position=cursor(at if at >= 0 else expr.position),
+            )
+        folded = self._folded(expr, target) if context == "explicit" else None
+        if folded is not None:
+            return folded
+        typed = self.coerce_type(expr, target.pg, context, target)
+        return self._with_modifier(typed, target, context)
+
+    def coerce_type(self, expr: Expr, pg: t.PgType, context: CastContext, target: SqlType | None = None) -> Expr:
+        """`expr` as type `pg` without a modifier; the cast must be allowed (`can_coerce`)."""
+        source = expr.type.pg
+        if source is pg or pg is t.ANY or pg in POLYMORPHIC:
+            return expr
+        if source is t.UNKNOWN:
+            return self._from_unknown(expr, target or SqlType(pg))
+        if isinstance(expr, Const):
+            folded = literals.fold(expr, _own_digits(expr.type, pg), self._context.input_settings)
+            if folded is not None:
+                return folded
+        return self._cast(expr, pg, context)
+
+    def settle(self, expr: Expr) -> Expr:
+        """An expression of unknown type as text: what an output column, a GROUP BY key or a sort key becomes."""
+        return self.coerce_type(expr, t.TEXT, "implicit") if expr.type.pg is t.UNKNOWN else expr
+
+    def as_boolean(self, expr: Expr, clause: str) -> Expr:
+        """`expr` as the condition of `clause` ("WHERE", "JOIN/ON", "CASE/WHEN" ...). Raises DatatypeMismatch."""
+        return self.as_type(expr, t.BOOL, clause)
+
+    def as_type(self, expr: Expr, pg: t.PgType, clause: str) -> Expr:
+        """`expr` where `clause` ("LIMIT", "OFFSET" ...) wants `pg`. Raises DatatypeMismatch (42804)."""
+        if can_coerce(expr.type.pg, pg, "assignment"):
+            expr = self.coerce_type(expr, pg, "assignment")
+        if expr.type.pg is not pg:
+            raise DatatypeMismatch(
+                f"argument of {clause} must be type {t.format_type(pg)}, not type {t.format_type(expr.type.pg)}",
+                position=cursor(expr.position),
+            )
+        if isinstance(expr, Call) and expr.function.returns_set:
+            raise DatatypeMismatch(f"argument of {clause} must not return a set", position=cursor(expr.position))
+        return expr
+
+    # -- several expressions to one type -------------------------------------------------------------------------
+
+    def unify(self, exprs: Sequence[Expr], what: str) -> tuple[SqlType, list[Expr]]:
+        """The expressions brought to their common type; `what` ("CASE", "UNION", "ARRAY" ...) begins the messages.
+
+        Raises DatatypeMismatch (42804) where types of two categories meet, CannotCoerce (42846).
+        """
+        pg = self.common_type(exprs, what)
+        coerced = [self.to_common(e, pg, what) for e in exprs]
+        typ = common(coerced)
+        return typ, [self.relabel(e, typ) for e in coerced]
+
+    def common_type(self, exprs: Sequence[Expr], what: str | None) -> t.PgType:
+        """select_common_type. With `what` None types that do not match give unknown instead of an error."""
+        found: t.PgType = exprs[0].type.pg
+        for expr in exprs[1:]:
+            other = expr.type.pg
+            if other is t.UNKNOWN or other is found:
+                continue
+            if found is t.UNKNOWN:
+                found = other
+            elif other.category != found.category:
+                if what is None:
+                    return t.UNKNOWN
+                message = f"{what} types {t.format_type(found)} and {t.format_type(other)} cannot be matched"
+                raise DatatypeMismatch(message, position=cursor(expr.position))
+            elif (
+                not found.preferred
+                and can_coerce(found, other, "implicit")
+                and not can_coerce(other, found, "implicit")
+            ):
+                found = other
+        return t.TEXT if found is t.UNKNOWN else found
+
+    def to_common(self, expr: Expr, pg: t.PgType, what: str) -> Expr:
+        """coerce_to_common_type."""
+        if not can_coerce(expr.type.pg, pg, "implicit"):
+            message = f"{what} could not convert type {t.format_type(expr.type.pg)} to {t.format_type(pg)}"
+            raise CannotCoerce(message, position=cursor(expr.position))
+        return self.coerce_type(expr, pg, "implicit")
+
+    def relabel(self, expr: Expr, typ: SqlType) -> Expr:
+        """`expr`, which is of `typ.pg`, with `typ`'s digits: a cast where the engines store it otherwise."""
+        if expr.type == typ:
+            return expr
+        if _digits(expr.type) == _digits(typ):
+            return replace(with_type(expr, typ), position=expr.position)
+        if isinstance(expr, Const):
+            return replace(expr, type=typ)
+        return self._call_cast(expr, typ.pg, typ)
+
+    # -- means ---------------------------------------------------------------------------------------------------
+
+    def _from_unknown(self, expr: Expr, target: SqlType) -> Expr:
+        if isinstance(expr, ParamRef):
+            known = self._context.parameters.fix(expr.index, SqlType(target.pg), expr.position)
+            return replace(expr, type=known)
+        if not isinstance(expr, Const):
+            raise FeatureNotSupported(
+                f"not supported: an expression of type unknown as {target.pg.sql_name}", position=cursor(expr.position)
+            )
+        if isinstance(expr.value, str) and literals.depends_on_now(expr.value, target.pg):
+            self._context.stable = False
+        return literals.read_unknown(expr, target, self._context.input_settings)
+
+    def _folded(self, expr: Expr, target: SqlType) -> Expr | None:
+        """An explicit cast of a constant, modifier and all."""
+        if not isinstance(expr, Const):
+            return None
+        if expr.type.pg is t.UNKNOWN:
+            if expr.value is None:
+                return literals.null(target, expr.position)
+            read = self._from_unknown(expr, target)
+            assert isinstance(read, Const)
+            expr = read
+        if expr.type.pg is target.pg and target.typmod < 0:
+            return with_type(expr, replace(expr.type, typmod=-1))
+        return literals.fold(expr, target, self._context.input_settings)
+
+    def _cast(self, expr: Expr, pg: t.PgType, context: CastContext) -> Expr:
+        source = expr.type.pg
+        means = find_pathway(source, pg, context)
+        assert means is not None, f"no cast from {source.name} to {pg.name}"
+        target = _own_digits(expr.type, pg)
+        if means is Means.RELABEL and ({source, pg} <= TEXTUAL or {source, pg} <= _OIDS):
+            return replace(with_type(expr, target), position=expr.position)
+        return self._call_cast(expr, pg, target)
+
+    def _call_cast(self, expr: Expr, pg: t.PgType, target: SqlType) -> Expr:
+        """The function table's cast, by way of text where only the types' I/O functions can do it."""
+        if isinstance(expr, ArrayOf) and pg.is_array:
+            element = element_type(target)
+            items = tuple(self.coerce(item, element, "explicit") for item in expr.items)
+            return ArrayOf(target, items, position=expr.position)
+        row = self._row(expr.type.pg, pg)
+        if row is not None:
+            typ = target
+            if target.typmod < 0 and row.rule is not None and expr.type.pg is not pg:
+                typ = replace(row.rule([expr.type]), pg=pg, typmod=-1)
+            return Call(typ, row, (expr,), position=expr.position)
+        if is_string(pg) and pg is not t.TEXT:
+            return self._cast(self._call_cast(expr, t.TEXT, SqlType(t.TEXT)), pg, "explicit")
+        if is_string(expr.type.pg) and expr.type.pg is not t.TEXT:
+            return self._call_cast(self._cast(expr, t.TEXT, "explicit"), pg, target)
+        raise FeatureNotSupported(
+            f"not supported: cast from {t.format_type(expr.type.pg)} to {t.format_type(pg)}",
+            position=cursor(expr.position),
+        )
+
+    def _row(self, source: t.PgType, target: t.PgType) -> Function | None:
+        found = self._functions.find_cast(source, target)
+        if found is None and (source.is_array or target.is_array):
+            found = self._functions.find_cast(
+                t.ANYARRAY if source.is_array else source, t.ANYARRAY if target.is_array else target
+            )
+        return found
+
+    def _with_modifier(self, expr: Expr, target: SqlType, context: CastContext) -> Expr:
+        """coerce_type_typmod: apply the target's length, precision or fields to an expression of its type."""
+        base = t.element_of(target.pg) if target.pg.is_array else target.pg
+        if target.typmod < 0 or base not in _SIZED:
+            return with_type(expr, replace(expr.type, typmod=-1)) if expr.type.typmod >= 0 else expr
+        if expr.type.typmod == target.typmod:
+            return expr
+        if isinstance(expr, Const) and (context == "explicit" or base is t.NUMERIC):
+            folded = literals.fold(expr, target, self._context.input_settings)
+            if folded is not None:
+                return folded
+        if context != "explicit" and base is t.VARCHAR:
+            raise FeatureNotSupported(f"not supported: assignment to {target}", position=cursor(expr.position))
+        return self._call_cast(expr, target.pg, target)
+
+
+def element_type(array: SqlType) -> SqlType:
+    """The SqlType of an array's elements: its modifier and digits are the array's."""
+    return replace(array, pg=t.element_of(array.pg))
+
+
+def array_type(element: SqlType) -> SqlType:
+    """The SqlType of an array of `element`."""
+    return replace(element, pg=t.array_of(element.pg))
+
+
+def common(exprs: Sequence[Expr]) -> SqlType:
+    """The SqlType of expressions of one type: their modifier where they agree, digits for all of them."""
+    first = exprs[0].type
+    base = t.element_of(first.pg) if first.pg.is_array else first.pg
+    if base is t.NUMERIC:
+        # A null takes no room.
+        digits = [e.type for e in exprs if not (isinstance(e, Const) and e.value is None)]
+        return literals.common_digits(first.pg, digits or [replace(st.numeric(1, 0), pg=first.pg)])
+    if all(e.type == first for e in exprs):
+        return first
+    return replace(first, typmod=-1)
+
+
+def _digits(typ: SqlType) -> tuple[int, int]:
+    return (typ.precision, typ.scale)
+
+
+def _own_digits(source: SqlType, pg: t.PgType) -> SqlType:
+    """`pg` without modifier, with the digits that a value of `source` can need."""
+    base = t.element_of(pg) if pg.is_array else pg
+    if base is not t.NUMERIC:
+        return SqlType(pg, fields=source.fields if pg is t.RECORD else ())
+    inner = t.element_of(source.pg) if source.pg.is_array else source.pg
+    if inner is t.NUMERIC:
+        return replace(source, pg=pg, typmod=-1)
+    if inner in _INTEGER_DIGITS:
+        return replace(st.numeric(_INTEGER_DIGITS[inner], 0), pg=pg)
+    precision, scale = st.UNKNOWN_DIGITS
+    return replace(st.numeric(precision, scale, NumericScale.TRIMMED), pg=pg)

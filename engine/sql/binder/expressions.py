@@ -1,0 +1,191 @@
+"""Expressions bound by PostgreSQL's rules: from the dialect's trees to typed `Expr`s with every function chosen.
+
+    binder = ExpressionBinder(context)
+    expr = binder.bind(tree, scope)                 # literals may still be of type unknown
+    expr = binder.as_boolean(expr, "WHERE")         # or coerce, unify, settle: what the place wants
+
+One binder per statement. Names and nested queries are asked of the `Scope`, the function table of its `Registry`. What
+comes out holds `AggregateCall`s, `WindowCall`s, `GroupingCall`s and set-returning `Call`s where they were written; the
+query binder takes them out and judges whether they may stand there.
+
+The work is done by siblings, each giving the handlers of some node classes: `values` (literals, columns, arrays, rows,
+casts, CASE), `operators_syntax` (operators, comparisons, predicates), `calls` (functions, aggregates, windows),
+`subqueries`. This module holds what they share: choosing a row and coercing its arguments.
+
+Source: PostgreSQL 15, parse_expr.c (transformExprRecurse), parse_oper.c (make_op), parse_func.c (ParseFuncOrColumn).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from sqlglot import exp
+
+from engine.sql import types as st
+from engine.sql.binder import calls, literals, operators_syntax, resolution, subqueries, values
+from engine.sql.binder.casts import POLYMORPHIC
+from engine.sql.binder.coercion import Coercer
+from engine.sql.binder.resolution import Choice
+from engine.sql.expr import Call, Expr
+from engine.sql.functions import CastContext
+from engine.sql.functions.known import PG_OPERATORS
+from engine.sql.functions.registry import Registry, registry
+from engine.sql.scope import BindContext, Scope, cursor, position
+from engine.sql.types import SqlType
+from wire import types as t
+from wire.errors import AmbiguousFunction, FeatureNotSupported, UndefinedFunction
+
+Handler = Callable[["ExpressionBinder", exp.Expression, Scope], Expr]
+
+
+class ExpressionBinder:
+    """See the module's docstring. context: the statement's; functions: the function table, by default the process's."""
+
+    def __init__(self, context: BindContext, functions: Registry | None = None) -> None:
+        self.context = context
+        self.functions = functions or registry()
+        self.coercer = Coercer(context, self.functions)
+
+    # -- for both binders ----------------------------------------------------------------------------------------
+
+    def bind(self, node: exp.Expression, scope: Scope) -> Expr:
+        """An expression typed; an untyped literal, NULL or parameter keeps type unknown until its place says more."""
+        handler = _HANDLERS.get(type(node))
+        if handler is None:
+            raise FeatureNotSupported(
+                f"not supported: {type(node).__name__} expression", position=cursor(position(node))
+            )
+        bound = handler(self, node, scope)
+        return bound if bound.position >= 0 else replace(bound, position=position(node))
+
+    def bind_all(self, nodes: Sequence[exp.Expression], scope: Scope) -> list[Expr]:
+        return [self.bind(n, scope) for n in nodes]
+
+    def coerce(self, expr: Expr, target: SqlType, context: CastContext, at: int = -1) -> Expr:
+        """`expr` as `target`, its modifier included; see `Coercer.coerce`."""
+        return self.coercer.coerce(expr, target, context, at)
+
+    def unify(self, exprs: Sequence[Expr], what: str) -> tuple[SqlType, list[Expr]]:
+        """Expressions brought to one type (UNION, VALUES, CASE ...); see `Coercer.unify`."""
+        return self.coercer.unify(exprs, what)
+
+    def as_boolean(self, expr: Expr, clause: str) -> Expr:
+        """A condition; raises DatatypeMismatch: `argument of WHERE must be type boolean, not type integer`."""
+        return self.coercer.as_boolean(expr, clause)
+
+    def as_type(self, expr: Expr, pg: t.PgType, clause: str) -> Expr:
+        """The argument of a clause that wants one type (LIMIT: int8); raises DatatypeMismatch likewise."""
+        return self.coercer.as_type(expr, pg, clause)
+
+    def settle(self, expr: Expr) -> Expr:
+        """`expr`, or as text when its type is still unknown (output columns, sort and group keys)."""
+        return self.coercer.settle(expr)
+
+    def require_ordering(self, expr: Expr) -> None:
+        """Raises UndefinedFunction (42883) for a type whose values have no order: ORDER BY, windows."""
+        if expr.type.pg is t.JSON:
+            raise UndefinedFunction(
+                "could not identify an ordering operator for type json",
+                hint="Use an explicit ordering operator or modify the query.",
+                position=cursor(expr.position),
+            )
+
+    def require_equality(self, expr: Expr) -> None:
+        """Raises UndefinedFunction (42883) for a type without `=`: GROUP BY, DISTINCT, set operations."""
+        if expr.type.pg is t.JSON:
+            raise UndefinedFunction(
+                "could not identify an equality operator for type json", position=cursor(expr.position)
+            )
+
+    # -- for the siblings ----------------------------------------------------------------------------------------
+
+    def operator(self, symbol: str, operands: Sequence[Expr], at: int) -> Call:
+        """An operator (one operand: prefix) chosen and applied. Raises UndefinedFunction or AmbiguousFunction."""
+        choice = self.choose_operator(symbol, tuple(o.type.pg for o in operands), at)
+        return self.apply(choice, operands, at)
+
+    def choose_operator(self, symbol: str, inputs: resolution.Types, at: int) -> Choice:
+        rows = self.functions.operators(symbol, len(inputs))
+        try:
+            choice = resolution.choose_operator(rows, inputs)
+        except AmbiguousFunction:
+            raise resolution.ambiguous_operator(symbol, inputs, cursor(at)) from None
+        if choice is None:
+            if not rows and symbol in PG_OPERATORS:
+                raise FeatureNotSupported(f"not supported: operator {symbol}", position=cursor(at))
+            raise resolution.undefined_operator(symbol, inputs, cursor(at))
+        return choice
+
+    def function(self, name: str, args: Sequence[Expr], at: int) -> Expr:
+        """A plain function of pg_catalog chosen and applied."""
+        return calls.apply_function(self, name, args, at)
+
+    def bind_array_query(self, query: exp.Expression, scope: Scope, at: int) -> Expr:
+        return subqueries.bind_array_query(query, scope, at)
+
+    def bind_quantified_query(
+        self, symbol: str, left: exp.Expression, query: exp.Expression, every: bool, scope: Scope, at: int
+    ) -> Expr:
+        return subqueries.bind_quantified_query(self, symbol, left, query, every, scope, at)
+
+    def apply(self, choice: Choice, args: Sequence[Expr], at: int) -> Call:
+        """The call of a chosen row: its arguments coerced, its result typed."""
+        coerced = self.coerce_arguments(choice, args)
+        return Call(result_type(choice, coerced), choice.function, tuple(coerced), position=leftmost(at, *args))
+
+    def coerce_arguments(self, choice: Choice, args: Sequence[Expr]) -> list[Expr]:
+        coerced = [self._argument(a, want) for a, want in zip(args, choice.args, strict=True)]
+        return self._align(choice, coerced)
+
+    def _argument(self, arg: Expr, want: t.PgType) -> Expr:
+        if want is t.ANY:
+            return self.settle(arg)
+        return self.coercer.coerce_type(arg, want, "implicit")
+
+    def _align(self, choice: Choice, args: list[Expr]) -> list[Expr]:
+        """Numerics that stand for one polymorphic type get the same digits, as the engines store them by digits."""
+        declared = resolution.expanded(choice.function, len(args)) or ()
+        shared = [i for i, d in enumerate(declared) if d in POLYMORPHIC and _base(args[i].type.pg) is t.NUMERIC]
+        if len(shared) < 2:
+            return args
+        digits = literals.common_digits(t.NUMERIC, [args[i].type for i in shared])
+        return [
+            self.coercer.relabel(a, replace(digits, pg=a.type.pg, typmod=a.type.typmod)) if i in shared else a
+            for i, a in enumerate(args)
+        ]
+
+
+def result_type(choice: Choice, args: Sequence[Expr]) -> SqlType:
+    """The type of a call: digits by the row's rule, or for a polymorphic result those of its arguments."""
+    row = choice.function
+    if row.by_value is not None:
+        return replace(row.by_value(args), pg=choice.returns, typmod=-1)
+    if row.rule is not None:
+        return replace(row.rule([a.type for a in args]), pg=choice.returns, typmod=-1)
+    if row.returns in POLYMORPHIC:
+        declared = resolution.expanded(row, len(args)) or ()
+        like = [a.type for a, d in zip(args, declared, strict=True) if d in POLYMORPHIC]
+        if _base(choice.returns) is t.NUMERIC:
+            return replace(literals.common_digits(choice.returns, like), typmod=-1)
+        fields = next((x.fields for x in like if x.fields), ())
+        return SqlType(choice.returns, fields=fields)
+    return st.of(choice.returns)
+
+
+def leftmost(at: int, *exprs: Expr) -> int:
+    """Where an expression made of these begins (exprLocation); `at` is its own token's offset."""
+    return min((p for p in (at, *(e.position for e in exprs)) if p >= 0), default=-1)
+
+
+def _base(pg: t.PgType) -> t.PgType:
+    return t.element_of(pg) if pg.is_array else pg
+
+
+_HANDLERS: Final[Mapping[type[exp.Expression], Handler]] = {
+    **values.HANDLERS,
+    **operators_syntax.HANDLERS,
+    **calls.HANDLERS,
+    **subqueries.HANDLERS,
+}

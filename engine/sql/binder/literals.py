@@ -1,0 +1,253 @@
+"""Constants: number literals, untyped string literals read as the type that the context wants, casts of constants.
+
+A constant that is cast while binding stays a constant, so that a literal beside a numeric column costs no digits of its
+precision (`1 - l_discount` is numeric(1,0) minus numeric(15,2)) and filters on literals can be pushed into readers.
+Text is read by `wire.text_input`, the same code that reads text parameters.
+
+Folding never changes when an error is raised: a cast of a typed constant that fails is left for run time, since a CASE
+may never reach it. Only an untyped literal is read at once and its error raised here, as PostgreSQL's parser does.
+
+Source: PostgreSQL 15, make_const and coerce_type (the unknown literal); numeric.c for rounding.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+import re
+import struct
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, Final
+
+from engine.sql import types as st
+from engine.sql.expr import Const
+from engine.sql.scope import cursor
+from engine.sql.types import SqlType
+from wire import types as t
+from wire.carriers import NumericScale
+from wire.errors import FeatureNotSupported, NumericValueOutOfRange, SqlError
+from wire.text_input import parse_text
+from wire.text_settings import InputSettings
+
+#: Room for any constant that fits 38 digits, and to notice those that do not.
+_WIDE: Final = decimal.Context(prec=2000, rounding=decimal.ROUND_HALF_UP, Emax=10_000, Emin=-10_000)
+_INT_RANGE: Final = {t.INT2: 1 << 15, t.INT4: 1 << 31, t.INT8: 1 << 63}
+_INTEGERS: Final = frozenset(_INT_RANGE)
+_FLOATS: Final = frozenset({t.FLOAT4, t.FLOAT8})
+_STRINGS: Final = frozenset({t.TEXT, t.VARCHAR, t.BPCHAR, t.UNKNOWN})
+_DATETIMES: Final = frozenset({t.DATE, t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ})
+#: Input that means another instant in the next execution.
+_RELATIVE: Final = re.compile(r"\b(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+
+
+def null(typ: SqlType, at: int = -1) -> Const:
+    return Const(typ, None, position=at)
+
+
+def boolean(value: bool, at: int = -1) -> Const:
+    return Const(st.of(t.BOOL), value, position=at)
+
+
+def unknown(value: str | None, at: int = -1) -> Const:
+    """A string literal, or NULL, whose type the context will say."""
+    return Const(st.of(t.UNKNOWN), value, position=at)
+
+
+def int4(value: int) -> Const:
+    return Const(st.of(t.INT4), value)
+
+
+def int8(value: int) -> Const:
+    return Const(st.of(t.INT8), value)
+
+
+def text(value: str, at: int = -1) -> Const:
+    return Const(st.of(t.TEXT), value, position=at)
+
+
+def number(digits: str, at: int = -1) -> Const:
+    """A number literal, with its minus sign if it has one: int4, int8 or numeric by its size (make_const)."""
+    if digits.lstrip("-").isdecimal():
+        value = int(digits)
+        for pg in (t.INT4, t.INT8):
+            if -_INT_RANGE[pg] <= value < _INT_RANGE[pg]:
+                return Const(st.of(pg), value, position=at)
+    return numeric(_WIDE.create_decimal(digits), at)
+
+
+def numeric(value: Decimal, at: int = -1) -> Const:
+    """A numeric constant with just its own digits. Raises FeatureNotSupported beyond what the engines can hold."""
+    typ, kept = _own_digits(value, at)
+    return Const(typ, kept, position=at)
+
+
+def _own_digits(value: Decimal, at: int) -> tuple[SqlType, Decimal]:
+    if not value.is_finite():
+        raise FeatureNotSupported(f"not supported: numeric {value}", position=cursor(at))
+    exponent = value.as_tuple().exponent
+    assert isinstance(exponent, int)
+    scale = max(0, -exponent)
+    kept = value.quantize(Decimal(1).scaleb(-scale), context=_WIDE) if exponent > 0 else value
+    precision = max(len(kept.as_tuple().digits), scale, 1)
+    if precision > st.MAX_PRECISION:
+        raise FeatureNotSupported("not supported: a numeric constant of more than 38 digits", position=cursor(at))
+    return st.numeric(precision, scale), kept
+
+
+def depends_on_now(literal: str, target: t.PgType) -> bool:
+    """Whether reading this literal gives another value in another transaction."""
+    base = t.element_of(target) if target.is_array else target
+    return base in _DATETIMES and _RELATIVE.search(literal) is not None
+
+
+def read_unknown(literal: Const, target: SqlType, settings: InputSettings) -> Const:
+    """An untyped literal as a constant of `target`'s type, its modifier not yet applied except an interval's fields.
+
+    Raises the type's input error (22P02, 22003, 22007 ...) at the literal's position.
+    """
+    pg = target.pg
+    if literal.value is None:
+        return null(st.of(pg), literal.position)
+    if pg in _STRINGS:
+        return replace(literal, type=SqlType(pg))
+    typmod = target.typmod if pg is t.INTERVAL else -1
+    try:
+        value = parse_text(pg, literal.value, typmod=typmod, settings=settings)
+    except SqlError as error:
+        error.position = error.position or cursor(literal.position)
+        raise
+    return constant(pg, value, literal.position)
+
+
+def constant(pg: t.PgType, value: Any, at: int = -1) -> Const:
+    """A constant of a canonical value; a numeric's digits, an array's of them too, are the value's own."""
+    if pg is t.NUMERIC and value is not None:
+        return numeric(value, at)
+    if pg.is_array and t.element_of(pg) is t.NUMERIC:
+        digits = [_own_digits(v, at)[0] for v in flatten(value) if v is not None]
+        typ = common_digits(pg, digits) if digits else replace(st.numeric(1, 0), pg=pg)
+        return Const(typ, value, position=at)
+    return Const(st.of(pg), value, position=at)
+
+
+def flatten(value: Any) -> list[Any]:
+    """The elements of a (nested) list, in order."""
+    if isinstance(value, list | tuple):
+        return [x for item in value for x in flatten(item)]
+    return [] if value is None else [value]
+
+
+def common_digits(pg: t.PgType, types: list[SqlType]) -> SqlType:
+    """`pg` (numeric or an array of it) with digits enough for each of `types`, clamped to what the engines hold.
+
+    Digits after the point win over digits before it only where both fit: losing a fraction in silence would be a wrong
+    answer, while a value too large for the rest raises 22003.
+    """
+    scale = max(x.scale for x in types)
+    whole = max(x.precision - x.scale for x in types)
+    displays = {x.display for x in types}
+    display = next((d for d in (NumericScale.QUOTIENT, NumericScale.TRIMMED) if d in displays), NumericScale.FIXED)
+    minimum = max(x.minimum for x in types)
+    typmods = {x.typmod for x in types}
+    typmod = typmods.pop() if len(typmods) == 1 else -1
+    return replace(st.numeric(whole + scale, scale, display, minimum=minimum, typmod=typmod), pg=pg)
+
+
+def fold(value: Const, target: SqlType, settings: InputSettings) -> Const | None:
+    """A typed constant cast (explicitly) to `target`, modifier included; None where that is left for run time."""
+    source = value.type.pg
+    if value.value is None:
+        return null(target, value.position)
+    try:
+        folded = _convert(source, value.value, target, settings)
+    except SqlError:
+        return None
+    return None if folded is None else replace(folded, position=value.position)
+
+
+def _convert(source: t.PgType, value: Any, target: SqlType, settings: InputSettings) -> Const | None:
+    pg = target.pg
+    if pg in _STRINGS:
+        as_text = _to_text(source, value)
+        return None if as_text is None else _fit_string(as_text, target)
+    if source in _STRINGS:
+        return _from_text(value, target, settings)
+    if pg is t.NUMERIC:
+        exact = _exact(source, value)
+        return None if exact is None else fit_numeric(exact, target)
+    if pg in _INTEGERS or pg is t.OID:
+        return _to_integer(source, value, target)
+    if pg in _FLOATS:
+        return _to_float(source, value, target)
+    return None
+
+
+def _to_text(source: t.PgType, value: Any) -> str | None:
+    if source is t.BPCHAR:
+        return str(value).rstrip(" ")
+    if source in _STRINGS:
+        return str(value)
+    if source in _INTEGERS or source is t.NUMERIC:
+        return format(value, "f") if isinstance(value, Decimal) else str(value)
+    if source is t.BOOL:
+        return "true" if value else "false"
+    return None
+
+
+def _fit_string(value: str, target: SqlType) -> Const:
+    if target.typmod < 0:
+        return Const(target, value)
+    length = target.typmod - 4
+    return Const(target, value[:length].ljust(length) if target.pg is t.BPCHAR else value[:length])
+
+
+def _from_text(value: str, target: SqlType, settings: InputSettings) -> Const | None:
+    if depends_on_now(value, target.pg) or (target.typmod >= 0 and target.pg is not t.NUMERIC):
+        return None
+    read = constant(target.pg, parse_text(target.pg, value, typmod=-1, settings=settings))
+    return fit_numeric(read.value, target) if target.pg is t.NUMERIC else read
+
+
+def _exact(source: t.PgType, value: Any) -> Decimal | None:
+    return Decimal(value) if source in _INTEGERS or source is t.NUMERIC else None
+
+
+def fit_numeric(value: Decimal, target: SqlType) -> Const:
+    """A numeric rounded to the target's modifier, half away from zero. Raises NumericValueOutOfRange."""
+    if target.typmod < 0:
+        return numeric(value)
+    precision, scale = t.numeric_precision_scale(target.typmod)
+    rounded = value.quantize(Decimal(1).scaleb(-scale), context=_WIDE)
+    if rounded and rounded.adjusted() >= precision - scale:
+        whole = f"10^{precision - scale}" if precision > scale else "1"
+        raise NumericValueOutOfRange(
+            "numeric field overflow",
+            detail=f"A field with precision {precision}, scale {scale} must round to an absolute value less than {whole}.",
+        )
+    kept = rounded if scale >= 0 else rounded.quantize(Decimal(1), context=_WIDE)
+    return Const(target, kept)
+
+
+def _to_integer(source: t.PgType, value: Any, target: SqlType) -> Const | None:
+    if source is t.NUMERIC:
+        value = int(value.to_integral_value(rounding=decimal.ROUND_HALF_UP))
+    elif source not in _INTEGERS:
+        return None
+    if target.pg is t.OID:
+        return Const(target, value) if 0 <= value < 1 << 32 else None
+    bound = _INT_RANGE[target.pg]
+    return Const(target, value) if -bound <= value < bound else None
+
+
+def _to_float(source: t.PgType, value: Any, target: SqlType) -> Const | None:
+    if source not in _INTEGERS and source not in _FLOATS and source is not t.NUMERIC:
+        return None
+    number = float(value)
+    if target.pg is t.FLOAT4:
+        try:
+            number = struct.unpack("f", struct.pack("f", number))[0]
+        except OverflowError:
+            return None
+    overflows = math.isinf(number) and not (isinstance(value, float) and math.isinf(value))
+    return None if overflows or (number == 0 and value != 0) else Const(target, number)

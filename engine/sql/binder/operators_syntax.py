@@ -1,0 +1,465 @@
+"""Operators and predicates: arithmetic, comparison also of rows, AND OR NOT, IS, BETWEEN, IN a list, ANY and ALL over
+arrays, LIKE and SIMILAR TO, AT TIME ZONE, EXTRACT.
+
+Handlers of `engine.sql.binder.expressions`; the forms over a query are in `subqueries`.
+
+Equality that an engine decides for itself (IN, IS DISTINCT FROM) compares stored values. Where those differ from
+PostgreSQL's equality, the operands are changed first (bpchar loses its trailing blanks) or the predicate is spelled out
+with the function table's `=` (intervals, jsonb).
+
+Source: PostgreSQL 15, parse_expr.c (transformAExprOp ... transformAExprBetween, make_row_comparison_op,
+make_row_distinct_op, transformAExprIn), gram.y for what is shorthand for what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.sql import types as st
+from engine.sql.binder import literals, patterns
+from engine.sql.binder.values import bind_row_items, row_items
+from engine.sql.expr import (
+    And,
+    ArrayOf,
+    Call,
+    Case,
+    Coalesce,
+    ColumnRef,
+    Const,
+    Expr,
+    InList,
+    IsDistinct,
+    IsNull,
+    Not,
+    Or,
+)
+from engine.sql.functions import Function
+from engine.sql.functions.arrays import quantified
+from engine.sql.scope import Scope, cursor, position
+from wire import types as t
+from wire.errors import DatatypeMismatch, FeatureNotSupported, SqlError, SqlSyntaxError, WrongObjectType
+
+if TYPE_CHECKING:
+    from engine.sql.binder.expressions import ExpressionBinder, Handler
+
+SYMBOLS: Final[Mapping[type[exp.Expression], str]] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.Pow: "^",
+    exp.DPipe: "||",
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+_PATTERNS: Final[Mapping[type[exp.Expression], str]] = {exp.Like: "~~", exp.ILike: "~~*", exp.SimilarTo: "~"}
+_COMPARISONS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
+_QUERIES: Final = (exp.Query, exp.Subquery)
+#: Types whose stored values are equal exactly when PostgreSQL's `=` says so, on both engines.
+_PLAIN_EQUALITY: Final = frozenset(
+    {
+        *(t.BOOL, t.INT2, t.INT4, t.INT8, t.OID, t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE, t.FLOAT4, t.FLOAT8),
+        *(t.NUMERIC, t.TEXT, t.VARCHAR, t.NAME, t.CHAR, t.UUID, t.BYTEA, t.DATE, t.TIME, t.TIMESTAMP, t.TIMESTAMPTZ),
+    }
+)
+
+
+# -- operators -------------------------------------------------------------------------------------------------------
+
+
+def bind_binary(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    return _binary(binder, SYMBOLS[type(node)], node.this, node.expression, scope, position(node))
+
+
+def bind_operator(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    """Any other operator, and OPERATOR(schema.symbol); without a left operand it is a prefix operator."""
+    symbol, schema, at = str(node.args["operator"]), node.args.get("schema"), position(node)
+    if schema is not None and str(getattr(schema, "name", schema)) != "pg_catalog":
+        raise FeatureNotSupported(f"not supported: OPERATOR({schema}.{symbol})", position=cursor(at))
+    symbol = "<>" if symbol == "!=" else symbol
+    if node.args.get("this") is None:
+        return binder.operator(symbol, [binder.bind(node.expression, scope)], at)
+    return _binary(binder, symbol, node.this, node.expression, scope, at)
+
+
+def bind_negation(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    """Minus: of a number literal a literal, so that -2147483648 is an integer (gram.y: doNegate)."""
+    at = position(node)
+    if isinstance(node.this, exp.Literal) and not node.this.is_string:
+        return literals.number(f"-{node.this.this}", at)
+    return binder.operator("-", [binder.bind(node.this, scope)], at)
+
+
+def _binary(
+    binder: ExpressionBinder, symbol: str, left: exp.Expression, right: exp.Expression, scope: Scope, at: int
+) -> Expr:
+    if isinstance(right, exp.Any | exp.All):
+        return bind_quantified(binder, symbol, left, right, scope, at)
+    if isinstance(left, exp.Tuple) and isinstance(right, _QUERIES):
+        raise FeatureNotSupported("not supported: comparison of a row with a query's row", position=cursor(at))
+    if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple):
+        return row_comparison(
+            binder, symbol, bind_row_items(binder, left, scope), bind_row_items(binder, right, scope), at
+        )
+    return comparison(binder, symbol, binder.bind(left, scope), binder.bind(right, scope), at)
+
+
+def comparison(binder: ExpressionBinder, symbol: str, left: Expr, right: Expr, at: int) -> Expr:
+    """`left symbol right`; two records are compared field by field."""
+    if left.type.pg is t.RECORD and right.type.pg is t.RECORD:
+        return row_comparison(binder, symbol, row_items(left), row_items(right), at)
+    return binder.operator(symbol, [left, right], at)
+
+
+def row_comparison(binder: ExpressionBinder, symbol: str, left: Sequence[Expr], right: Sequence[Expr], at: int) -> Expr:
+    """(a, b) symbol (c, d): from left to right, null where a null is met before the rows differ."""
+    _check_rows(left, right, at)
+    if symbol not in _COMPARISONS:
+        _refuse_row_operator(binder, symbol, left, right, at)
+    pairs = list(zip(left, right, strict=True))
+    if len(pairs) == 1:
+        return comparison(binder, symbol, *pairs[0], at)
+    if symbol in ("=", "<>"):
+        parts = tuple(comparison(binder, symbol, a, b, at) for a, b in pairs)
+        return _and(parts, at) if symbol == "=" else _or(parts, at)
+    return _lexicographic(binder, symbol, pairs, at)
+
+
+def _lexicographic(binder: ExpressionBinder, symbol: str, pairs: Sequence[tuple[Expr, Expr]], at: int) -> Expr:
+    (a, b), rest = pairs[0], pairs[1:]
+    if not rest:
+        return comparison(binder, symbol, a, b, at)
+    strictly = comparison(binder, symbol[0], a, b, at)
+    equal = comparison(binder, "=", a, b, at)
+    return _or((strictly, _and((equal, _lexicographic(binder, symbol, rest, at)), at)), at)
+
+
+def _check_rows(left: Sequence[Expr], right: Sequence[Expr], at: int) -> None:
+    if len(left) != len(right):
+        raise SqlSyntaxError("unequal number of entries in row expressions", position=cursor(at))
+    if not left:
+        raise FeatureNotSupported("cannot compare rows of zero length", position=cursor(at))
+
+
+def _refuse_row_operator(
+    binder: ExpressionBinder, symbol: str, left: Sequence[Expr], right: Sequence[Expr], at: int
+) -> None:
+    found = binder.operator(symbol, [left[0], right[0]], at)
+    if found.type.pg is not t.BOOL:
+        message = f"row comparison operator must yield type boolean, not type {found.type.pg.sql_name}"
+        raise DatatypeMismatch(message, position=cursor(at))
+    raise FeatureNotSupported(
+        f"could not determine interpretation of row comparison operator {symbol}",
+        hint="Row comparison operators must be associated with btree operator families.",
+        position=cursor(at),
+    )
+
+
+def _and(args: Sequence[Expr], at: int) -> Expr:
+    return And(st.of(t.BOOL), tuple(args), position=at) if len(args) > 1 else args[0]
+
+
+def _or(args: Sequence[Expr], at: int) -> Expr:
+    return Or(st.of(t.BOOL), tuple(args), position=at) if len(args) > 1 else args[0]
+
+
+def negate(expr: Expr, at: int = -1) -> Expr:
+    return Not(st.of(t.BOOL), expr, position=at)
+
+
+# -- AND, OR, NOT ----------------------------------------------------------------------------------------------------
+
+
+def bind_and(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    return _and(_connected(binder, node, scope, exp.And, "AND"), position(node))
+
+
+def bind_or(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    return _or(_connected(binder, node, scope, exp.Or, "OR"), position(node))
+
+
+def _connected(
+    binder: ExpressionBinder, node: exp.Expression, scope: Scope, kind: type[exp.Connector], word: str
+) -> list[Expr]:
+    """The operands of a chain of one connective, flat: a thousand of them are no depth."""
+    operands: list[exp.Expression] = []
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, kind):
+            pending += [current.expression, current.this]
+        else:
+            operands.append(current)
+    return [binder.as_boolean(binder.bind(o, scope), word) for o in operands]
+
+
+def bind_not(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    at = position(node)
+    inner = node.this
+    if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null) and position(inner) == at:
+        return is_null(binder.bind(inner.this, scope), True, at)
+    return negate(binder.as_boolean(binder.bind(inner, scope), "NOT"), at)
+
+
+# -- IS --------------------------------------------------------------------------------------------------------------
+
+
+def bind_is(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    """IS NULL, IS TRUE, IS FALSE, IS UNKNOWN; `IS NOT` comes as Not around it."""
+    at, what = position(node), node.expression
+    arg = binder.bind(node.this, scope)
+    if isinstance(what, exp.Null):
+        return is_null(arg, False, at)
+    if isinstance(what, exp.Boolean):
+        clause = "IS TRUE" if what.this else "IS FALSE"
+        condition = binder.as_boolean(arg, clause)
+        wanted = condition if what.this else negate(condition, at)
+        return Coalesce(st.of(t.BOOL), (wanted, literals.boolean(False)), position=at)
+    return IsNull(st.of(t.BOOL), binder.as_boolean(arg, "IS UNKNOWN"), position=at)
+
+
+def is_null(arg: Expr, negated: bool, at: int) -> Expr:
+    """IS [NOT] NULL. Of a row: whether all its fields are (not) null; so the one is not the other's negation."""
+    if arg.type.pg is not t.RECORD:
+        return IsNull(st.of(t.BOOL), arg, negated, position=at)
+    tests = [IsNull(st.of(t.BOOL), item, negated, position=at) for item in row_items(arg)]
+    return _and(tests, at) if tests else literals.boolean(True, at)
+
+
+def bind_distinct(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    """IS [NOT] DISTINCT FROM."""
+    at, negated = position(node), isinstance(node, exp.NullSafeEQ)
+    if isinstance(node.this, exp.Tuple) and isinstance(node.expression, exp.Tuple):
+        left = bind_row_items(binder, node.this, scope)
+        right = bind_row_items(binder, node.expression, scope)
+    else:
+        a, b = binder.bind(node.this, scope), binder.bind(node.expression, scope)
+        if a.type.pg is not t.RECORD or b.type.pg is not t.RECORD:
+            return distinct(binder, a, b, negated, at)
+        left, right = list(row_items(a)), list(row_items(b))
+    _check_rows(left, right, at)
+    parts = [distinct(binder, a, b, negated, at) for a, b in zip(left, right, strict=True)]
+    return _and(parts, at) if negated else _or(parts, at)
+
+
+def distinct(binder: ExpressionBinder, left: Expr, right: Expr, negated: bool, at: int) -> Expr:
+    """left IS [NOT] DISTINCT FROM right, through the `=` operator of their types."""
+    for null, other in ((left, right), (right, left)):
+        if isinstance(null, Const) and null.value is None and null.type.pg is t.UNKNOWN:
+            return is_null(binder.settle(other), not negated, at)
+    equal = binder.operator("=", [left, right], at)
+    sides = comparable(binder, equal.args)
+    if sides is not None:
+        return IsDistinct(st.of(t.BOOL), sides[0], sides[1], negated, position=at)
+    a, b = equal.args
+    both = _and((is_null(a, False, at), is_null(b, False, at)), at)
+    whens = (
+        (both, literals.boolean(True)),
+        (_or((is_null(a, False, at), is_null(b, False, at)), at), literals.boolean(False)),
+    )
+    same = Case(st.of(t.BOOL), whens, equal, position=at)
+    return same if negated else negate(same, at)
+
+
+def comparable(binder: ExpressionBinder, exprs: Sequence[Expr]) -> list[Expr] | None:
+    """Operands of one equality as values that the engines compare alike; None where they would not."""
+    pg = binder.coercer.common_type(exprs, None)
+    if pg is t.BPCHAR:
+        return [binder.coercer.coerce_type(e, t.TEXT, "implicit") for e in exprs]
+    if pg not in _PLAIN_EQUALITY:
+        return None
+    return binder.unify(exprs, "IN")[1]
+
+
+# -- BETWEEN and IN --------------------------------------------------------------------------------------------------
+
+
+def bind_between(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    at = position(node)
+
+    def within(low: str, high: str) -> Expr:
+        # Each comparison binds its operands anew: an untyped one may mean another type in each.
+        below = _binary(binder, ">=", node.this, node.args[low], scope, at)
+        above = _binary(binder, "<=", node.this, node.args[high], scope, at)
+        return _and([binder.as_boolean(below, "AND"), binder.as_boolean(above, "AND")], at)
+
+    if node.args.get("symmetric"):
+        return _or([within("low", "high"), within("high", "low")], at)
+    return within("low", "high")
+
+
+def bind_in(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    at, query = position(node), node.args.get("query")
+    if query is not None:
+        return binder.bind_quantified_query("=", node.this, query, False, scope, at)
+    if isinstance(node.this, exp.Tuple):
+        return _or([_binary(binder, "=", node.this, item, scope, at) for item in node.expressions], at)
+    left = binder.bind(node.this, scope)
+    return in_list(binder, left, binder.bind_all(node.expressions, scope), at)
+
+
+def in_list(binder: ExpressionBinder, left: Expr, items: Sequence[Expr], at: int) -> Expr:
+    """left IN (items): constants together under one common type, anything that has columns by itself."""
+    together = [i for i in items if not any(isinstance(x, ColumnRef) for x in i.walk())]
+    pg = binder.coercer.common_type([left, *together], None) if len(together) > 1 else t.UNKNOWN
+    if pg is t.UNKNOWN or pg is t.RECORD or pg.is_array:
+        return _or([comparison(binder, "=", left, i, at) for i in items], at)
+    tests = [_in_common(binder, left, together, pg, at)]
+    tests += [comparison(binder, "=", left, i, at) for i in items if not any(i is x for x in together)]
+    return _or(tests, at)
+
+
+def _in_common(binder: ExpressionBinder, left: Expr, items: Sequence[Expr], pg: t.PgType, at: int) -> Expr:
+    typed = [binder.coercer.to_common(i, pg, "IN") for i in items]
+    choice = binder.choose_operator("=", (left.type.pg, pg), at)
+    left = binder.coercer.coerce_type(left, choice.args[0], "implicit")
+    typed = [binder.coercer.coerce_type(i, choice.args[1], "implicit") for i in typed]
+    sides = comparable(binder, [left, *typed])
+    if sides is None:
+        return _or([binder.operator("=", [left, i], at) for i in typed], at)
+    return InList(st.of(t.BOOL), sides[0], tuple(sides[1:]), position=at)
+
+
+# -- ANY and ALL -----------------------------------------------------------------------------------------------------
+
+
+def bind_quantified(
+    binder: ExpressionBinder, symbol: str, left: exp.Expression, right: exp.Expression, scope: Scope, at: int
+) -> Expr:
+    """left symbol ANY|ALL (array or query)."""
+    every, operand = isinstance(right, exp.All), right.this
+    if isinstance(operand, _QUERIES):
+        return binder.bind_quantified_query(symbol, left, right.this, every, scope, at)
+    return over_array(binder, symbol, binder.bind(left, scope), binder.bind(operand, scope), every, at)
+
+
+def over_array(binder: ExpressionBinder, symbol: str, left: Expr, array: Expr, every: bool, at: int) -> Expr:
+    """make_scalar_array_op."""
+    if array.type.pg is t.UNKNOWN:
+        element = t.UNKNOWN
+    elif array.type.pg.is_array:
+        element = t.element_of(array.type.pg)
+    else:
+        raise WrongObjectType("op ANY/ALL (array) requires array on right side", position=cursor(at))
+    choice = binder.choose_operator(symbol, (left.type.pg, element), at)
+    if choice.returns is not t.BOOL:
+        raise WrongObjectType("op ANY/ALL (array) requires operator to yield boolean", position=cursor(at))
+    left = binder.coercer.coerce_type(left, choice.args[0], "implicit")
+    array = binder.coercer.coerce_type(array, t.array_of(choice.args[1]), "implicit")
+    listed = _as_list(binder, symbol, left, array, every, at)
+    if listed is not None:
+        return listed
+    return Call(st.of(t.BOOL), _quantified(choice.function, every), (left, array), position=at)
+
+
+@cache
+def _quantified(operator: Function, every: bool) -> Function:
+    """One row for each operator and quantifier, so that equal expressions are equal."""
+    return quantified(operator, every)
+
+
+def _as_list(binder: ExpressionBinder, symbol: str, left: Expr, array: Expr, every: bool, at: int) -> Expr | None:
+    """`= ANY` of known elements as IN, `<> ALL` as NOT IN, which engines can use to prune."""
+    items = array_items(array)
+    if not items or (symbol, every) not in (("=", False), ("<>", True)):
+        return None
+    sides = comparable(binder, [left, *items])
+    if sides is None:
+        return None
+    found = InList(st.of(t.BOOL), sides[0], tuple(sides[1:]), position=at)
+    return negate(found, at) if every else found
+
+
+def array_items(array: Expr) -> tuple[Expr, ...] | None:
+    """The elements of an array whose elements are written in the statement; None for any other array."""
+    if isinstance(array, ArrayOf):
+        return array.items
+    if isinstance(array, Const) and isinstance(array.value, list):
+        if any(isinstance(v, list) for v in array.value):
+            return None
+        return tuple(literals.constant(t.element_of(array.type.pg), v, array.position) for v in array.value)
+    return None
+
+
+# -- patterns --------------------------------------------------------------------------------------------------------
+
+
+def bind_pattern(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    """LIKE, ILIKE, SIMILAR TO without ESCAPE."""
+    return _pattern(binder, node, None, scope, position(node))
+
+
+def bind_escape(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    return _pattern(binder, node.this, binder.bind(node.expression, scope), scope, position(node.this))
+
+
+def _pattern(binder: ExpressionBinder, node: exp.Expression, escape: Expr | None, scope: Scope, at: int) -> Expr:
+    symbol = _PATTERNS[type(node)]
+    if isinstance(node.expression, exp.Any | exp.All):
+        if symbol == "~" or escape is not None:
+            raise FeatureNotSupported("not supported: SIMILAR TO ANY, LIKE ANY with ESCAPE", position=cursor(at))
+        return bind_quantified(binder, symbol, node.this, node.expression, scope, at)
+    pattern = binder.bind(node.expression, scope)
+    if symbol == "~":
+        pattern = _rewritten(binder, "similar_to_escape", patterns.similar_to_escape, pattern, escape, at)
+    elif escape is not None:
+        pattern = _rewritten(binder, "like_escape", patterns.like_escape, pattern, escape, at)
+    return binder.operator(symbol, [binder.bind(node.this, scope), pattern], at)
+
+
+def _rewritten(
+    binder: ExpressionBinder, name: str, rewrite: Callable[..., str], pattern: Expr, escape: Expr | None, at: int
+) -> Expr:
+    given = [pattern] if escape is None else [pattern, escape]
+    strings = [g for g in given if isinstance(g, Const) and g.type.pg in (t.UNKNOWN, t.TEXT, t.VARCHAR)]
+    if len(strings) < len(given):
+        return binder.function(name, given, at)
+    if any(s.value is None for s in strings):
+        return literals.null(st.of(t.TEXT), pattern.position)
+    try:
+        return literals.text(rewrite(*(s.value for s in strings)), pattern.position)
+    except SqlError as error:
+        error.position = None
+        raise
+
+
+# -- time ------------------------------------------------------------------------------------------------------------
+
+
+def bind_at_time_zone(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    args = [binder.bind(node.args["zone"], scope), binder.bind(node.this, scope)]
+    return binder.function("timezone", args, position(node))
+
+
+def bind_extract(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    """EXTRACT(field FROM x) is extract('field', x)."""
+    field = literals.text(node.this.name, position(node.this))
+    return binder.function("extract", [field, binder.bind(node.expression, scope)], position(node))
+
+
+HANDLERS: Final[Mapping[type[exp.Expression], Handler]] = {
+    **dict.fromkeys(SYMBOLS, bind_binary),
+    exp.Operator: bind_operator,
+    exp.Neg: bind_negation,
+    exp.And: bind_and,
+    exp.Or: bind_or,
+    exp.Not: bind_not,
+    exp.Is: bind_is,
+    exp.NullSafeEQ: bind_distinct,
+    exp.NullSafeNEQ: bind_distinct,
+    exp.Between: bind_between,
+    exp.In: bind_in,
+    **dict.fromkeys(_PATTERNS, bind_pattern),
+    exp.Escape: bind_escape,
+    exp.AtTimeZone: bind_at_time_zone,
+    exp.Extract: bind_extract,
+}

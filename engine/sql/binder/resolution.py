@@ -1,0 +1,311 @@
+"""Which function or operator a call means, from its name and its arguments' types alone.
+
+Pure: types in, a `Choice` out. The expression binder coerces the arguments to the choice's types afterwards. Literals of
+unknown type take part as PostgreSQL has it: they match anything, prefer the string category, and follow their neighbours.
+
+Source: PostgreSQL 15, chapters 10.2 and 10.3; parse_func.c (func_get_detail, func_select_candidate), parse_oper.c (oper),
+parse_coerce.c (check_generic_type_consistency, enforce_generic_type_consistency).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from engine.sql.binder.casts import POLYMORPHIC, can_coerce
+from engine.sql.functions import Function
+from wire import types as t
+from wire.errors import AmbiguousFunction, FeatureNotSupported, IndeterminateDatatype, UndefinedFunction
+
+Types = tuple[t.PgType, ...]
+
+_ELEMENTS = (t.ANYELEMENT, t.ANYNONARRAY)
+_COMPATIBLES = (t.ANYCOMPATIBLE, t.ANYCOMPATIBLENONARRAY)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A chosen row. args: what each argument is to be coerced to; ANY where it stays what it is. returns: the result."""
+
+    function: Function
+    args: Types
+    returns: t.PgType
+
+
+# -- candidates ------------------------------------------------------------------------------------------------------
+
+
+def expanded(row: Function, count: int) -> Types | None:
+    """The declared types for a call with `count` arguments; None when the row does not take that many."""
+    declared = row.args
+    if row.variadic and count >= len(declared):
+        return declared + declared[-1:] * (count - len(declared))
+    if row.variadic and count >= len(declared) - 1 and row.optional:
+        return declared[:count]
+    if len(declared) - row.optional <= count <= len(declared):
+        return declared[:count]
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    function: Function
+    args: Types
+
+
+def _candidates(rows: Iterable[Function], count: int) -> list[_Candidate]:
+    """The rows that take `count` arguments. Of two with the same types, the one that needs no expansion or default."""
+    found: dict[Types, _Candidate] = {}
+    for row in rows:
+        args = expanded(row, count)
+        if args is None:
+            continue
+        rival = found.get(args)
+        if rival is None or (rival.function.variadic and not row.variadic) or rival.function.optional > row.optional:
+            found[args] = _Candidate(row, args)
+    return list(found.values())
+
+
+def _accepts(inputs: Types, declared: Types) -> bool:
+    """can_coerce_type over a list, implicit casts only."""
+    if not all(can_coerce(i, d, "implicit") for i, d in zip(inputs, declared, strict=True)):
+        return False
+    return not any(d in POLYMORPHIC for d in declared) or _consistent(inputs, declared)
+
+
+def select_candidate(inputs: Types, candidates: list[_Candidate]) -> _Candidate | None:
+    """func_select_candidate: the one best candidate, or None where the choice is not clear."""
+    for score in (_exact_matches, _exact_or_preferred):
+        scores = [score(inputs, c.args) for c in candidates]
+        candidates = [c for c, s in zip(candidates, scores, strict=True) if s == max(scores)]
+        if len(candidates) == 1:
+            return candidates[0]
+    if t.UNKNOWN not in inputs:
+        return None
+    candidates = _by_category(inputs, candidates)
+    if len(candidates) == 1:
+        return candidates[0]
+    return _by_known_types(inputs, candidates)
+
+
+def _exact_matches(inputs: Types, declared: Types) -> int:
+    return sum(i is d and i is not t.UNKNOWN for i, d in zip(inputs, declared, strict=True))
+
+
+def _exact_or_preferred(inputs: Types, declared: Types) -> int:
+    return sum(
+        i is not t.UNKNOWN and (i is d or (d.preferred and d.category == i.category))
+        for i, d in zip(inputs, declared, strict=True)
+    )
+
+
+def _by_category(inputs: Types, candidates: list[_Candidate]) -> list[_Candidate]:
+    """Unknown arguments take the category that the candidates agree on, string if any of them wants one."""
+    wanted: list[tuple[int, str, bool]] = []
+    for slot, given in enumerate(inputs):
+        if given is not t.UNKNOWN:
+            continue
+        types = [c.args[slot] for c in candidates]
+        categories = {x.category for x in types}
+        if len(categories) > 1 and "S" not in categories:
+            return candidates
+        category = "S" if "S" in categories else categories.pop()
+        wanted.append((slot, category, any(x.preferred for x in types if x.category == category)))
+    kept = [c for c in candidates if all(_fits(c.args[s], category, preferred) for s, category, preferred in wanted)]
+    return kept or candidates
+
+
+def _fits(typ: t.PgType, category: str, preferred: bool) -> bool:
+    return typ.category == category and (typ.preferred or not preferred)
+
+
+def _by_known_types(inputs: Types, candidates: list[_Candidate]) -> _Candidate | None:
+    """The last heuristic: if all known arguments have one type, take the unknown ones to be of it too."""
+    known = {i for i in inputs if i is not t.UNKNOWN}
+    if len(known) != 1:
+        return None
+    assumed = (known.pop(),) * len(inputs)
+    fitting = [c for c in candidates if _accepts(assumed, c.args)]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+# -- polymorphic types -----------------------------------------------------------------------------------------------
+
+
+def _consistent(inputs: Types, declared: Types) -> bool:
+    """check_generic_type_consistency: whether the actual types can stand for the polymorphic ones together."""
+    element = _element(inputs, declared)
+    return element is not None and _compatible(inputs, declared) is not None
+
+
+def _element(inputs: Types, declared: Types) -> t.PgType | None:
+    """What ANYELEMENT is: unknown where nothing says it, None for a contradiction."""
+    found: t.PgType = t.UNKNOWN
+    for given, want in zip(inputs, declared, strict=True):
+        if given is t.UNKNOWN or want not in (*_ELEMENTS, t.ANYARRAY):
+            continue
+        if want is t.ANYARRAY and not given.is_array:
+            return None
+        element = t.element_of(given) if want is t.ANYARRAY else given
+        if found is not t.UNKNOWN and found is not element:
+            return None
+        found = element
+    if t.ANYNONARRAY in declared and found.is_array:
+        return None
+    return found
+
+
+def _compatible(inputs: Types, declared: Types) -> t.PgType | None:
+    """What ANYCOMPATIBLE is: the common type, text where nothing says it, None for a contradiction."""
+    given: list[t.PgType] = []
+    for actual, want in zip(inputs, declared, strict=True):
+        if actual is t.UNKNOWN:
+            continue
+        if want in _COMPATIBLES:
+            given.append(actual)
+        elif want is t.ANYCOMPATIBLEARRAY:
+            if not actual.is_array:
+                return None
+            given.append(t.element_of(actual))
+    common = common_of(given)
+    if common is None or (t.ANYCOMPATIBLENONARRAY in declared and common.is_array):
+        return None
+    return common
+
+
+def common_of(types: Sequence[t.PgType]) -> t.PgType | None:
+    """select_common_type over known types; text for none, None where they do not match."""
+    if not types:
+        return t.TEXT
+    found = types[0]
+    for other in types[1:]:
+        if other is found:
+            continue
+        if other.category != found.category:
+            return None
+        if not found.preferred and can_coerce(found, other, "implicit") and not can_coerce(other, found, "implicit"):
+            found = other
+    return found if all(can_coerce(x, found, "implicit") for x in types) else None
+
+
+def _concrete(function: Function, inputs: Types, declared: Types) -> Choice:
+    """enforce_generic_type_consistency: actual types in place of polymorphic ones."""
+    if not any(x in POLYMORPHIC for x in (*declared, function.returns)):
+        return Choice(function, declared, function.returns)
+    element, compatible = _element(inputs, declared), _compatible(inputs, declared)
+    assert element is not None
+    assert compatible is not None
+    if element is t.UNKNOWN and any(x in (*_ELEMENTS, t.ANYARRAY) for x in (*declared, function.returns)):
+        raise IndeterminateDatatype("could not determine polymorphic type because input has type unknown")
+
+    def actual(typ: t.PgType) -> t.PgType:
+        if typ in _ELEMENTS:
+            return element
+        if typ is t.ANYARRAY:
+            return t.array_of(element)
+        if typ in _COMPATIBLES:
+            return compatible
+        return t.array_of(compatible) if typ is t.ANYCOMPATIBLEARRAY else typ
+
+    return Choice(function, tuple(actual(x) for x in declared), actual(function.returns))
+
+
+# -- functions and operators -----------------------------------------------------------------------------------------
+
+
+def choose_function(rows: Sequence[Function], inputs: Types) -> Choice | None:
+    """func_get_detail, without its casts: the row for a call, or None when no row can take the arguments.
+
+    Raises AmbiguousFunction (without a message of its own: see `ambiguous_function`).
+    """
+    candidates = _candidates(rows, len(inputs))
+    exact = [c for c in candidates if c.args == inputs]
+    if exact:
+        return _concrete(exact[0].function, inputs, exact[0].args)
+    return _choose([c for c in candidates if _accepts(inputs, c.args)], inputs)
+
+
+def choose_operator(rows: Sequence[Function], inputs: Types) -> Choice | None:
+    """oper() and left_oper(): the row for an operator's operands, or None. Raises AmbiguousFunction."""
+    candidates = _candidates(rows, len(inputs))
+    for types in (inputs, _assumed(inputs)):
+        exact = [c for c in candidates if c.args == types]
+        if exact:
+            return _concrete(exact[0].function, types, exact[0].args)
+    return _choose([c for c in candidates if _accepts(inputs, c.args)], inputs)
+
+
+def _assumed(inputs: Types) -> Types:
+    """An unknown operand beside a known one is first taken to be of the same type."""
+    if len(inputs) == 2 and t.UNKNOWN in inputs:
+        known = inputs[0] if inputs[1] is t.UNKNOWN else inputs[1]
+        return (known, known)
+    return inputs
+
+
+def _choose(fitting: list[_Candidate], inputs: Types) -> Choice | None:
+    if not fitting:
+        return None
+    best = fitting[0] if len(fitting) == 1 else select_candidate(inputs, fitting)
+    if best is None:
+        raise AmbiguousFunction("could not choose a best candidate")
+    return _concrete(best.function, inputs, best.args)
+
+
+# -- errors ----------------------------------------------------------------------------------------------------------
+
+
+def signature(name: str, inputs: Sequence[t.PgType]) -> str:
+    """func_signature_string: `foo(integer, unknown)`."""
+    return f"{name}({', '.join(t.format_type(i) for i in inputs)})"
+
+
+def operator_signature(symbol: str, inputs: Sequence[t.PgType]) -> str:
+    """op_signature_string: `text + integer`, `- text`."""
+    names = [t.format_type(i) for i in inputs]
+    return f"{symbol} {names[0]}" if len(names) == 1 else f"{names[0]} {symbol} {names[1]}"
+
+
+def undefined_function(name: str, inputs: Sequence[t.PgType], position: int | None) -> UndefinedFunction:
+    return UndefinedFunction(
+        f"function {signature(name, inputs)} does not exist",
+        hint="No function matches the given name and argument types. You might need to add explicit type casts.",
+        position=position,
+    )
+
+
+def ambiguous_function(name: str, inputs: Sequence[t.PgType], position: int | None) -> AmbiguousFunction:
+    return AmbiguousFunction(
+        f"function {signature(name, inputs)} is not unique",
+        hint="Could not choose a best candidate function. You might need to add explicit type casts.",
+        position=position,
+    )
+
+
+def undefined_operator(symbol: str, inputs: Sequence[t.PgType], position: int | None) -> UndefinedFunction:
+    kind = "argument type" if len(inputs) == 1 else "argument types"
+    return UndefinedFunction(
+        f"operator does not exist: {operator_signature(symbol, inputs)}",
+        hint=f"No operator matches the given name and {kind}. You might need to add {_casts(inputs)}.",
+        position=position,
+    )
+
+
+def ambiguous_operator(symbol: str, inputs: Sequence[t.PgType], position: int | None) -> AmbiguousFunction:
+    return AmbiguousFunction(
+        f"operator is not unique: {operator_signature(symbol, inputs)}",
+        hint="Could not choose a best candidate operator. You might need to add explicit type casts.",
+        position=position,
+    )
+
+
+def _casts(inputs: Sequence[t.PgType]) -> str:
+    return "an explicit type cast" if len(inputs) == 1 else "explicit type casts"
+
+
+def missing_function(name: str, position: int | None) -> FeatureNotSupported:
+    return FeatureNotSupported(f"not supported: function {name}", position=position)
+
+
+def missing_operator(symbol: str, position: int | None) -> FeatureNotSupported:
+    return FeatureNotSupported(f"not supported: operator {symbol}", position=position)

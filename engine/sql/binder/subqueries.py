@@ -1,0 +1,149 @@
+"""Queries in expressions: scalar, EXISTS, ARRAY(...), IN, and comparisons with ANY or ALL of a query's rows.
+
+Handlers of `engine.sql.binder.expressions`; the queries themselves are planned by the scope's query binder. A `Subquery`
+compares its `tests` with columns of the same types, so where PostgreSQL would cast a column, an EVALUATOR above the plan
+does.
+
+Source: PostgreSQL 15, parse_expr.c (transformSubLink).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.plan.logical import Evaluator, Node
+from engine.sql import types as st
+from engine.sql.binder.coercion import array_type
+from engine.sql.binder.operators_syntax import comparable, negate, row_comparison
+from engine.sql.binder.resolution import Choice
+from engine.sql.binder.values import bind_row_items
+from engine.sql.expr import ColumnRef, Expr, Subquery, SubqueryKind
+from engine.sql.scope import Scope, cursor, position
+from wire import types as t
+from wire.errors import FeatureNotSupported, SqlSyntaxError
+
+if TYPE_CHECKING:
+    from engine.sql.binder.expressions import ExpressionBinder, Handler
+
+
+def _query(node: exp.Expression) -> exp.Expression:
+    """The query inside its parentheses."""
+    while isinstance(node, exp.Subquery):
+        node = node.this
+    return node
+
+
+def bind_scalar(_binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    plan, _names = scope.bind_subquery(_query(node))
+    _one_column(plan, position(node))
+    return Subquery(plan.columns[0].type, SubqueryKind.SCALAR, plan, position=position(node))
+
+
+def bind_exists(_binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    plan, _names = scope.bind_subquery(_query(node.this))
+    return Subquery(st.of(t.BOOL), SubqueryKind.EXISTS, plan, position=position(node))
+
+
+def bind_array_query(query: exp.Expression, scope: Scope, at: int) -> Expr:
+    """ARRAY(query)"""
+    plan, _names = scope.bind_subquery(_query(query))
+    _one_column(plan, at)
+    typ = plan.columns[0].type
+    if typ.pg.is_array or typ.pg.array == 0 or typ.pg is t.RECORD:
+        raise FeatureNotSupported(f"not supported: an array of {typ}", position=cursor(at))
+    return Subquery(array_type(typ), SubqueryKind.ARRAY, plan, position=at)
+
+
+def _one_column(plan: Node, at: int) -> None:
+    if len(plan.columns) != 1:
+        raise SqlSyntaxError("subquery must return only one column", position=cursor(at))
+
+
+def bind_quantified_query(
+    binder: ExpressionBinder,
+    symbol: str,
+    left: exp.Expression,
+    query: exp.Expression,
+    every: bool,
+    scope: Scope,
+    at: int,
+) -> Expr:
+    """left symbol ANY|ALL (query); `= ANY` is IN and `<> ALL` is NOT IN."""
+    tests = _tests(binder, left, scope)
+    plan, _names = scope.bind_subquery(_query(query))
+    if len(plan.columns) != len(tests):
+        many = "many" if len(plan.columns) > len(tests) else "few"
+        raise SqlSyntaxError(f"subquery has too {many} columns", position=cursor(at))
+    if (symbol, every) in (("=", False), ("<>", True)):
+        found = _in(binder, tests, plan, at)
+        return negate(found, at) if every else found
+    if len(tests) > 1:
+        columns = [ColumnRef(c.type, c) for c in plan.columns]
+        row_comparison(binder, symbol, tests, columns, at)
+        raise FeatureNotSupported(
+            f"not supported: row {symbol} {'ALL' if every else 'ANY'} (query)", position=cursor(at)
+        )
+    return _compared(binder, symbol, tests[0], plan, every, at)
+
+
+def _tests(binder: ExpressionBinder, left: exp.Expression, scope: Scope) -> list[Expr]:
+    if isinstance(left, exp.Tuple):
+        return bind_row_items(binder, left, scope)
+    return [binder.bind(left, scope)]
+
+
+def _in(binder: ExpressionBinder, tests: Sequence[Expr], plan: Node, at: int) -> Expr:
+    left: list[Expr] = []
+    right: list[Expr] = []
+    for test, column in zip(tests, plan.columns, strict=True):
+        equal = binder.operator("=", [test, ColumnRef(column.type, column)], at)
+        sides = comparable(binder, equal.args)
+        if sides is None and len(tests) == 1:
+            return _compared(binder, "=", test, plan, False, at)
+        if sides is None:
+            message = f"not supported: row IN (query) with {t.format_type(equal.args[0].type.pg)}"
+            raise FeatureNotSupported(message, position=cursor(at))
+        left.append(sides[0])
+        right.append(sides[1])
+    plan = _evaluated(binder, plan, right)
+    return Subquery(st.of(t.BOOL), SubqueryKind.IN, plan, tuple(left), position=at)
+
+
+def _compared(binder: ExpressionBinder, symbol: str, test: Expr, plan: Node, every: bool, at: int) -> Expr:
+    (column,) = plan.columns
+    choice = binder.choose_operator(symbol, (test.type.pg, column.type.pg), at)
+    left, right = _operands(binder, choice, test, ColumnRef(column.type, column))
+    plan = _evaluated(binder, plan, [right])
+    return Subquery(
+        st.of(t.BOOL),
+        SubqueryKind.IN,
+        plan,
+        (left,),
+        choice.function,
+        "all" if every else "any",
+        position=at,
+    )
+
+
+def _operands(binder: ExpressionBinder, choice: Choice, left: Expr, right: Expr) -> tuple[Expr, Expr]:
+    coerced = binder.coerce_arguments(choice, [left, right])
+    return coerced[0], coerced[1]
+
+
+def _evaluated(binder: ExpressionBinder, plan: Node, emit: Sequence[Expr]) -> Node:
+    """The plan with its columns as `emit` has them; itself where that changes nothing."""
+    if all(isinstance(e, ColumnRef) and e.column is c for e, c in zip(emit, plan.columns, strict=True)):
+        return plan
+    columns = tuple(
+        binder.context.new_column(c.name, e.type, c.nullable) for c, e in zip(plan.columns, emit, strict=True)
+    )
+    return Evaluator(columns, plan, tuple(emit))
+
+
+HANDLERS: Final[Mapping[type[exp.Expression], Handler]] = {
+    exp.Subquery: bind_scalar,
+    exp.Exists: bind_exists,
+}

@@ -1,0 +1,302 @@
+"""Expressions that make or take apart values: literals, parameters, columns, arrays, rows, casts, CASE and its kin.
+
+Handlers of `engine.sql.binder.expressions`. Source: PostgreSQL 15, parse_expr.c (transformColumnRef, transformIndirection,
+transformArrayExpr, transformRowExpr, transformTypeCast, transformCaseExpr, transformCoalesceExpr, transformMinMaxExpr).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.sql import types as st
+from engine.sql.binder import literals
+from engine.sql.binder.coercion import array_type, common, element_type
+from engine.sql.expr import ArrayOf, Call, Case, Coalesce, Const, Expr, FieldRef, ParamRef, Row, with_type
+from engine.sql.scope import Scope, cursor, position
+from engine.sql.type_names import resolve_type
+from engine.sql.types import SqlType
+from wire import types as t
+from wire.errors import (
+    DatatypeMismatch,
+    FeatureNotSupported,
+    IndeterminateDatatype,
+    UndefinedColumn,
+    UndefinedTable,
+    WrongObjectType,
+)
+
+if TYPE_CHECKING:
+    from engine.sql.binder.expressions import ExpressionBinder, Handler
+
+_COLLATIONS: Final = frozenset({"C", "POSIX", "default", "ucs_basic"})
+_COLLATABLE: Final = frozenset({t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME})
+
+
+# -- literals and parameters -----------------------------------------------------------------------------------------
+
+
+def bind_literal(_binder: ExpressionBinder, node: exp.Expression, _scope: Scope) -> Expr:
+    assert isinstance(node, exp.Literal)
+    at = position(node)
+    return literals.unknown(node.this, at) if node.is_string else literals.number(node.this, at)
+
+
+def bind_boolean(_binder: ExpressionBinder, node: exp.Expression, _scope: Scope) -> Expr:
+    return literals.boolean(bool(node.this), position(node))
+
+
+def bind_null(_binder: ExpressionBinder, node: exp.Expression, _scope: Scope) -> Expr:
+    return literals.unknown(None, position(node))
+
+
+def bind_parameter(_binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    index, at = int(node.this.name), position(node)
+    known = scope.parameters.type_of(index, at)
+    return ParamRef(known or st.of(t.UNKNOWN), index, position=at)
+
+
+# -- names -----------------------------------------------------------------------------------------------------------
+
+
+def bind_column(_binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    assert isinstance(node, exp.Column)
+    if not isinstance(node.this, exp.Star):
+        return scope.resolve_column([p for p in node.parts if isinstance(p, exp.Identifier)])
+    return _whole_row(node, scope)
+
+
+def _whole_row(node: exp.Column, scope: Scope) -> Expr:
+    names = [p for p in node.parts if isinstance(p, exp.Identifier)]
+    source = scope.find_source(names)
+    if source is None:
+        name = names[-1].name
+        raise UndefinedTable(f'missing FROM-clause entry for table "{name}"', position=cursor(position(node)))
+    return replace(source.whole_row(), position=position(node))
+
+
+def bind_field(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    """(record).field"""
+    arg = binder.bind(node.this, scope)
+    if isinstance(node.expression, exp.Star):
+        raise FeatureNotSupported("not supported: row expansion with * here", position=cursor(position(node)))
+    name, at = node.expression.name, cursor(position(node))
+    if arg.type.pg is not t.RECORD:
+        message = f"column notation .{name} applied to type {arg.type.pg.sql_name}, which is not a composite type"
+        raise WrongObjectType(message, position=at)
+    for index, (field, _typ) in enumerate(arg.type.fields):
+        if field == name:
+            return row_items(arg)[index]
+    raise UndefinedColumn(f'could not identify column "{name}" in record data type', position=at)
+
+
+def row_items(row: Expr) -> tuple[Expr, ...]:
+    """The fields of a record as expressions."""
+    if isinstance(row, Row):
+        return row.items
+    return tuple(FieldRef(typ, row, i, position=row.position) for i, (_name, typ) in enumerate(row.type.fields))
+
+
+# -- arrays and rows -------------------------------------------------------------------------------------------------
+
+
+def bind_array(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    if node.meta.get("subquery"):
+        return binder.bind_array_query(node.expressions[0], scope, position(node))
+    return _array(binder, node, scope, None)
+
+
+def _array(binder: ExpressionBinder, node: exp.Expression, scope: Scope, target: SqlType | None) -> Expr:
+    """ARRAY[...], whose elements an explicit cast around it casts one by one."""
+    at = position(node)
+    if any(isinstance(item, exp.Array) and not item.meta.get("subquery") for item in node.expressions):
+        return _nested_array(binder, node, scope, target)
+    items = binder.bind_all(node.expressions, scope)
+    if target is not None:
+        element = element_type(target)
+        return make_array(element, [binder.coerce(i, element, "explicit", at) for i in items], at)
+    if not items:
+        raise IndeterminateDatatype(
+            "cannot determine type of empty array",
+            hint="Explicitly cast to the desired type, for example ARRAY[]::integer[].",
+            position=cursor(at),
+        )
+    element, items = binder.unify(items, "ARRAY")
+    return make_array(element, items, at)
+
+
+def _nested_array(binder: ExpressionBinder, node: exp.Expression, scope: Scope, target: SqlType | None) -> Expr:
+    """An array of arrays, of constants only: the engines type a list by its depth, PostgreSQL does not."""
+    at = position(node)
+    rows = [
+        _array(binder, item, scope, target) if isinstance(item, exp.Array) else binder.bind(item, scope)
+        for item in node.expressions
+    ]
+    typ, rows = binder.unify(rows, "ARRAY")
+    if not all(isinstance(r, Const) and isinstance(r.value, list) for r in rows):
+        raise FeatureNotSupported(
+            "not supported: an ARRAY constructor of several dimensions with elements that are not constants",
+            position=cursor(at),
+        )
+    return Const(typ, [r.value for r in rows if isinstance(r, Const)], position=at)
+
+
+def make_array(element: SqlType, items: Sequence[Expr], at: int) -> Expr:
+    """An array of expressions of one type; a constant where they are all constants."""
+    if element.pg.is_array or element.pg is t.RECORD:
+        raise FeatureNotSupported(f"not supported: an array of {element}", position=cursor(at))
+    if items:
+        element = common(items)
+    if all(isinstance(i, Const) for i in items):
+        return Const(array_type(element), [i.value for i in items if isinstance(i, Const)], position=at)
+    return ArrayOf(array_type(element), tuple(items), position=at)
+
+
+def bind_subscript(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    """array[i] and array[i:j]; jsonb[key]."""
+    at = position(node)
+    arg, (index,) = binder.bind(node.this, scope), node.expressions
+    if arg.type.pg is t.JSONB and not isinstance(index, exp.Slice):
+        return binder.operator("->", [arg, binder.bind(index, scope)], at)
+    if not arg.type.pg.is_array:
+        message = f"cannot subscript type {arg.type} because it does not support subscripting"
+        raise DatatypeMismatch(message, position=cursor(position(node.this)))
+    if isinstance(node.this, exp.Bracket) and not _is_jsonb(arg):
+        raise FeatureNotSupported("not supported: several array subscripts", position=cursor(at))
+    if isinstance(index, exp.Slice):
+        return _slice(binder, arg, index, scope, at)
+    element = binder.function("subscript", [arg, _subscript(binder, index, scope)], at)
+    return with_type(element, element_type(arg.type))
+
+
+def _is_jsonb(expr: Expr) -> bool:
+    return expr.type.pg is t.JSONB
+
+
+def _slice(binder: ExpressionBinder, arg: Expr, index: exp.Slice, scope: Scope, at: int) -> Expr:
+    bounds = [
+        _subscript(binder, bound, scope) if bound is not None else literals.null(st.of(t.INT4))
+        for bound in (index.args.get("this"), index.args.get("expression"))
+    ]
+    if index.args.get("this") is None:
+        bounds[0] = literals.int4(1)
+    if index.args.get("expression") is None:
+        bounds[1] = literals.int4((1 << 31) - 1)
+    return with_type(binder.function("slice", [arg, *bounds], at), replace(arg.type, typmod=-1))
+
+
+def _subscript(binder: ExpressionBinder, index: exp.Expression, scope: Scope) -> Expr:
+    bound = binder.bind(index, scope)
+    if bound.type.pg not in (t.INT2, t.INT4, t.INT8, t.UNKNOWN, t.NUMERIC, t.FLOAT4, t.FLOAT8):
+        raise DatatypeMismatch("array subscript must have type integer", position=cursor(bound.position))
+    return binder.coercer.coerce_type(bound, t.INT4, "assignment")
+
+
+def bind_row(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    items = [binder.settle(i) for i in bind_row_items(binder, node, scope)]
+    return make_row(items, position(node))
+
+
+def make_row(items: Sequence[Expr], at: int) -> Row:
+    fields = tuple((f"f{i}", item.type) for i, item in enumerate(items, 1))
+    return Row(SqlType(t.RECORD, fields=fields), tuple(items), position=at)
+
+
+def bind_row_items(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> list[Expr]:
+    """The entries of a row constructor, `t.*` expanded; types may be unknown."""
+    items: list[Expr] = []
+    for item in node.expressions:
+        if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+            items.extend(row_items(_whole_row(item, scope)))
+        else:
+            items.append(binder.bind(item, scope))
+    return items
+
+
+# -- casts -----------------------------------------------------------------------------------------------------------
+
+
+def bind_cast(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    assert isinstance(node, exp.Cast)
+    target = resolve_type(node.to, binder.context.notice)
+    if target.pg.is_array and isinstance(node.this, exp.Array) and not node.this.meta.get("subquery"):
+        arg = _array(binder, node.this, scope, replace(target, typmod=-1))
+    else:
+        arg = binder.bind(node.this, scope)
+    return binder.coerce(arg, target, "explicit", position(node))
+
+
+def bind_collate(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    """COLLATE: text compares in the C collation, which is the only one there is."""
+    name, at = node.expression.name, position(node)
+    arg = binder.bind(node.this, scope)
+    if arg.type.pg not in _COLLATABLE and arg.type.pg is not t.UNKNOWN:
+        raise DatatypeMismatch(f"collations are not supported by type {arg.type.pg.sql_name}", position=cursor(at))
+    if name not in _COLLATIONS:
+        raise FeatureNotSupported(f'not supported: collation "{name}"', position=cursor(at))
+    return binder.settle(arg)
+
+
+# -- CASE and its kin ------------------------------------------------------------------------------------------------
+
+
+def bind_case(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    at = position(node)
+    subject = binder.settle(binder.bind(node.this, scope)) if node.args.get("this") is not None else None
+    conditions, results = [], []
+    for branch in node.args["ifs"]:
+        conditions.append(_when(binder, subject, branch, scope))
+        results.append(binder.bind(branch.args["true"], scope))
+    default = node.args.get("default")
+    # The default comes first in PostgreSQL's search for the common type; without one it is a null.
+    last = binder.bind(default, scope) if default is not None else literals.unknown(None, at)
+    typ, (last, *results) = binder.unify([last, *results], "CASE")
+    whens = tuple(zip(conditions, results, strict=True))
+    return Case(typ, whens, last if default is not None else None, position=at)
+
+
+def _when(binder: ExpressionBinder, subject: Expr | None, branch: exp.Expression, scope: Scope) -> Expr:
+    condition = binder.bind(branch.this, scope)
+    if subject is not None:
+        condition = binder.operator("=", [subject, condition], position(branch.this))
+    return binder.as_boolean(condition, "CASE/WHEN")
+
+
+def bind_coalesce(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    typ, args = binder.unify(binder.bind_all(node.expressions, scope), "COALESCE")
+    return Coalesce(typ, tuple(args), position=position(node))
+
+
+def bind_nullif(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    """NULLIF(a, b): a null where a = b, else a as the operator saw it."""
+    args, at = binder.bind_all(node.expressions, scope), position(node)
+    equal = binder.operator("=", args, at)
+    left = equal.args[0]
+    return Case(left.type, ((equal, literals.null(left.type)),), left, position=at)
+
+
+def bind_greatest(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+    """GREATEST and LEAST."""
+    name, at = str(node.this), position(node)
+    typ, args = binder.unify(binder.bind_all(node.expressions, scope), name.upper())
+    call = binder.function(name, args, at)
+    return Call(typ, call.function, call.args, position=at) if isinstance(call, Call) else call
+
+
+HANDLERS: Final[Mapping[type[exp.Expression], Handler]] = {
+    exp.Literal: bind_literal,
+    exp.Boolean: bind_boolean,
+    exp.Null: bind_null,
+    exp.Parameter: bind_parameter,
+    exp.Column: bind_column,
+    exp.Dot: bind_field,
+    exp.Array: bind_array,
+    exp.Bracket: bind_subscript,
+    exp.Tuple: bind_row,
+    exp.Cast: bind_cast,
+    exp.Collate: bind_collate,
+    exp.Case: bind_case,
+}
