@@ -18,6 +18,8 @@ Either end may say Cancel; then, and after `last`, nothing follows. The states a
 | DONE | nothing | FlowControl, Cancel -> CLOSED |
 | CLOSED | nothing | nothing |
 
+What the sender sent before it heard a Cancel or Deny is passed over, not blamed on it.
+
 A sender that is out of credit keeps exactly one pending batch: `offer` takes it, and takes no other until it has gone.
 
 Considered and rejected: many streams on one connection (TCP then blocks all for one), and a message per credit change
@@ -173,6 +175,7 @@ class DataReceiver:
         self.opening: Open | None = None
         self.credits: ReceiveCredits | None = None
         self._reader = FrameReader(preface=True)
+        self._stopped = False
 
     def accept(self, window: int) -> bytes:
         """Let the sender begin, with `window` bytes of credit."""
@@ -187,6 +190,7 @@ class DataReceiver:
         if self.state is not State.OPENING:
             raise LocalProtocolError(f"denied while {self.state.value}")
         self.state = State.CLOSED
+        self._stopped = True
         return encode(Deny(reason, message))
 
     def cancel(self, sqlstate: str, message: str) -> bytes:
@@ -194,6 +198,7 @@ class DataReceiver:
         if self.state not in (State.OPENING, State.OPEN):
             return b""
         self.state = State.CLOSED
+        self._stopped = True
         return encode(Cancel(sqlstate, message))
 
     def release(self, cost: int) -> bytes:
@@ -228,7 +233,7 @@ class DataReceiver:
 
     def _events(self, frames: Iterator[Frame]) -> Iterator[ReceiverEvent]:
         for item in frames:
-            event = self._receive(item)
+            event = None if self._stopped else self._receive(item)
             if event is not None:
                 yield event
 

@@ -1,0 +1,442 @@
+"""RECEIVE: the streams of one edge, as a `BatchStream`.
+
+A receiver collects the streams of an edge (one per partition of the sending fragment), each over its own data connection,
+and hands their batches to one consumer:
+
+- unordered: whichever batch comes first is delivered first;
+- ordered: the partitions are inter-stream ordered (a range-partitioned sort), so partition 0 is read to its end, then 1, and
+  so on. Later ones fill their windows and wait, or go to disk when `engine.operators.slots` says that they hold up others.
+
+**Attempts.** A stream is (partition, attempt). A work unit that is tried again opens the stream anew with a higher attempt.
+Of the failed one, batches that nobody has consumed are dropped and the new attempt takes its place; if one was consumed, no
+second attempt can be told apart from it, so the query fails with 40001 (or with the cause, where `on_lost` can find it). A
+stream that arrived whole stays, whatever is tried afterwards.
+
+**The end.** An edge without a fixed number of streams ends when its producer says so (`finish`, naming the partitions that
+sent something) and those streams have arrived whole; data connections and the producer's word travel apart.
+
+**Credits.** What is held in memory is bounded by a window per open stream. A batch's credit returns when it leaves: consumed,
+dropped, or written to disk.
+
+Everything here runs on the loop's thread. Considered and rejected: one queue for all streams (a failed attempt could not be
+taken out of it, and ordered reading needs them apart).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Protocol
+
+import pyarrow as pa
+
+from engine.operators.spool import Place, Spooler, SpoolFile
+from wire.errors import ConnectionFailure, QueryCanceled, SerializationFailure, SqlError
+from wire.mesh.channel import BatchArrived
+from wire.mesh.credits import ReceiveCredits
+from wire.mesh.messages import Cancel, DenyReason, Open
+
+_log = logging.getLogger(__name__)
+
+#: A stream's window, in batches of the wanted size: one on its way while the consumer works on another.
+WINDOW_BATCHES: Final = 2
+
+
+class Denied(Exception):
+    """The receiver does not take this stream; `reason` as in `wire.mesh.messages.Deny`."""
+
+    def __init__(self, reason: DenyReason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class Link(Protocol):
+    """The data connection of a stream, as its receiver uses it (`engine.runtime.listener`)."""
+
+    @property
+    def account(self) -> ReceiveCredits: ...
+
+    def release(self, cost: int) -> None: ...
+
+    def cancel(self, sqlstate: str, message: str) -> None:
+        """Stop the sender and close; nothing of this connection is heard afterwards."""
+        ...
+
+
+class _Entry:
+    """A batch on its way through a stream. `body` is None while it lies on disk only."""
+
+    __slots__ = ("body", "cost", "held", "place", "rows")
+
+    def __init__(self, body: bytearray, rows: int, cost: int) -> None:
+        self.body: bytearray | None = body
+        self.rows = rows
+        self.cost = cost
+        self.held = True
+        self.place: Place | None = None
+
+
+class InboundStream:
+    """One attempt at one partition. The link calls `arrive`, `lost`, `cancelled` and `broken`."""
+
+    def __init__(self, receiver: Receiver, opening: Open, link: Link) -> None:
+        self.opening = opening
+        self.complete = False
+        self.dead = False
+        self.consumed = False
+        self.entries: deque[_Entry] = deque()
+        self.arrived_at = receiver.now()
+        self.cost_max = 0
+        self._receiver = receiver
+        self._link = link
+        self._file: SpoolFile | None = None
+        self._spooling: asyncio.Task[None] | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether its sender still holds its place at work."""
+        return not self.complete and not self.dead
+
+    def blocked(self, since: float) -> bool:
+        """Whether its sender has been out of credit since that time."""
+        account = self._link.account
+        return (
+            self.open
+            and account.held > 0
+            and account.available < max(self.cost_max, 1)
+            and self.arrived_at <= since
+            and self._spooling is None
+        )
+
+    def arrive(self, batch: BatchArrived) -> None:
+        if self.dead:
+            self._link.release(batch.cost)
+            return
+        self.arrived_at = self._receiver.now()
+        self.cost_max = max(self.cost_max, batch.cost)
+        if batch.rows:
+            self.entries.append(_Entry(batch.body, batch.rows, batch.cost))
+        self.complete = self.complete or batch.last
+        self._receiver.arrived(self, batch)
+        if self._receiver.spooling and self.open:
+            self.spool()
+
+    def lost(self) -> None:
+        """The connection ended before the stream did."""
+        if self.open:
+            self.dead = True
+            self._receiver.attempt_failed(self)
+
+    def cancelled(self, message: Cancel) -> None:
+        """The sender gave the stream up, and says why."""
+        self.dead = True
+        self._receiver.attempt_failed(self, SqlError(message.message, sqlstate=message.sqlstate))
+
+    def broken(self, message: str) -> None:
+        """The peer does not keep to the protocol."""
+        self.dead = True
+        self._receiver.fail(ConnectionFailure(f"a data connection failed: {message}"))
+
+    def take(self) -> _Entry:
+        """The next batch, its credit returned. The caller sees that there is one."""
+        entry = self.entries.popleft()
+        self.consumed = True
+        self._release(entry)
+        return entry
+
+    async def load(self, entry: _Entry) -> bytearray:
+        if entry.body is not None:
+            return entry.body
+        assert self._file is not None, "a batch without a body lies on disk"
+        assert entry.place is not None
+        return await self._file.read(entry.place)
+
+    def drop(self, sqlstate: str, message: str) -> None:
+        """Forget what has arrived and stop the sender."""
+        self.dead = True
+        while self.entries:
+            self._release(self.entries.popleft())
+        self._link.cancel(sqlstate, message)
+
+    def spool(self) -> None:
+        """Write what is held to disk, until the receiver says that it is enough."""
+        if self._spooling is None and self.open and self.entries:
+            self._spooling = asyncio.get_running_loop().create_task(self._spool())
+
+    async def close(self) -> None:
+        """Wait for the disk and delete the file; after `drop`, or when everything has been taken."""
+        if self._spooling is not None:
+            await self._spooling
+        if self._file is not None:
+            await self._file.close()
+            self._file = None
+
+    def _release(self, entry: _Entry) -> None:
+        if entry.held:
+            entry.held = False
+            self._link.release(entry.cost)
+
+    async def _spool(self) -> None:
+        try:
+            while (entry := self._next_to_spool()) is not None:
+                await self._write(entry)
+        except SqlError as error:
+            self._receiver.fail(error)
+        finally:
+            self._spooling = None
+
+    def _next_to_spool(self) -> _Entry | None:
+        if not self.open or not self._receiver.spooling:
+            return None
+        entry = next((e for e in self.entries if e.place is None), None)
+        return entry if entry is not None and self._receiver.spooler.covers(entry.cost) else None
+
+    async def _write(self, entry: _Entry) -> None:
+        if self._file is None:
+            self._file = self._receiver.spooler.create()
+        assert entry.body is not None
+        entry.place = await self._file.write(entry.body)
+        self._receiver.spooled_bytes += entry.cost
+        if entry.held:
+            entry.body = None
+            self._release(entry)
+
+
+class Receiver:
+    """The streams of one edge.
+
+    schema: of every batch, in carriers.
+    window: bytes of credit of each stream.
+    spooler: the member's.
+    on_lost: told once of each attempt that failed: its opening and whether some of it was consumed. It may know the cause;
+        whatever it learns, it says with `fail`. Without it, a consumed attempt fails the query as 40001.
+    on_change: called when something happened that `engine.operators.slots` may want to look at.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        *,
+        ordered: bool,
+        window: int,
+        spooler: Spooler,
+        on_lost: Callable[[Open, bool], None] | None = None,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.schema = schema
+        self.ordered = ordered
+        self.window = window
+        self.spooler = spooler
+        self.spooling = False
+        self.spooled_bytes = 0
+        self.waiting_since: float | None = None
+        self._loop = asyncio.get_running_loop()
+        self._on_lost = on_lost
+        self._on_change = on_change
+        self._streams: dict[int, InboundStream] = {}
+        self._retired: list[InboundStream] = []
+        self._ready: deque[InboundStream | pa.RecordBatch] = deque()
+        self._current = 0
+        self._expected: frozenset[int] | None = None
+        self._error: SqlError | None = None
+        self._closed = False
+        self._wake: asyncio.Future[None] | None = None
+        self._counters = {"rows": 0, "bytes": 0, "batches": 0, "streams": 0}
+
+    def now(self) -> float:
+        return self._loop.time()
+
+    # What the producer's side calls.
+
+    def admit(self, opening: Open, link: Link) -> InboundStream:
+        """A sender introduces itself (its token has been checked). Raises Denied."""
+        if self._closed or self._error is not None:
+            raise Denied("closed", "the query is over")
+        if opening.schema != self.schema.serialize().to_pybytes():
+            raise Denied("schema", "the stream's schema is not the edge's")
+        previous = self._streams.get(opening.partition)
+        if previous is not None:
+            self._supersede(previous, opening)
+        stream = InboundStream(self, opening, link)
+        self._streams[opening.partition] = stream
+        self._counters["streams"] += 1
+        self._on_change()
+        return stream
+
+    def arrived(self, stream: InboundStream, batch: BatchArrived) -> None:
+        if batch.rows and not self.ordered:
+            self._ready.append(stream)
+        self._on_change()
+        self._notify()
+
+    def attempt_failed(self, stream: InboundStream, cause: SqlError | None = None) -> None:
+        """An attempt is over before its end."""
+        stream.drop("40001", "the stream failed")
+        self._on_change()
+        o = stream.opening
+        _log.warning("stream %s/%s of %s failed: %s", o.partition, o.attempt, o.channel, cause or "connection lost")
+        if cause is not None and cause.sqlstate != SqlError.default_sqlstate:
+            self.fail(cause)
+        elif self._expected is not None and stream.opening.partition in self._expected:
+            self.fail(_lost_at_the_end())
+        elif self._on_lost is not None:
+            self._on_lost(stream.opening, stream.consumed)
+        elif stream.consumed:
+            self.fail(partly_consumed())
+
+    def deliver(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Batches that were produced in this process."""
+        self._ready.extend(batch for batch in batches if batch.num_rows)
+        self._notify()
+
+    def finish(self, partitions: Iterable[int] = ()) -> None:
+        """The producer is done; `partitions`: those whose streams are to arrive."""
+        self._expected = frozenset(partitions)
+        if any((stream := self._streams.get(p)) is not None and stream.dead for p in self._expected):
+            self.fail(_lost_at_the_end())
+        self._notify()
+
+    def fail(self, error: SqlError) -> None:
+        """The query fails. The first error is the cause; later ones are echoes."""
+        if self._error is None and not self._closed:
+            self._error = error
+            self._notify()
+
+    # What `engine.operators.slots` reads.
+
+    @property
+    def streams_open(self) -> int:
+        return sum(stream.open for stream in self._streams.values())
+
+    def streams_blocked(self, since: float) -> list[InboundStream]:
+        return [stream for stream in self._streams.values() if stream.blocked(since)]
+
+    def starved(self, since: float) -> bool:
+        """Whether the consumer has been waiting since then and no stream is on its way to it."""
+        if self.waiting_since is None or self.waiting_since > since or self._expected is not None:
+            return False
+        return self.streams_open == len(self.streams_blocked(since))
+
+    def spool(self, on: bool) -> None:
+        """Let the senders of this edge go on into files, or no more."""
+        self.spooling = on
+        if on:
+            for stream in self._streams.values():
+                stream.spool()
+
+    # What the consumer calls (see `engine.executor.BatchStream`).
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        while True:
+            if self._closed:
+                raise QueryCanceled("canceling statement due to user request")
+            if self._error is not None:
+                raise self._error
+            batch = await self._next_nowait()
+            if batch is not None:
+                return self._count(batch)
+            if self._finished():
+                return None
+            await self._wait_change()
+
+    async def close(self) -> None:
+        """Stop the senders and delete the files."""
+        self._closed = True
+        self._notify()
+        self._ready.clear()
+        streams = [*self._streams.values(), *self._retired]
+        for stream in streams:
+            stream.drop("57014", "the query is over")
+        for stream in streams:
+            await stream.close()
+        self._streams.clear()
+        self._retired.clear()
+        self._on_change()
+
+    def statistics(self) -> Mapping[str, int]:
+        return {**self._counters, "spooled_bytes": self.spooled_bytes}
+
+    def _supersede(self, previous: InboundStream, opening: Open) -> None:
+        if previous.complete:
+            raise Denied("complete", "the stream has arrived whole")
+        if previous.opening.attempt >= opening.attempt:
+            raise Denied("superseded", "a later attempt has taken this stream's place")
+        if not previous.dead:
+            previous.dead = True
+            self.attempt_failed(previous)
+        if previous.consumed:
+            raise Denied("closed", "rows of an earlier attempt have been consumed")
+        self._retired.append(previous)
+
+    async def _next_nowait(self) -> pa.RecordBatch | None:
+        """The next batch if one is here."""
+        while self._ready or self._offer_current():
+            source = self._ready.popleft()
+            if not isinstance(source, InboundStream):
+                return source
+            if source.entries:
+                return await self._load(source)
+        return None
+
+    async def _load(self, stream: InboundStream) -> pa.RecordBatch:
+        entry = stream.take()
+        body = await stream.load(entry)
+        self._counters["bytes"] += entry.cost
+        return pa.ipc.read_record_batch(pa.py_buffer(body), self.schema)
+
+    def _offer_current(self) -> bool:
+        """In order: make ready the stream whose turn it is, passing over those that are at their end."""
+        while self.ordered and (
+            (stream := self._streams.get(self._current)) is not None or self._absent(self._current)
+        ):
+            if stream is not None and stream.entries:
+                self._ready.append(stream)
+                return True
+            if stream is not None and not stream.complete:
+                return False
+            self._current += 1
+        return False
+
+    def _absent(self, partition: int) -> bool:
+        """Whether that partition is known to have no stream, and a later one may have."""
+        expected = self._expected
+        return expected is not None and partition not in expected and partition <= max(expected, default=-1)
+
+    def _finished(self) -> bool:
+        if self._expected is None or self._ready:
+            return False
+        streams = [self._streams.get(partition) for partition in self._expected]
+        return all(stream is not None and stream.complete and not stream.entries for stream in streams)
+
+    def _count(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        self._counters["rows"] += batch.num_rows
+        self._counters["batches"] += 1
+        return batch
+
+    async def _wait_change(self) -> None:
+        self.waiting_since = self.now()
+        self._wake = self._loop.create_future()
+        self._on_change()
+        try:
+            await self._wake
+        finally:
+            self._wake = None
+            self.waiting_since = None
+
+    def _notify(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+
+def _lost_at_the_end() -> SqlError:
+    return ConnectionFailure("a data connection was lost after its stream had been sent")
+
+
+def partly_consumed() -> SqlError:
+    """The error of a query that cannot go on since part of a failed attempt has been consumed."""
+    return SerializationFailure(
+        "a part of the query failed after some of its rows had been read",
+        hint="The statement may be repeated.",
+    )

@@ -1,0 +1,164 @@
+"""SEND for a blocking worker: one stream of an edge over its own data connection.
+
+The machine is `wire.mesh.channel.DataSender`; this owns its socket. It runs where Spark's tasks run, so it imports nothing
+heavier than Arrow. The peer is `engine.runtime.listener` with a receiver (`engine.operators.receive`).
+
+The stream is given up with the error that made it fail; a receiver that has gone, or does not want the stream any more,
+shows as `StreamRefused`.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final
+
+import pyarrow as pa
+
+from wire.errors import SqlError
+from wire.mesh.channel import DataSender, State
+from wire.mesh.messages import VERSION, Cancel, Deny, Ok, Open
+
+_CONNECT_SECONDS: Final = 10.0
+_RETRY_SECONDS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+_RECEIVE_BYTES: Final = 4096
+
+
+class StreamRefused(Exception):
+    """The receiver denied or cancelled the stream, or has gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """What every sender of an edge is told: where its receiver listens, and how to prove that it may send.
+
+    schema: Arrow IPC schema message of the edge's batches. batch_bytes: the size above which a batch is cut.
+    """
+
+    host: str
+    port: int
+    channel: str
+    token: bytes
+    edge: int
+    schema: bytes
+    batch_bytes: int
+
+
+class StreamSender:
+    """One stream: `with StreamSender(edge, ...) as stream: stream.send(batch) ...; stream.finish()`.
+
+    Leaving the block without `finish` gives the stream up and tells the receiver why.
+    `complete` is true when the receiver has this partition whole from an earlier attempt: there is nothing to send.
+    """
+
+    def __init__(self, edge: Edge, *, partition: int, attempt: int, stage: int) -> None:
+        self.rows = 0
+        self.bytes = 0
+        self.complete = False
+        self._edge = edge
+        self._opening = Open(VERSION, edge.channel, edge.token, edge.edge, partition, attempt, stage, edge.schema)
+        self._socket, self._machine = self._connect()
+
+    def __enter__(self) -> StreamSender:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is not None:
+                self._give_up(error)
+        finally:
+            self._socket.close()
+
+    def send(self, batch: pa.RecordBatch) -> None:
+        """Send a batch, cut into pieces of about `batch_bytes`; waits while there is no credit for it."""
+        if self.complete or not batch.num_rows:
+            return
+        size = max(batch.nbytes, 1)
+        rows = max(1, batch.num_rows * self._edge.batch_bytes // size)
+        if rows >= batch.num_rows or size <= self._edge.batch_bytes:
+            self._send_piece(batch)
+            return
+        for start in range(0, batch.num_rows, rows):
+            self._send_piece(batch.slice(start, rows))
+
+    def finish(self) -> None:
+        """The end of the stream: everything has been sent. Returns when the receiver has it, which it says by closing.
+
+        (Closing first would not do: with grants unread, TCP would reset the connection and discard the last batches.)
+        """
+        if self.complete:
+            return
+        self._write(self._machine.offer(b"", 0, last=True))
+        self._socket.shutdown(socket.SHUT_WR)
+        while data := self._socket.recv(_RECEIVE_BYTES):
+            self._hear(data)
+
+    def _send_piece(self, batch: pa.RecordBatch) -> None:
+        body = batch.serialize()
+        self._write(self._machine.offer(memoryview(body), batch.num_rows))
+        while self._machine.pending:
+            self._hear(_receive(self._socket))
+            self._write(self._machine.send_pending())
+        self.rows += batch.num_rows
+        self.bytes += body.size
+
+    def _connect(self) -> tuple[socket.socket, DataSender]:
+        """Open the stream; a receiver that does not know the channel yet is asked again, with growing pauses."""
+        for pause in _RETRY_SECONDS:
+            connection, machine, answer = self._open_once()
+            if isinstance(answer, Ok):
+                return connection, machine
+            if answer.reason == "complete":
+                self.complete = True
+                return connection, machine
+            connection.close()
+            if answer.reason != "unknown":
+                raise StreamRefused(answer.message)
+            time.sleep(pause)
+        raise StreamRefused("the receiver does not know the channel")
+
+    def _open_once(self) -> tuple[socket.socket, DataSender, Ok | Deny]:
+        machine = DataSender(self._opening)
+        connection = socket.create_connection((self._edge.host, self._edge.port), timeout=_CONNECT_SECONDS)
+        try:
+            connection.settimeout(None)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.sendall(machine.opening())
+            while machine.state is State.OPENING:
+                for event in machine.receive_data(_receive(connection)):
+                    if isinstance(event, Cancel):
+                        raise StreamRefused(event.message)
+                    if isinstance(event, Ok | Deny):
+                        return connection, machine, event
+        except BaseException:
+            connection.close()
+            raise
+        raise AssertionError("a sender left OPENING without an answer")
+
+    def _hear(self, data: bytes) -> None:
+        """What the receiver says. Raises StreamRefused if it is that we may stop."""
+        for event in self._machine.receive_data(data):
+            if isinstance(event, Cancel):
+                raise StreamRefused(event.message)
+
+    def _write(self, chunks: tuple[bytes | memoryview, ...]) -> None:
+        for chunk in chunks:
+            self._socket.sendall(chunk)
+
+    def _give_up(self, error: BaseException) -> None:
+        cause = error if isinstance(error, SqlError) else SqlError(str(error) or type(error).__name__)
+        try:
+            self._socket.sendall(self._machine.cancel(cause.sqlstate, cause.message))
+        except OSError:
+            return  # The receiver has gone: it knows more about the end of this query than we do.
+
+
+def _receive(connection: socket.socket) -> bytes:
+    data = connection.recv(_RECEIVE_BYTES)
+    if not data:
+        raise StreamRefused("the receiver closed the connection")
+    return data

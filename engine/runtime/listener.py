@@ -1,0 +1,189 @@
+"""The data listener: where senders of other processes connect, and the receivers they connect to.
+
+It owns the sockets of the receiving side and drives `wire.mesh.channel.DataReceiver` for each. A receiver
+(`engine.operators.receive`) is registered under a channel id with a token that only its senders are told; a connection that
+cannot show it is refused. A connection to a channel that is not registered (yet, or any more) is told so and may try again.
+
+Bytes are received straight into the body of the batch they belong to (`asyncio.BufferedProtocol`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import secrets
+from typing import Final
+
+from engine.operators.receive import Denied, InboundStream, Receiver
+from wire.mesh.channel import BatchArrived, DataReceiver, ReceiverEvent, VersionMismatch
+from wire.mesh.credits import ReceiveCredits
+from wire.mesh.framing import RemoteProtocolError
+from wire.mesh.messages import Cancel, Open
+
+_log = logging.getLogger(__name__)
+_OPEN_SECONDS: Final = 10.0
+_TOKEN_BYTES: Final = 16
+
+
+class DataListener:
+    """Accepts data connections. host, port: where to listen; port 0 takes a free one (see `address`)."""
+
+    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._host = host
+        self._port = port
+        self._server: asyncio.Server | None = None
+        self._channels: dict[str, tuple[bytes, Receiver]] = {}
+        self._connections: set[DataConnection] = set()
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port that senders are to connect to. Only once started."""
+        assert self._server is not None, "the listener has not been started"
+        host, port = self._server.sockets[0].getsockname()[:2]
+        return host, port
+
+    @property
+    def connections(self) -> int:
+        return len(self._connections)
+
+    async def start(self) -> None:
+        if self._server is None:
+            loop = asyncio.get_running_loop()
+            self._server = await loop.create_server(lambda: DataConnection(self), self._host, self._port)
+
+    def register(self, channel: str, receiver: Receiver) -> bytes:
+        """Let senders reach `receiver` as `channel`. Returns the token they need."""
+        token = secrets.token_bytes(_TOKEN_BYTES)
+        self._channels[channel] = (token, receiver)
+        return token
+
+    def unregister(self, channel: str) -> None:
+        self._channels.pop(channel, None)
+
+    def receiver(self, opening: Open) -> Receiver:
+        """The receiver that a sender asks for. Raises Denied."""
+        token, receiver = self._channels.get(opening.channel, (b"", None))
+        if receiver is None:
+            raise Denied("unknown", "no such channel")
+        if not hmac.compare_digest(token, opening.token):
+            raise Denied("forbidden", "wrong token")
+        return receiver
+
+    async def close(self) -> None:
+        """Stop listening and end what is left of the connections."""
+        if self._server is None:
+            return
+        self._server.close()
+        for connection in list(self._connections):
+            connection.abort()
+        await self._server.wait_closed()
+        self._server = None
+
+    def opened(self, connection: DataConnection) -> None:
+        self._connections.add(connection)
+
+    def closed(self, connection: DataConnection) -> None:
+        self._connections.discard(connection)
+
+
+class DataConnection(asyncio.BufferedProtocol):
+    """One data connection; the `Link` of its stream."""
+
+    def __init__(self, listener: DataListener) -> None:
+        self._listener = listener
+        self._machine = DataReceiver()
+        self._stream: InboundStream | None = None
+        self._transport: asyncio.Transport | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+
+    @property
+    def account(self) -> ReceiveCredits:
+        assert self._machine.credits is not None, "only an open stream has an account"
+        return self._machine.credits
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._deadline = asyncio.get_running_loop().call_later(_OPEN_SECONDS, self.abort)
+        self._listener.opened(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._machine.buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            for event in self._machine.filled(nbytes):
+                self._handle(event)
+            self._write(self._machine.answers())
+        except VersionMismatch as error:
+            self._write(self._machine.deny("version", str(error)))
+            self._end()
+        except RemoteProtocolError as error:
+            self._refuse(error)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._stop_deadline()
+        self._listener.closed(self)
+        if self._stream is not None:
+            self._stream.lost()
+
+    def release(self, cost: int) -> None:
+        self._write(self._machine.release(cost))
+
+    def cancel(self, sqlstate: str, message: str) -> None:
+        self._write(self._machine.cancel(sqlstate, message))
+        self._end()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _handle(self, event: ReceiverEvent) -> None:
+        match event:
+            case Open():
+                self._open(event)
+            case BatchArrived():
+                assert self._stream is not None
+                self._stream.arrive(event)
+                if event.last:
+                    self._end()
+            case Cancel():
+                if self._stream is not None:
+                    self._stream.cancelled(event)
+                self._end()
+
+    def _open(self, opening: Open) -> None:
+        self._stop_deadline()
+        try:
+            receiver = self._listener.receiver(opening)
+            self._stream = receiver.admit(opening, self)
+        except Denied as denied:
+            self._deny(denied)
+        else:
+            self._write(self._machine.accept(receiver.window))
+
+    def _deny(self, denied: Denied) -> None:
+        self._write(self._machine.deny(denied.reason, str(denied)))
+        self._end()
+
+    def _refuse(self, error: RemoteProtocolError) -> None:
+        peer = self._transport.get_extra_info("peername") if self._transport is not None else None
+        _log.warning("data connection from %s: %s", peer, error)
+        if self._stream is not None:
+            self._stream.broken(str(error))
+        self.abort()
+
+    def _write(self, data: bytes) -> None:
+        if data and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def _end(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def _stop_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None

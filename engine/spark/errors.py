@@ -1,0 +1,184 @@
+"""Spark's errors as a client sees them: the one place where they are translated.
+
+Two kinds carry a meaning: texts that the function table raises itself (`SQLSTATE:xxxxx:message`, see
+`engine.sql.functions`), and Spark's own error conditions (`[DIVIDE_BY_ZERO] ...`), of which the rows below say what
+PostgreSQL says in their place. An error may come as an exception of PySpark's or as the text of a failed task; both are
+read as text. Whatever is left is ours to mend: XX000 without Java's stack, which goes to the log.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from typing import Final
+
+from wire.errors import (
+    ArraySubscriptError,
+    CardinalityViolation,
+    DataCorrupted,
+    DatetimeFieldOverflow,
+    DivisionByZero,
+    FeatureNotSupported,
+    InternalError,
+    InvalidDatetimeFormat,
+    InvalidParameterValue,
+    InvalidRegularExpression,
+    InvalidTextRepresentation,
+    NumericValueOutOfRange,
+    OutOfMemory,
+    ProgramLimitExceeded,
+    QueryCanceled,
+    SqlError,
+    StatementTooComplex,
+    UndefinedFile,
+)
+
+_log = logging.getLogger(__name__)
+
+#: SQL type names in Spark's messages, and PostgreSQL's.
+_TYPES: Final = {
+    "BOOLEAN": "boolean",
+    "SMALLINT": "smallint",
+    "INT": "integer",
+    "BIGINT": "bigint",
+    "FLOAT": "real",
+    "DOUBLE": "double precision",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp with time zone",
+    "TIMESTAMP_NTZ": "timestamp without time zone",
+    "BINARY": "bytea",
+}
+_DATETIMES: Final = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
+_OVERFLOWING: Final = {"short": "smallint", "integer": "integer", "int": "integer", "long": "bigint"}
+
+_RAISED: Final = re.compile(r"SQLSTATE:([0-9A-Z]{5}):(.*?)(?: SQLSTATE: P0001|[\r\n]|$)")
+_CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ?([^\r\n]*)")
+_CAST: Final = re.compile(
+    r"[Vv]alue (.*) of the type \"([A-Z_]+)[^\"]*\" cannot be cast to \"([A-Z_]+)[^\"]*\"", re.DOTALL
+)
+_MEMORY: Final = ("java.lang.OutOfMemoryError", "SparkOutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY")
+_CANCELLED: Final = ("cancelled part of cancelled job", "SPARK_JOB_CANCELLED", "java.lang.InterruptedException")
+
+
+def _out_of_range(name: str) -> SqlError:
+    if name.startswith("DECIMAL"):
+        return NumericValueOutOfRange("numeric field overflow")
+    return NumericValueOutOfRange(f"{_TYPES.get(name, 'value')} out of range")
+
+
+def _cast_overflow(message: str) -> SqlError:
+    found = _CAST.search(message)
+    return _out_of_range(found[3]) if found else NumericValueOutOfRange("value out of range")
+
+
+def _cast_invalid(message: str) -> SqlError:
+    found = _CAST.search(message)
+    if not found:
+        return InvalidTextRepresentation("invalid input syntax")
+    value, target = found[1].strip().removeprefix("'").removesuffix("'"), found[3]
+    kind = InvalidDatetimeFormat if target in _DATETIMES else InvalidTextRepresentation
+    name = "numeric" if target.startswith("DECIMAL") else _TYPES.get(target, target.lower())
+    return kind(f'invalid input syntax for type {name}: "{value}"')
+
+
+def _arithmetic(message: str) -> SqlError:
+    word = message.split(" ", 1)[0].lower()
+    return NumericValueOutOfRange(f"{_OVERFLOWING.get(word, 'value')} out of range")
+
+
+def _numeric(_message: str) -> SqlError:
+    return NumericValueOutOfRange("numeric field overflow")
+
+
+def _always(kind: type[SqlError], message: str) -> Callable[[str], SqlError]:
+    return lambda _message: kind(message)
+
+
+#: Error conditions by their first part, most of them of ANSI mode.
+_CONDITIONS: Final[dict[str, Callable[[str], SqlError]]] = {
+    "DIVIDE_BY_ZERO": _always(DivisionByZero, "division by zero"),
+    "INTERVAL_DIVIDED_BY_ZERO": _always(DivisionByZero, "division by zero"),
+    "REMAINDER_BY_ZERO": _always(DivisionByZero, "division by zero"),
+    "ARITHMETIC_OVERFLOW": _arithmetic,
+    "BINARY_ARITHMETIC_OVERFLOW": _always(NumericValueOutOfRange, "smallint out of range"),
+    "CAST_OVERFLOW": _cast_overflow,
+    "CAST_INVALID_INPUT": _cast_invalid,
+    "NUMERIC_VALUE_OUT_OF_RANGE": _numeric,
+    "INTERVAL_ARITHMETIC_OVERFLOW": _always(DatetimeFieldOverflow, "interval out of range"),
+    "DATETIME_OVERFLOW": _always(DatetimeFieldOverflow, "timestamp out of range"),
+    "DATETIME_FIELD_OUT_OF_BOUNDS": _always(DatetimeFieldOverflow, "date/time field value out of range"),
+    "CANNOT_PARSE_TIMESTAMP": _always(InvalidDatetimeFormat, "invalid input syntax for type timestamp"),
+    "CANNOT_PARSE_TIME": _always(InvalidDatetimeFormat, "invalid input syntax for type time"),
+    "INVALID_ARRAY_INDEX": _always(ArraySubscriptError, "array subscript out of range"),
+    "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": _always(ArraySubscriptError, "array subscript out of range"),
+    "SCALAR_SUBQUERY_TOO_MANY_ROWS": _always(
+        CardinalityViolation, "more than one row returned by a subquery used as an expression"
+    ),
+    "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY": _always(
+        FeatureNotSupported, "not supported: this correlated subquery in Spark"
+    ),
+    "RECURSION_LEVEL_LIMIT_EXCEEDED": _always(StatementTooComplex, "recursive query exceeds Spark's limit of levels"),
+    "RECURSION_ROW_LIMIT_EXCEEDED": _always(StatementTooComplex, "recursive query exceeds Spark's limit of rows"),
+    "COLLECTION_SIZE_LIMIT_EXCEEDED": _always(ProgramLimitExceeded, "array size exceeds the maximum allowed"),
+    "INVALID_PARAMETER_VALUE": _always(InvalidParameterValue, "invalid parameter value"),
+    "INVALID_REGEXP_REPLACE": _always(InvalidRegularExpression, "invalid regular expression"),
+    "PATH_NOT_FOUND": _always(UndefinedFile, "could not open a file of a foreign table: it does not exist"),
+    "FAILED_READ_FILE": _always(DataCorrupted, "could not read a file of a foreign table"),
+    "MALFORMED_RECORD_IN_PARSING": _always(DataCorrupted, "a file of a foreign table has a malformed record"),
+}
+
+
+def translate(error: BaseException) -> SqlError:
+    """The SqlError of whatever a Spark action raised."""
+    if isinstance(error, SqlError):
+        return error
+    text = _text(error)
+    known = translate_text(text)
+    if known is not None:
+        return known
+    _log.error("Spark failed: %s", text, exc_info=error)
+    return InternalError(f"Spark failed: {_first_line(text)}")
+
+
+def translate_text(text: str) -> SqlError | None:
+    """The SqlError that an error's text stands for, or None if it says nothing a client could use."""
+    raised = _RAISED.search(text)
+    if raised:
+        return SqlError(raised[2].strip(), sqlstate=raised[1])
+    if any(word in text for word in _MEMORY):
+        return OutOfMemory("out of memory", detail="Spark's memory did not suffice for this query.")
+    for condition, message in _CONDITION.findall(text):
+        if condition == "FAILED_READ_FILE.FILE_NOT_EXIST":
+            return _CONDITIONS["PATH_NOT_FOUND"](message)
+        known = _CONDITIONS.get(condition.split(".", 1)[0])
+        if known is not None and not _wraps_another(condition, text):
+            return known(message)
+    if any(word in text for word in _CANCELLED):
+        return QueryCanceled("canceling statement due to user request")
+    return None
+
+
+def _wraps_another(condition: str, text: str) -> bool:
+    """FAILED_READ_FILE is raised around whatever went wrong while a file was read, a query's own error included."""
+    if not condition.startswith("FAILED_READ_FILE"):
+        return False
+    names = (found.split(".", 1)[0] for found, _ in _CONDITION.findall(text))
+    return any(name in _CONDITIONS and name != "FAILED_READ_FILE" for name in names)
+
+
+def _text(error: BaseException) -> str:
+    """Everything the error and its causes say, Java's included (PySpark keeps the Java error's text as `str`)."""
+    parts: list[str] = []
+    seen: BaseException | None = error
+    while seen is not None:
+        parts.append(str(seen))
+        java = getattr(seen, "java_exception", None)
+        if java is not None:
+            parts.append(str(java))
+        seen = seen.__cause__
+    return "\n".join(parts)
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n", 1)[0].strip() or "no message"

@@ -1,0 +1,280 @@
+"""The Spark executor: fragments run as Spark jobs, their rows streamed to this member by the tasks themselves.
+
+Two ways out of Spark, as DESIGN has them. A fragment that is small by construction is collected as Arrow by the driver. Any
+other is sent: each task of its last stage opens a data connection to the member (`engine.spark.worker`,
+`engine.runtime.listener`) and streams its partition under byte credits (`engine.operators.receive`); the job's own result is
+a row per partition. An ordered fragment ends in Spark's global sort, whose range partitions the receiver reads in turn.
+
+Threads: the start has one; each running action has one (`engine.spark.jobs`); short calls to the JVM (cancel, causes of
+failed tasks) share a small pool. Everything else is on the loop's thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import itertools
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.udf import _create_udf
+from pyspark.util import PythonEvalType
+
+from engine.carry import carrier_schema, carry_to
+from engine.config import SparkConfig
+from engine.executor import CompiledFragment, EngineName, ExecutionContext
+from engine.operators.receive import WINDOW_BATCHES, Receiver, partly_consumed
+from engine.operators.send import Edge
+from engine.operators.slots import SlotKeeper
+from engine.operators.spool import Spooler
+from engine.runtime.listener import DataListener
+from engine.spark.jobs import SparkJob, failure_of_task
+from engine.spark.session import SparkRuntime, own_connection
+from engine.spark.tables import Views
+from engine.spark.worker import SUMMARY_SCHEMA, SendPartition
+from wire.errors import AdminShutdown, SqlError
+from wire.mesh.messages import Open
+
+_log = logging.getLogger(__name__)
+_CALL_THREADS: Final = 4
+_SPOOL_BYTES_MAX: Final = 8 << 30
+_STARTING: Final = "waiting for Spark to start"
+
+
+class SparkExecutor:
+    """See the module's docstring.
+
+    directory: the member's own folder for Spark's files and the spool.
+    listener: where tasks connect; None: one of its own on the loopback interface.
+    """
+
+    name: EngineName = "spark"
+
+    def __init__(
+        self,
+        config: SparkConfig,
+        directory: Path,
+        *,
+        listener: DataListener | None = None,
+        spool_bytes_max: int = _SPOOL_BYTES_MAX,
+    ) -> None:
+        self._config = config
+        self._directory = directory
+        self._listener = listener or DataListener()
+        self._owns_listener = listener is None
+        self._spooler = Spooler(directory / "spool", spool_bytes_max)
+        self._views = Views()
+        self._calls = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="spark-call")
+        self._channels = itertools.count(1)
+        self._streams: set[SparkStream] = set()
+        self._starting: asyncio.Task[SparkRuntime] | None = None
+        self._closing = False
+        self.slots: SlotKeeper | None = None
+
+    async def start(self) -> None:
+        """Begin to start Spark and return; `open` waits for it."""
+        if self._starting is None:
+            await self._listener.start()
+            self.slots = SlotKeeper(self._slot_count)
+            self._starting = asyncio.get_running_loop().create_task(self._start())
+            self._starting.add_done_callback(_log_failure)
+
+    async def ready(self) -> None:
+        """Wait until Spark has started. Raises SqlError if it could not."""
+        await self._runtime(lambda _message: None)
+
+    async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> SparkStream:
+        runtime = await self._runtime(context.notice)
+        stream = SparkStream(self, runtime, fragment, context)
+        self._streams.add(stream)
+        stream.start()
+        return stream
+
+    def sql(self, fragment: CompiledFragment) -> str:
+        return fragment.statement.sql(dialect="spark")
+
+    async def close(self) -> None:
+        self._closing = True
+        await asyncio.gather(*(stream.close() for stream in list(self._streams)))
+        if self._starting is not None:
+            await self._stop(self._starting)
+        if self._owns_listener:
+            await self._listener.close()
+        if self.slots is not None:
+            self.slots.close()
+        self._calls.shutdown()
+        self._spooler.close()
+
+    async def call(self, work: Callable[[], Any]) -> Any:
+        """Run a short call to the JVM on a thread of the pool."""
+        return await asyncio.get_running_loop().run_in_executor(self._calls, work)
+
+    def forget(self, stream: SparkStream) -> None:
+        self._streams.discard(stream)
+
+    def statistics(self) -> Mapping[str, int]:
+        return {
+            "streams": len(self._streams),
+            "connections": self._listener.connections,
+            "spool_bytes": self._spooler.bytes_used,
+        }
+
+    async def _start(self) -> SparkRuntime:
+        return await asyncio.to_thread(_start_runtime, self._config, self._directory)
+
+    async def _runtime(self, notice: Callable[[str], None]) -> SparkRuntime:
+        if self._starting is None or self._closing:
+            raise AdminShutdown("terminating connection due to administrator command")
+        if not self._starting.done():
+            notice(_STARTING)
+        return await asyncio.shield(self._starting)
+
+    async def _stop(self, starting: asyncio.Task[SparkRuntime]) -> None:
+        try:
+            runtime = await starting
+        except SqlError:
+            return
+        await asyncio.to_thread(runtime.stop)
+
+    def _slot_count(self) -> int:
+        if self._starting is None or not self._starting.done() or self._starting.exception() is not None:
+            return 1
+        return self._starting.result().slots
+
+    def _new_channel(self) -> str:
+        return f"spark/{next(self._channels)}"
+
+
+def _start_runtime(config: SparkConfig, directory: Path) -> SparkRuntime:
+    runtime = SparkRuntime(config, directory)
+    try:
+        with own_connection():
+            runtime.warm()
+    except BaseException:
+        runtime.stop()
+        raise
+    return runtime
+
+
+def _log_failure(starting: asyncio.Task[SparkRuntime]) -> None:
+    if not starting.cancelled() and starting.exception() is not None:
+        _log.error("Spark could not be started", exc_info=starting.exception())
+
+
+class SparkStream:
+    """A fragment under way on Spark: its job, and the receiver of its rows (`engine.executor.BatchStream`)."""
+
+    def __init__(
+        self, executor: SparkExecutor, runtime: SparkRuntime, fragment: CompiledFragment, context: ExecutionContext
+    ) -> None:
+        assert executor.slots is not None, "the executor has been started"
+        self._executor = executor
+        self._runtime = runtime
+        self._fragment = fragment
+        self._batch_bytes = context.page_bytes
+        self._loop = asyncio.get_running_loop()
+        self._schema = carrier_schema(fragment.columns)
+        self._slots = executor.slots
+        self._channel = executor._new_channel()
+        self._receiver = Receiver(
+            self._schema,
+            ordered=fragment.ordered,
+            window=WINDOW_BATCHES * context.page_bytes,
+            spooler=executor._spooler,
+            on_lost=self._attempt_lost,
+            on_change=self._slots.changed,
+        )
+        self._closing: asyncio.Task[None] | None = None
+        self._lookups: set[asyncio.Task[None]] = set()
+        text = executor.sql(fragment)
+        work = functools.partial(self._collect, text) if fragment.small else functools.partial(self._send, text)
+        self._job = SparkJob(runtime, str(context.query), context.time_zone, work, self._job_done)
+
+    def start(self) -> None:
+        self._token = self._executor._listener.register(self._channel, self._receiver)
+        self._slots.add(self._receiver)
+        self._job.start()
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        return await self._receiver.next_batch()
+
+    async def close(self) -> None:
+        if self._closing is None:
+            self._closing = self._loop.create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    def statistics(self) -> Mapping[str, int]:
+        return self._receiver.statistics()
+
+    async def _close(self) -> None:
+        self._executor._listener.unregister(self._channel)
+        cancel = self._executor.call(self._cancel_job) if self._job.running else None
+        await self._receiver.close()
+        if cancel is not None:
+            await cancel
+        self._slots.discard(self._receiver)
+        await asyncio.gather(*self._lookups)
+        self._executor.forget(self)
+
+    def _cancel_job(self) -> None:
+        with own_connection():
+            self._job.cancel()
+            self._job.wait_gone()
+
+    # On the job's thread.
+
+    def _frame(self, session: SparkSession, text: str) -> DataFrame:
+        self._executor._views.require(session, self._fragment.tables)
+        return session.sql(text)
+
+    def _collect(self, text: str, session: SparkSession) -> list[pa.RecordBatch]:
+        table = self._frame(session, text).toArrow()
+        return [carry_to(batch, self._schema) for batch in table.to_batches()]
+
+    def _send(self, text: str, session: SparkSession) -> list[int]:
+        frame = self._frame(session, text)
+        frame = frame.toDF(*(f"c{i}" for i in range(len(self._schema))))
+        host, port = self._executor._listener.address
+        edge = Edge(host, port, self._channel, self._token, 0, self._schema.serialize().to_pybytes(), self._batch_bytes)
+        send = SendPartition(edge, always=self._fragment.ordered)
+        udf = _create_udf(send, SUMMARY_SCHEMA, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "send", deterministic=False)
+        mapped = frame._jdf.mapInArrow(udf(*(frame[name] for name in frame.columns))._jc, False, None)
+        rows = DataFrame(mapped, session).collect()
+        return [row["partition"] for row in rows if row["streamed"]]
+
+    def _job_done(self, result: Any, error: SqlError | None) -> None:
+        self._loop.call_soon_threadsafe(self._producer_ended, result, error)
+
+    # On the loop's thread.
+
+    def _producer_ended(self, result: Any, error: SqlError | None) -> None:
+        if error is not None:
+            self._receiver.fail(error)
+        elif self._fragment.small:
+            self._receiver.deliver(result)
+            self._receiver.finish()
+        else:
+            self._receiver.finish(result)
+
+    def _attempt_lost(self, opening: Open, consumed: bool) -> None:
+        """A task failed under way. If that is the query's own fault, trying again is of no use."""
+        lookup = self._loop.create_task(self._explain(opening.attempt, consumed))
+        self._lookups.add(lookup)
+        lookup.add_done_callback(self._lookups.discard)
+
+    async def _explain(self, task: int, consumed: bool) -> None:
+        cause = await self._executor.call(functools.partial(_cause, self._runtime, task))
+        if cause is not None:
+            self._receiver.fail(cause)
+        elif consumed:
+            self._receiver.fail(partly_consumed())
+
+
+def _cause(runtime: SparkRuntime, task: int) -> SqlError | None:
+    with own_connection():
+        return failure_of_task(runtime, task)

@@ -1,0 +1,134 @@
+"""A Spark action on a thread of its own, and how it is stopped.
+
+Py4J blocks the calling thread, and Spark ties a query's properties (job group, pool) to the thread: so one thread per running
+action, named after its query, joined when it ends.
+
+**Cancel** has three parts, since the action may be anywhere: jobs of its group are cancelled, those under way and those that
+it has yet to start (`cancelJobGroupAndFutureJobs`); its Java thread is interrupted, which ends waits on the driver (listing
+files, a broadcast, a subquery); and `stopped` answers only when the thread has ended and the scheduler has no task of the
+group left.
+
+Not stoppable is what neither waits nor looks: analysis and planning on the driver, milliseconds for what people write. The
+thread is waited for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from engine.spark.errors import translate, translate_text
+from engine.spark.session import SparkRuntime, own_connection
+from wire.errors import QueryCanceled, SqlError
+
+_log = logging.getLogger(__name__)
+_POLL_SECONDS: Final = 0.01
+_GONE_SECONDS: Final = 10.0
+_CAUSE_SECONDS: Final = 1.0
+_GROUPS: Final = itertools.count(1)
+#: Pools are never forgotten by Spark's scheduler, so their names are few and used again.
+_POOLS: Final = 64
+
+
+class SparkJob:
+    """One action. `work(session)` runs on the job's thread; `done(result, error)` is called there when it has ended."""
+
+    def __init__(
+        self,
+        runtime: SparkRuntime,
+        name: str,
+        time_zone: str,
+        work: Callable[[SparkSession], Any],
+        done: Callable[[Any, SqlError | None], None],
+    ) -> None:
+        number = next(_GROUPS)
+        self.group = f"sluice-{number}-{name}"
+        self._pool = f"sluice-{number % _POOLS}"
+        self._runtime = runtime
+        self._time_zone = time_zone
+        self._work = work
+        self._done = done
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._java_thread: Any = None
+        self._thread = threading.Thread(target=self._run, name=self.group, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        return self._thread.is_alive()
+
+    def cancel(self) -> None:
+        """Stop it, wherever it is; does not wait. Blocks for a call or two to the JVM."""
+        with self._lock:
+            self._cancelled = True
+            java_thread = self._java_thread
+        if not self.running:
+            return
+        self._runtime.context._jsc.sc().cancelJobGroupAndFutureJobs(self.group)
+        if java_thread is not None:
+            java_thread.interrupt()
+
+    def wait_gone(self) -> None:
+        """Wait until the thread has ended and no task of the group is left."""
+        self._thread.join()
+        deadline = time.monotonic() + _GONE_SECONDS
+        while self._tasks_active() and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+
+    def _run(self) -> None:
+        result, error = None, None
+        with own_connection():
+            try:
+                result = self._act()
+            except BaseException as raised:  # noqa: BLE001
+                error = (
+                    QueryCanceled("canceling statement due to user request") if self._cancelled else translate(raised)
+                )
+            finally:
+                with self._lock:
+                    self._java_thread = None
+        self._done(result, error)
+
+    def _act(self) -> Any:
+        context = self._runtime.context
+        with self._lock:
+            if self._cancelled:
+                raise QueryCanceled("canceling statement due to user request")
+            self._java_thread = self._runtime.jvm.java.lang.Thread.currentThread()
+        context.setJobGroup(self.group, self.group, interruptOnCancel=True)
+        context.setLocalProperty("spark.scheduler.pool", self._pool)
+        return self._work(self._runtime.session(self._time_zone))
+
+    def _tasks_active(self) -> bool:
+        tracker = self._runtime.context.statusTracker()
+        stages = (s for job in tracker.getJobIdsForGroup(self.group) for s in _stages(tracker.getJobInfo(job)))
+        infos = (tracker.getStageInfo(stage) for stage in stages)
+        return any(info is not None and info.numActiveTasks > 0 for info in infos)
+
+
+def _stages(job: Any) -> list[int]:
+    return list(job.stageIds) if job is not None else []
+
+
+def failure_of_task(runtime: SparkRuntime, task: int) -> SqlError | None:
+    """Why a task attempt failed, if Spark's status store says it within a second and it is an error of the query's."""
+    store = runtime.context._jsc.sc().statusStore().store()
+    kind = runtime.jvm.java.lang.Class.forName("org.apache.spark.status.TaskDataWrapper")
+    deadline = time.monotonic() + _CAUSE_SECONDS
+    while time.monotonic() < deadline:
+        with contextlib.suppress(Exception):
+            message = store.read(kind, task).errorMessage()
+            if message.isDefined():
+                return translate_text(message.get())
+        time.sleep(_POLL_SECONDS)
+    return None

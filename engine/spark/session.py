@@ -1,0 +1,233 @@
+"""The JVM and its Spark context: started, configured, ended. One per member, and one per process, as PySpark has it.
+
+The JVM is a child of the member. It dies with it even if the member is killed: PySpark's gateway holds a pipe to its
+standard input, and the JVM ends when that breaks. All of Spark's own files (logs, shuffle files, warehouse) lie in one
+directory.
+
+A session per time zone: Spark's time zone is a session's setting, and a running query must keep the one it began with.
+
+All of this blocks; `engine.spark.executor` calls it from its own threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import zipfile
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+from pyspark.sql.udf import _create_udf
+from pyspark.util import PythonEvalType
+
+from engine.config import SparkConfig
+from engine.spark.worker import SUMMARY_SCHEMA, idle
+from wire.errors import SqlError
+
+_SESSIONS_MAX: Final = 16
+_STOP_SECONDS: Final = 10
+_LOG_SETTINGS: Final = """
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {directory}/spark.log
+appender.file.filePattern = {directory}/spark.log.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d %p %c: %m%n%ex
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 2
+logger.pools.name = org.apache.spark.scheduler.FairSchedulableBuilder
+logger.pools.level = error
+"""
+
+
+def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
+    """Spark's settings for a member. `config.conf` overrides all but the master."""
+    settings = {
+        "spark.app.name": "sluice",
+        "spark.driver.memory": config.driver_memory,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # What the status store keeps; the causes of failed tasks are read from it (`engine.spark.jobs`).
+        "spark.ui.retainedJobs": "100",
+        "spark.ui.retainedStages": "200",
+        "spark.ui.retainedTasks": "5000",
+        "spark.sql.ui.retainedExecutions": "20",
+        # A query that arrives gets a slot as soon as one is free, however many tasks others have queued.
+        "spark.scheduler.mode": "FAIR",
+        "spark.speculation": "false",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.timestampType": "TIMESTAMP_LTZ",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+        "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+        "spark.sql.legacy.parquet.nanosAsLong": "true",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.execution.arrow.localRelationThreshold": "0",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+        "spark.sql.debug.maxToStringFields": "64",
+        # A worker that does not notice that its task was killed is ended after this long.
+        "spark.python.task.killTimeout": "100ms",
+        "spark.python.worker.reuse": "true",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{directory / 'log4j2.properties'}",
+    }
+    if _embedded(config.master):
+        settings |= {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.local.dir": str(directory / "local"),
+            "spark.sql.shuffle.partitions": str(max(2, _cores(config.master))),
+            "spark.python.daemon.module": "engine.spark.worker_daemon",
+        }
+    return settings | dict(config.conf) | {"spark.master": _master(config.master)}
+
+
+def _embedded(master: str) -> bool:
+    return master.startswith("local")
+
+
+def _master(master: str) -> str:
+    """An embedded Spark tries a task once more, as a cluster does, where the user has not said how often."""
+    if master == "local":
+        return "local[1,2]"
+    if _embedded(master) and "," not in master:
+        return master.removesuffix("]") + ",2]"
+    return master
+
+
+def _cores(master: str) -> int:
+    inner = master.removeprefix("local").strip("[]").split(",")[0]
+    return int(inner) if inner.isdecimal() else len(os.sched_getaffinity(0)) if inner == "*" else 1
+
+
+class SparkRuntime:
+    """A started Spark. `slots`: how many tasks run at once, as known at the start."""
+
+    def __init__(self, config: SparkConfig, directory: Path) -> None:
+        """Start the JVM and the context; seconds. Raises SqlError if that fails."""
+        self._directory = directory
+        self._lock = threading.Lock()
+        self._sessions: OrderedDict[str, SparkSession] = OrderedDict()
+        self._prepare_directory()
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        self._log = (directory / "jvm.log").open("wb")
+        try:
+            self._start(config)
+        except BaseException as error:
+            self.stop()
+            if isinstance(error, Exception):
+                raise SqlError(f"Spark could not be started: {error}", sqlstate="58000") from error
+            raise
+        self.slots = int(self.context.defaultParallelism)
+
+    def _start(self, config: SparkConfig) -> None:
+        conf = SparkConf(loadDefaults=False)
+        conf.setAll(list(spark_settings(config, self._directory).items()))
+        gateway = launch_gateway(conf, {"stdout": self._log, "stderr": self._log})  # type: ignore[no-untyped-call]
+        SparkContext._ensure_initialized(gateway=gateway)
+        self.context = SparkContext(conf=conf, gateway=gateway)
+        if not _embedded(config.master):
+            self.context.addPyFile(str(_sources(self._directory)))
+        self._root = SparkSession(self.context)
+
+    def session(self, time_zone: str) -> SparkSession:
+        """The session of a time zone. Raises SqlError if Spark does not know it."""
+        with self._lock:
+            session = self._sessions.get(time_zone)
+            if session is None:
+                session = self._root.newSession()
+                session.conf.set("spark.sql.session.timeZone", time_zone)
+                self._sessions[time_zone] = session
+            self._sessions.move_to_end(time_zone)
+            while len(self._sessions) > _SESSIONS_MAX:
+                self._sessions.popitem(last=False)
+            return session
+
+    @property
+    def jvm(self) -> Any:
+        return self.context._jvm
+
+    def warm(self) -> None:
+        """Run a first query and start the Python workers, so that the first client does not wait for it."""
+        frame = self.session("UTC").range(0, self.slots, 1, self.slots)
+        udf = _create_udf(idle, SUMMARY_SCHEMA, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+        frame._jdf.mapInArrow(udf(frame["id"])._jc, False, None).collectAsArrowToPython()
+
+    def stop(self) -> None:
+        """End the context and the JVM. Returns when the process is gone."""
+        gateway = SparkContext._gateway
+        with contextlib.suppress(Exception):
+            self.context.stop()
+        _forget_context()
+        if gateway is not None:
+            _end(gateway)
+        self._log.close()
+        for name in ("local", "warehouse"):
+            shutil.rmtree(self._directory / name, ignore_errors=True)
+
+    def _prepare_directory(self) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        (self._directory / "local").mkdir(exist_ok=True)
+        (self._directory / "log4j2.properties").write_text(_LOG_SETTINGS.format(directory=self._directory))
+
+
+@contextlib.contextmanager
+def own_connection() -> Iterator[None]:
+    """For a thread's use of Spark: its connection to the JVM, and the Java thread at the other end, end with the block."""
+    try:
+        yield
+    finally:
+        client: Any = getattr(SparkContext._gateway, "_gateway_client", None)
+        connection = None if client is None else client.get_thread_connection()
+        if connection is not None:
+            connection.close()
+            with contextlib.suppress(ValueError):
+                client.deque.remove(connection)
+
+
+def _sources(directory: Path) -> Path:
+    """Our own packages as a zip, for executors that do not have them installed."""
+    root = Path(__file__).resolve().parents[2]
+    target = directory / "sluice.zip"
+    with zipfile.ZipFile(target, "w") as archive:
+        for package in ("wire", "engine"):
+            for path in sorted((root / package).rglob("*.py")):
+                archive.write(path, path.relative_to(root))
+    return target
+
+
+def _forget_context() -> None:
+    """PySpark keeps one context and gateway per process in class attributes; the next start is to make new ones."""
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    SparkSession._instantiatedSession = None
+
+
+def _end(gateway: Any) -> None:
+    with contextlib.suppress(Exception):
+        gateway.shutdown()
+    process = gateway.proc
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,192 @@
+"""Tables as Spark sees them: temporary views under `storage.relation_name`, columns in storage types.
+
+A view is made once per session and version of a table; it holds Spark's list of the files and their schema, so that a
+repeated query asks the file system nothing. Parquet is read with the types its files have (Spark converts next to nothing
+while reading) and cast to the declared ones; text formats are read as strings and cast, so that a malformed value is an
+error and never a silent null.
+
+Source of the type names: `engine.plan.compile.storage`. The casts are Spark's, in ANSI mode, as column expressions.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Final
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as st
+
+from engine.catalog.objects import Table, TableColumn
+from engine.plan.compile.storage import relation_name, storage_name
+from engine.sql.types import SqlType
+from wire import types as t
+from wire.errors import DataCorrupted, FeatureNotSupported, UndefinedFile
+
+_VIEWS_MAX: Final = 500
+
+_NATURAL: Final[dict[pa.DataType, str]] = {
+    pa.bool_(): "boolean",
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.uint8(): "smallint",
+    pa.uint16(): "int",
+    pa.uint32(): "bigint",
+    pa.uint64(): "decimal(20,0)",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.date32(): "date",
+    pa.utf8(): "string",
+    pa.large_utf8(): "string",
+    pa.string_view(): "string",
+    pa.binary(): "binary",
+    pa.large_binary(): "binary",
+    pa.binary_view(): "binary",
+}
+
+
+class Views:
+    """The views of each session. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: WeakKeyDictionary[SparkSession, OrderedDict[str, None]] = WeakKeyDictionary()
+
+    def require(self, session: SparkSession, tables: tuple[Table, ...]) -> None:
+        """Make sure that the session has a view of each table. Raises SqlError for files that cannot be read."""
+        with self._lock:
+            known = self._known.setdefault(session, OrderedDict())
+            for table in tables:
+                name = relation_name(table)
+                if name not in known:
+                    read_table(session, table).createOrReplaceTempView(name)
+                    known[name] = None
+                known.move_to_end(name)
+            while len(known) > max(_VIEWS_MAX, len(tables)):
+                session.catalog.dropTempView(known.popitem(last=False)[0])
+
+
+def read_table(session: SparkSession, table: Table) -> DataFrame:
+    """A table's rows, its columns under their own names in storage types."""
+    if not table.files:
+        return session.createDataFrame([], st.StructType([_empty_field(column) for column in table.columns]))
+    if table.format == "parquet":
+        return _parquet(session, table)
+    return _text(session, table)
+
+
+def _empty_field(column: TableColumn) -> st.StructField:
+    return st.StructField(column.name, st.DataType.fromDDL(storage_name(column.type, "spark")))
+
+
+def _parquet(session: SparkSession, table: Table) -> DataFrame:
+    try:
+        file = pq.ParquetFile(table.files[0])
+    except FileNotFoundError as error:
+        raise UndefinedFile(f'could not open file "{table.files[0]}" for reading: No such file or directory') from error
+    except pa.ArrowInvalid as error:
+        raise DataCorrupted(f'could not read file "{table.files[0]}": it is not Parquet') from error
+    with file:
+        physical, int96 = file.schema_arrow, _int96_columns(file)
+    fields, columns = [], []
+    for column in table.columns:
+        if column.name not in physical.names:
+            columns.append(f.lit(None).cast(storage_name(column.type, "spark")).alias(column.name))
+            continue
+        natural = "timestamp" if column.name in int96 else _natural(physical.field(column.name).type, column)
+        fields.append(st.StructField(column.name, st.DataType.fromDDL(natural)))
+        value = _from_parquet(column, physical.field(column.name).type, column.name in int96)
+        columns.append(_stored(value, column.type, natural).alias(column.name))
+    frame = session.read.schema(st.StructType(fields)).parquet(*table.files)
+    return frame.select(*columns)
+
+
+def _int96_columns(file: pq.ParquetFile) -> frozenset[str]:
+    """The columns with the old Parquet timestamps, which Spark reads as instants and everyone else as UTC wall clock."""
+    columns = (file.schema.column(i) for i in range(len(file.schema)))
+    return frozenset(column.path for column in columns if column.physical_type == "INT96")
+
+
+def _natural(typ: pa.DataType, column: TableColumn) -> str:
+    """The Spark type that a Parquet column of that Arrow type is to be read with."""
+    if typ in _NATURAL:
+        return _NATURAL[typ]
+    if pa.types.is_decimal(typ):
+        return f"decimal({typ.precision},{typ.scale})"
+    if pa.types.is_timestamp(typ):
+        if typ.unit == "ns":
+            return "bigint"
+        return "timestamp" if typ.tz else "timestamp_ntz"
+    if pa.types.is_time(typ):
+        return "time(6)"
+    if pa.types.is_fixed_size_binary(typ) or isinstance(typ, pa.UuidType):
+        return "binary"
+    if pa.types.is_dictionary(typ):
+        return _natural(typ.value_type, column)
+    if pa.types.is_list(typ) or pa.types.is_large_list(typ):
+        return f"array<{_natural(typ.value_type, column)}>"
+    raise FeatureNotSupported(f'not supported: column "{column.name}" of Parquet type {typ} in Spark')
+
+
+def _from_parquet(column: TableColumn, typ: pa.DataType, int96: bool) -> Column:
+    """The column's value where Spark's reading is not yet the declared type's value."""
+    value = f.col(_quoted(column.name))
+    if int96:
+        return value if column.type.pg is t.TIMESTAMPTZ else _wall_clock(f.unix_micros(value))
+    if pa.types.is_timestamp(typ) and typ.unit == "ns":
+        micros = f.floor(value / f.lit(1000).cast("bigint")).cast("bigint")
+        return f.timestamp_micros(micros) if typ.tz else _wall_clock(micros)
+    if pa.types.is_time(typ):
+        return f.expr(f"time_to_micros({_quoted(column.name)})")
+    if isinstance(typ, pa.UuidType):
+        return _uuid(value)
+    return value
+
+
+def _wall_clock(micros: Column) -> Column:
+    """Microseconds since 1970 as a TIMESTAMP_NTZ."""
+    return f.timestamp_add("MICROSECOND", micros, f.lit("1970-01-01 00:00:00").cast("timestamp_ntz"))
+
+
+def _uuid(value: Column) -> Column:
+    return f.regexp_replace(f.lower(f.hex(value)), "^(.{8})(.{4})(.{4})(.{4})(.{12})$", "$1-$2-$3-$4-$5")
+
+
+def _text(session: SparkSession, table: Table) -> DataFrame:
+    schema = st.StructType([st.StructField(column.name, st.StringType()) for column in table.columns])
+    reader = session.read.schema(schema).option("mode", "FAILFAST")
+    if table.format == "json":
+        frame = reader.option("primitivesAsString", "true").json(list(table.files))
+    else:
+        frame = reader.options(**_csv_options(table)).csv(list(table.files))
+    return frame.select(*(_stored(f.col(_quoted(c.name)), c.type, "string").alias(c.name) for c in table.columns))
+
+
+def _csv_options(table: Table) -> dict[str, str]:
+    known = {"delimiter": "sep", "header": "header", "quote": "quote", "escape": "escape", "null": "nullValue"}
+    options = {"escape": '"', "multiLine": "true", "enforceSchema": "true"}
+    for name, value in table.options.items():
+        if name not in known:
+            raise FeatureNotSupported(f'not supported: option "{name}" of a CSV file in Spark')
+        options[known[name]] = value
+    return options
+
+
+def _stored(value: Column, typ: SqlType, natural: str) -> Column:
+    """A value of Spark type `natural` in the storage type of `typ`."""
+    if typ.pg is t.TIME and natural == "string":
+        return f.unix_micros(f.concat(f.lit("1970-01-01 "), value, f.lit("Z")).cast("timestamp"))
+    stored = value.cast(storage_name(typ, "spark"))
+    if typ.pg is t.BPCHAR and typ.typmod >= 4:
+        return f.rpad(stored, typ.typmod - 4, " ")
+    return stored
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
