@@ -1,0 +1,54 @@
+"""The engine's view of its client (`engine.api.Client`): a notice to send, connections to cancel, cursors to list.
+
+The engine calls it from any of its threads; what touches the session is passed on to the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from engine.api import Activity, CursorState, PreparedState
+from server.cancel import SessionRegistry
+from server.commands import Commands
+from wire.errors import Notice
+
+
+class ConnectionClient:
+    """See the module's docstring. `commands` is set once the engine's session is made."""
+
+    def __init__(self, pid: int, registry: SessionRegistry, deliver: Callable[[Notice], None]) -> None:
+        self.backend_pid = pid
+        self.commands: Commands | None = None
+        self._registry = registry
+        self._deliver = deliver
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+
+    def notice(self, notice: Notice) -> None:
+        if threading.get_ident() == self._thread:
+            self._deliver(notice)
+            return
+        with suppress(RuntimeError):  # the loop has ended, and with it the client
+            self._loop.call_soon_threadsafe(self._deliver, notice)
+
+    def cancel_backend(self, pid: int) -> bool:
+        return self._registry.cancel(pid)
+
+    def terminate_backend(self, pid: int) -> bool:
+        return self._registry.terminate(pid)
+
+    def activity(self) -> Sequence[Activity]:
+        return self._registry.activity()
+
+    def cursors(self) -> Sequence[CursorState]:
+        if self.commands is None:
+            return ()
+        return [portal.cursor_state() for portal in self.commands.portals if portal.cursor is not None]
+
+    def prepared_statements(self) -> Sequence[PreparedState]:
+        if self.commands is None:
+            return ()
+        return [statement.state() for statement in self.commands.prepared]

@@ -1,0 +1,386 @@
+"""What each statement does: the engine's are passed on, the session's own are carried out here.
+
+`prepare` analyses a statement, `columns` tells what it will return, `execute` runs it with arguments and gives an
+execution, whoever does the work: the engine, a cursor (FETCH), another prepared statement (EXECUTE), or nobody any more
+(`Done`, for what is over when it returns). Transactions' rules are `server.transaction`'s; this acts on them.
+
+Statements of the session are those that `engine.sql.statements` marks *session*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from engine.api import EngineSession, Execution, Prepared, ResultColumn
+from engine.executor import BatchStream
+from engine.sql import statements as s
+from engine.sql.type_names import resolve_type
+from server.arguments import evaluate
+from server.cursors import Run
+from server.portal import Portal, Portals, PortalState
+from server.prepared import Command, NamedStatement, PreparedStatements
+from server.results import BINARY, TEXT
+from server.transaction import Ending, TransactionBlock
+from wire.errors import FeatureNotSupported, InvalidCursorName, Notice, ObjectNotInPrerequisiteState, SqlError
+
+#: Statements that are let through in a failed transaction block.
+EXITS: Final = (s.Commit, s.Rollback, s.RollbackTo)
+#: Statements in which the engine has no part.
+_OWN: Final = (
+    s.Begin, s.Commit, s.Rollback, s.Savepoint, s.RollbackTo, s.Release, s.Fetch, s.CloseCursor, s.PrepareStatement,
+    s.ExecuteStatement, s.Deallocate, s.Discard,
+)  # fmt: skip
+
+
+class Done:
+    """The execution (`engine.api.Execution`) of a statement that is over and had no rows."""
+
+    def __init__(self, tag: str) -> None:
+        self.columns: tuple[ResultColumn, ...] | None = None
+        self.stream: BatchStream = self
+        self._tag = tag
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        return None
+
+    def statistics(self) -> Mapping[str, int]:
+        return {"rows": 0, "bytes": 0, "batches": 0}
+
+    def tag(self, rows: int) -> str:
+        del rows
+        return self._tag
+
+    async def close(self) -> None:
+        """Nothing is left of it."""
+
+
+class Fetching:
+    """The execution of a FETCH: rows of a cursor, which it moves and does not own."""
+
+    def __init__(self, portal: Portal, run: Run) -> None:
+        self.columns = portal.columns
+        self.stream: BatchStream = self
+        self._portal = portal
+        self._run = run
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        try:
+            return await self._run.next_batch()
+        except BaseException:
+            # Where it stands is not known any more; a held cursor survives the error, but must not skip rows.
+            self._portal.state = PortalState.FAILED
+            raise
+
+    def statistics(self) -> Mapping[str, int]:
+        return {"rows": self._run.rows, "bytes": 0, "batches": 0}
+
+    def tag(self, rows: int) -> str:
+        return f"FETCH {rows}"
+
+    async def close(self) -> None:
+        """The cursor stays where it is."""
+
+
+class Commands:
+    """One session's statements, portals and transaction, and what acts on them.
+
+    warn: tells the client a notice.
+    """
+
+    def __init__(self, engine: EngineSession, warn: Callable[[Notice], None]) -> None:
+        self.engine = engine
+        self.block = TransactionBlock()
+        self.portals = Portals()
+        self.prepared = PreparedStatements()
+        self._warn = warn
+        self._own: dict[type[s.Statement], Callable[[Any], Awaitable[Execution]]] = {
+            s.Begin: self._begin,
+            s.Commit: self._commit,
+            s.Rollback: self._rollback,
+            s.Savepoint: self._savepoint,
+            s.RollbackTo: self._rollback_to,
+            s.Release: self._release,
+            s.Fetch: self._fetch,
+            s.CloseCursor: self._close_cursor,
+            s.PrepareStatement: self._prepare_statement,
+            s.Deallocate: self._deallocate,
+            s.Discard: self._discard,
+        }
+
+    # -- analysis ------------------------------------------------------------------------------------------------
+
+    async def prepare(self, statement: s.Statement, parameter_types: Sequence[int]) -> Command:
+        """Analyse a statement. Raises SqlError, with positions in the whole query string."""
+        with located(statement):
+            return Command(statement, await self._analyse(statement, parameter_types))
+
+    async def _analyse(self, statement: s.Statement, parameter_types: Sequence[int]) -> Prepared | None:
+        if isinstance(statement, _OWN):
+            return None
+        if isinstance(statement, s.DeclareCursor):
+            return await self.engine.prepare(statement.query, parameter_types)
+        if isinstance(statement, s.Explain) and isinstance(statement.inner, s.ExecuteStatement):
+            named = self.prepared.get(statement.inner.name).command
+            if named.statement is not None:
+                oids = [pg.oid for pg in named.parameters]
+                prepared = await self.engine.prepare(replace(statement, inner=named.statement), oids)
+                return replace(prepared, parameters=())
+        return await self.engine.prepare(statement, parameter_types)
+
+    def columns(self, command: Command) -> tuple[ResultColumn, ...] | None:
+        """What the command would return if it ran now; None: no rows, or not known yet."""
+        match command.statement:
+            case s.Fetch(move=False, cursor=name):
+                portal = self.portals.find(name)
+                return portal.columns if portal else None
+            case s.ExecuteStatement(name=name):
+                named = self.prepared.find(name)
+                return named.command.prepared.columns if named and named.command.prepared else None
+            case s.DeclareCursor():
+                return None
+        return command.prepared.columns if command.prepared else None
+
+    def simple_format(self, statement: s.Statement) -> int:
+        """The format of a simple query's columns: text, but for FETCH from a BINARY cursor."""
+        if isinstance(statement, s.Fetch):
+            portal = self.portals.find(statement.cursor)
+            return BINARY if portal is not None and portal.binary else TEXT
+        return TEXT
+
+    # -- execution -----------------------------------------------------------------------------------------------
+
+    async def execute(self, command: Command, arguments: Sequence[Any]) -> Execution:
+        """Run a command. Raises SqlError; a transaction has begun."""
+        statement = command.statement
+        assert statement is not None, "an empty query string is the session's"
+        if not isinstance(statement, EXITS):
+            self.block.require_usable()
+        match statement:
+            case s.ExecuteStatement():
+                return await self._execute(statement)
+            case s.DeclareCursor():
+                return await self._declare(statement, command, arguments)
+            case s.Explain(inner=s.ExecuteStatement() as inner):
+                arguments = await self._arguments(inner)
+            case s.SetVariable(local=True, name=name):
+                self._warn_outside_block("SET TRANSACTION" if name.startswith("transaction_") else "SET LOCAL")
+        if own := self._own.get(type(statement)):
+            return await own(statement)
+        assert command.prepared is not None
+        with located(statement):
+            return await self.engine.execute(command.prepared, arguments)
+
+    def _warn_outside_block(self, what: str) -> None:
+        if warning := self.block.outside_block_warning(what):
+            self._warn(warning)
+
+    # -- transactions --------------------------------------------------------------------------------------------
+
+    def start_transaction(self, *, shared: bool) -> None:
+        """Before a statement: begin, unless a transaction is open."""
+        if self.block.start(shared=shared):
+            self.engine.begin()
+
+    async def finish_statement(self) -> None:
+        """After the last statement of a simple query, and at Sync: commit a transaction that nobody began."""
+        if self.block.implicit:
+            await self._end(commit=True)
+
+    async def fail(self) -> None:
+        """After an error: roll back what nobody began; an explicit block waits, with what cannot be used any more gone."""
+        if self.block.failed():
+            await self._end(commit=False)
+        else:
+            await self.portals.end_savepoint(self.block.depth - 1)
+
+    async def _end(self, *, commit: bool) -> None:
+        if commit:
+            await self._commit_engine()
+        else:
+            self._roll_back_engine()
+        await self.portals.end_transaction()
+
+    async def _commit_engine(self) -> None:
+        try:
+            await self.portals.hold()
+            await self.engine.commit()
+        except BaseException:
+            # A commit that failed is a rollback, of an explicit block too.
+            self._roll_back_engine()
+            await self.portals.end_transaction()
+            raise
+        self.block.ended()
+
+    def _roll_back_engine(self) -> None:
+        self.block.ended()
+        self.engine.rollback()
+
+    async def _begin(self, statement: s.Begin) -> Execution:
+        if warning := self.block.begin():
+            self._warn(warning)
+        for name, value in statement.modes:
+            self.engine.settings.set(name, value, local=True)
+        return Done("START TRANSACTION" if statement.text.lstrip()[:5].lower() == "start" else "BEGIN")
+
+    async def _commit(self, statement: s.Commit) -> Execution:
+        return await self._finish(self.block.commit(chain=statement.chain))
+
+    async def _rollback(self, statement: s.Rollback) -> Execution:
+        return await self._finish(self.block.rollback(chain=statement.chain))
+
+    async def _finish(self, ending: Ending) -> Execution:
+        if ending.warning:
+            self._warn(ending.warning)
+        names = ("transaction_isolation", "transaction_read_only", "transaction_deferrable") if ending.chain else ()
+        modes = [(name, self.engine.settings.get(name)) for name in names]
+        await self._end(commit=ending.commit)
+        if ending.chain:
+            self.start_transaction(shared=False)
+            self.block.begin()
+            for name, value in modes:
+                self.engine.settings.set(name, value, local=True)
+        return Done(ending.tag)
+
+    async def _savepoint(self, statement: s.Savepoint) -> Execution:
+        self.block.savepoint(statement.name)
+        self.engine.savepoint(statement.name)
+        return Done("SAVEPOINT")
+
+    async def _release(self, statement: s.Release) -> Execution:
+        depth = self.block.release(statement.name)
+        self.engine.release(statement.name)
+        self.portals.release_savepoint(depth)
+        return Done("RELEASE")
+
+    async def _rollback_to(self, statement: s.RollbackTo) -> Execution:
+        depth = self.block.rollback_to(statement.name)
+        self.engine.rollback_to(statement.name)
+        await self.portals.end_savepoint(depth)
+        return Done("ROLLBACK")
+
+    # -- cursors -------------------------------------------------------------------------------------------------
+
+    async def _declare(self, statement: s.DeclareCursor, command: Command, arguments: Sequence[Any]) -> Execution:
+        if not statement.name:
+            raise InvalidCursorName(f'invalid cursor name "{statement.name}": must not be empty')
+        if not statement.hold:
+            self.block.require_block("DECLARE CURSOR")
+        self.portals.require_free(statement.name)
+        assert command.prepared is not None
+        with located(statement):
+            execution = await self.engine.execute(command.prepared, arguments)
+        columns = execution.columns or ()
+        portal = Portal(
+            statement.name,
+            Command(statement.query, command.prepared),
+            columns,
+            formats=(BINARY if statement.binary else TEXT,) * len(columns),
+            depth=self.block.depth,
+            source=statement.text,
+            hold=statement.hold,
+            binary=statement.binary,
+        )
+        portal.start(execution, statement.scroll)
+        self.portals.add(portal)
+        return Done("DECLARE CURSOR")
+
+    async def _fetch(self, statement: s.Fetch) -> Execution:
+        portal = self.portals.get(statement.cursor, "cursor")
+        portal.require_runnable()
+        if portal.cursor is None:
+            await self.open(portal)
+        if portal.cursor is None or portal.columns is None:
+            raise ObjectNotInPrerequisiteState(f'portal "{portal.name}" cannot be run')
+        try:
+            if statement.move:
+                return Done(f"MOVE {await portal.cursor.move(statement.direction, statement.count)}")
+            return Fetching(portal, await portal.cursor.fetch(statement.direction, statement.count))
+        except ObjectNotInPrerequisiteState:
+            raise
+        except BaseException:
+            portal.state = PortalState.FAILED
+            raise
+
+    async def open(self, portal: Portal) -> None:
+        """Begin to run a portal that was bound."""
+        execution = await self.execute(portal.command, portal.arguments)
+        if execution.columns is not None:
+            portal.columns = execution.columns
+        portal.start(execution)
+
+    async def _close_cursor(self, statement: s.CloseCursor) -> Execution:
+        if statement.name is None:
+            # Everything but the portal that this very statement runs in, which has no cursor yet.
+            for portal in self.portals:
+                if portal.cursor is not None:
+                    await self.portals.close(portal.name)
+            return Done("CLOSE CURSOR ALL")
+        self.portals.get(statement.name, "cursor")
+        await self.portals.close(statement.name)
+        return Done("CLOSE CURSOR")
+
+    # -- prepared statements -------------------------------------------------------------------------------------
+
+    async def _prepare_statement(self, statement: s.PrepareStatement) -> Execution:
+        self.prepared.require_free(statement.name)
+        with located(statement):
+            oids = [resolve_type(node).pg.oid for node in statement.types if isinstance(node, exp.DataType)]
+        command = await self.prepare(statement.inner, oids)
+        self.prepared.add(NamedStatement(statement.name, command, statement.text, from_sql=True))
+        return Done("PREPARE")
+
+    async def _arguments(self, statement: s.ExecuteStatement) -> tuple[object, ...]:
+        parameters = self.prepared.get(statement.name).command.parameters
+        with located(statement):
+            return await evaluate(self.engine, statement, parameters)
+
+    async def _execute(self, statement: s.ExecuteStatement) -> Execution:
+        command = self.prepared.get(statement.name).command
+        arguments = await self._arguments(statement)
+        if command.statement is None or isinstance(command.statement, s.ExecuteStatement):
+            raise FeatureNotSupported("not supported: EXECUTE of a statement that is empty or an EXECUTE itself")
+        return await self.execute(command, arguments)
+
+    async def _deallocate(self, statement: s.Deallocate) -> Execution:
+        if statement.name is None:
+            self.prepared.drop_all()
+            return Done("DEALLOCATE ALL")
+        self.prepared.get(statement.name)
+        self.prepared.drop(statement.name)
+        return Done("DEALLOCATE")
+
+    async def _discard(self, statement: s.Discard) -> Execution:
+        if statement.target == "all":
+            self.block.require_no_block("DISCARD ALL")
+            for portal in self.portals:
+                if portal.cursor is not None:
+                    await self.portals.close(portal.name)
+            self.prepared.drop_all()
+        await self.engine.discard(statement.target)
+        return Done(f"DISCARD {statement.target.upper()}")
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    async def close(self) -> None:
+        """The session ends: stop and release everything, and roll back."""
+        await self.portals.close_all()
+        if self.block.open:
+            self._roll_back_engine()
+        await self.engine.close()
+
+
+@contextmanager
+def located(statement: s.Statement) -> Iterator[None]:
+    """Errors of a statement point into the query string that it is part of, not into the statement."""
+    try:
+        yield
+    except SqlError as error:
+        if error.position is not None:
+            error.position += statement.offset
+        raise

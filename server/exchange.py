@@ -1,0 +1,141 @@
+"""What both query protocols need of a session while they answer a message: to run a portal, and to say so.
+
+`server.simple_query` and `server.extended_query` decide what is answered; `server.session` owns this object and cleans up
+after an error with what it notes here (`active`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from engine.sql.statements import Statement
+from server.client_stream import ClientStream
+from server.commands import EXITS, Commands
+from server.cursors import Run
+from server.portal import Portal
+from server.results import row_encoder, send_rows
+from server.session_settings import SettingsView
+from wire.errors import Notice, QueryCanceled, SqlError
+from wire.pg import messages as m
+
+
+class Exchange:
+    """See the module's docstring.
+
+    commands, settings: the session's. interrupt: stops what runs, with a cause.
+    active: the portal that runs now; whoever finds one after an error closes it.
+    query, query_start, transaction_start: for pg_stat_activity; seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        stream: ClientStream,
+        commands: Commands,
+        settings: SettingsView,
+        interrupt: Callable[[SqlError], None],
+    ) -> None:
+        self.stream = stream
+        self.commands = commands
+        self.settings = settings
+        self.active: Portal | None = None
+        self.query = ""
+        self.query_start: float | None = None
+        self.transaction_start: float | None = None
+        self._interrupt = interrupt
+        self._timeout: asyncio.TimerHandle | None = None
+
+    @property
+    def now_micros(self) -> int:
+        """When the transaction began, in microseconds since 1970: what 'now' in a parameter means."""
+        return int((self.transaction_start or time.time()) * 1_000_000)
+
+    def send(self, message: m.BackendMessage) -> None:
+        self.stream.send(message)
+
+    def begin(self, text: str, *, shared: bool = False) -> None:
+        """A statement begins, or a step towards one: its transaction and its clock start unless they have."""
+        if not self.commands.block.open:
+            self.transaction_start = time.time()
+        self.query, self.query_start = text, time.time()
+        self.start_clock()
+        self.commands.start_transaction(shared=shared)
+
+    def require_usable(self, statement: Statement | None) -> None:
+        """In a failed block only what ends it is let through; an empty query too, since it does nothing."""
+        if statement is not None and not isinstance(statement, EXITS):
+            self.commands.block.require_usable()
+
+    # -- the statement's clock -----------------------------------------------------------------------------------
+
+    def start_clock(self) -> None:
+        """statement_timeout begins to run, unless it does."""
+        seconds = self.settings.now.statement_timeout
+        if seconds and self._timeout is None:
+            loop = asyncio.get_running_loop()
+            self._timeout = loop.call_later(seconds, self._timed_out)
+
+    def stop_clock(self) -> None:
+        if self._timeout is not None:
+            self._timeout.cancel()
+            self._timeout = None
+
+    def _timed_out(self) -> None:
+        self._timeout = None
+        self._interrupt(QueryCanceled("canceling statement due to statement timeout"))
+
+    # -- running -------------------------------------------------------------------------------------------------
+
+    async def open(self, portal: Portal) -> None:
+        """Begin to run a portal; from here on it is the active one."""
+        self.active = portal
+        await self.commands.open(portal)
+        self.apply_encoding()
+
+    async def send_rows(self, portal: Portal, run: Run) -> int:
+        """Send the rows of a movement over a portal. Returns how many."""
+        assert portal.columns is not None
+        view = self.settings.now
+        columns, formats = portal.columns, portal.formats
+        encoder = portal.encoder((view.output, formats), lambda: row_encoder(columns, formats, view.output))
+        return await send_rows(self.stream, encoder, run, view.page_bytes)
+
+    def apply_encoding(self) -> None:
+        """Messages follow `client_encoding` from the statement on that changed it."""
+        self.stream.connection.set_client_encoding(self.settings.now.client_encoding)
+
+    # -- answering -----------------------------------------------------------------------------------------------
+
+    def notice(self, notice: Notice) -> None:
+        """Tell the client at once, if it wants to know and the protocol allows."""
+        if self.settings.wants(notice.severity) and self.stream.connection.allows(m.NoticeResponse):
+            self.send(m.NoticeResponse(notice))
+
+    def tell_settings(self) -> None:
+        self.apply_encoding()
+        self.settings.tell_changes(lambda name, value: self.send(m.ParameterStatus(name, value)))
+
+    def ready(self) -> None:
+        """The command is over: what changed, and the transaction's status."""
+        self.stop_clock()
+        self.tell_settings()
+        if not self.commands.block.open:
+            self.transaction_start = None
+        self.send(m.ReadyForQuery(self.commands.block.status))
+
+    async def abandon(self) -> None:
+        """After an error: end what ran and the transaction, as far as an error ends it."""
+        self.stop_clock()
+        portal, self.active = self.active, None
+        if portal is not None:
+            portal.fail()
+            await portal.close()
+        await self.commands.fail()
+
+    async def release(self) -> None:
+        """The session ends: close what runs and everything that is suspended, roll back, end the engine's session."""
+        portal, self.active = self.active, None
+        if portal is not None:
+            await portal.close()
+        await self.commands.close()

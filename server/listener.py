@@ -1,0 +1,125 @@
+"""The listening socket for PostgreSQL clients: a session for each connection, and their common end.
+
+    listener = Listener(engine.session, ListenerOptions(max_connections=500))
+    await listener.start("127.0.0.1", 5432)
+    ...
+    await listener.close(grace=5.0)
+
+`close` returns when nothing is left of any session: no task, no socket, nothing of what they ran.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from dataclasses import dataclass, field
+from typing import Final
+
+from engine.api import SessionFactory
+from server.cancel import SessionRegistry, shut_down
+from server.client_stream import ClientStream
+from server.session import Host, Session
+from server.startup import Authenticator, Beginning
+from wire.pg.auth import Authentication, Trust
+from wire.pg.connection import Connection, Limits
+
+log: Final = logging.getLogger(__name__)
+
+#: Connections beyond `max_connections` that may be between their first byte and their admission, or bring a cancel request.
+_UNADMITTED_MAX: Final = 100
+#: How long sessions may take to end once they were told to, before their tasks are cancelled.
+_END_SECONDS: Final = 10.0
+
+
+def trust(_beginning: Beginning, _peer: tuple[str, int] | None) -> Authentication:
+    """Everybody is who they say."""
+    return Trust()
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerOptions:
+    """max_connections: sessions at once. authentication_timeout: seconds. tls: None for plain text only.
+    authenticator: how clients prove who they are. limits: of the protocol."""
+
+    max_connections: int = 500
+    authentication_timeout: float = 60.0
+    tls: ssl.SSLContext | None = None
+    authenticator: Authenticator = trust
+    limits: Limits = field(default_factory=Limits)
+
+
+class Listener:
+    """See the module's docstring. Made on the loop that it runs on."""
+
+    def __init__(self, new_session: SessionFactory, options: ListenerOptions | None = None) -> None:
+        self._options = options or ListenerOptions()
+        self.registry = SessionRegistry()
+        self._host = Host(
+            self.registry,
+            new_session,
+            self._options.authenticator,
+            self._options.tls,
+            self._options.authentication_timeout,
+            self._options.max_connections,
+        )
+        self._server: asyncio.Server | None = None
+        self._sessions: dict[asyncio.Task[None], Session] = {}
+
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        """Where it listens; the port is the real one where 0 was asked for."""
+        sockets = self._server.sockets if self._server else ()
+        return [sock.getsockname()[:2] for sock in sockets]
+
+    @property
+    def connections(self) -> int:
+        """Sockets that are open, admitted or not."""
+        return len(self._sessions)
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen. Raises OSError."""
+        self._server = await asyncio.get_running_loop().create_server(self._accept, host, port, backlog=512)
+
+    def _accept(self) -> ClientStream:
+        stream = ClientStream(Connection(self._options.limits))
+        session = Session(stream, self._host)
+        stream.watch(lambda: self._opened(stream, session), session.client_gone)
+        return stream
+
+    def _opened(self, stream: ClientStream, session: Session) -> None:
+        if len(self._sessions) >= self._options.max_connections + _UNADMITTED_MAX:
+            stream.refuse()
+            return
+        task = asyncio.get_running_loop().create_task(session.run())
+        self._sessions[task] = session
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        del self._sessions[task]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a session's task failed", exc_info=error)
+
+    async def close(self, grace: float = 0.0) -> None:
+        """Stop listening and end all sessions: at once, or after their transactions if those end within `grace` seconds."""
+        if self._server is not None:
+            self._server.close()
+        if grace > 0:
+            for session in self._sessions.values():
+                session.drain(shut_down())
+            await self._wait(grace)
+        for task, session in list(self._sessions.items()):
+            if session.admitted:
+                session.interrupt(shut_down())
+            else:
+                task.cancel()
+        await self._wait(_END_SECONDS)
+        for task in list(self._sessions):
+            task.cancel()
+        await self._wait(None)
+        if self._server is not None:
+            await self._server.wait_closed()
+
+    async def _wait(self, seconds: float | None) -> None:
+        if self._sessions:
+            await asyncio.wait(list(self._sessions), timeout=seconds)

@@ -1,0 +1,88 @@
+"""A session's prepared statements by name: those of the protocol's Parse and of SQL's PREPARE share the names.
+
+What a statement *is* here: the parsed statement, and the engine's analysis of the part of it that the engine runs (all of
+a query; the query of DECLARE; nothing of BEGIN).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from engine.api import Prepared, PreparedState
+from engine.sql.statements import Statement
+from wire import types as t
+from wire.errors import DuplicatePreparedStatement, InvalidSqlStatementName
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A statement ready to be given arguments.
+
+    statement: None for an empty query string.
+    prepared: the engine's analysis, or None where the engine has no part in it.
+    """
+
+    statement: Statement | None
+    prepared: Prepared | None = None
+
+    @property
+    def parameters(self) -> tuple[t.PgType, ...]:
+        return self.prepared.parameters if self.prepared else ()
+
+    @property
+    def text(self) -> str:
+        return self.statement.text if self.statement else ""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedStatement:
+    """from_sql: made by PREPARE. source: the text of the command that made it, as pg_prepared_statements shows it."""
+
+    name: str
+    command: Command
+    source: str
+    from_sql: bool = False
+    prepared_at: float = field(default_factory=time.time)
+
+    def state(self) -> PreparedState:
+        return PreparedState(self.name, self.source, self.prepared_at, self.command.parameters, self.from_sql)
+
+
+class PreparedStatements:
+    """Names to statements; the unnamed one ("") is replaced in silence and not listed."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, NamedStatement] = {}
+
+    def __iter__(self) -> Iterator[NamedStatement]:
+        return iter([statement for name, statement in self._by_name.items() if name])
+
+    def require_free(self, name: str) -> None:
+        if name and name in self._by_name:
+            raise DuplicatePreparedStatement(f'prepared statement "{name}" already exists')
+
+    def add(self, statement: NamedStatement) -> None:
+        self.require_free(statement.name)
+        self._by_name[statement.name] = statement
+
+    def find(self, name: str) -> NamedStatement | None:
+        return self._by_name.get(name)
+
+    def get(self, name: str) -> NamedStatement:
+        """Raises InvalidSqlStatementName."""
+        try:
+            return self._by_name[name]
+        except KeyError:
+            pass
+        if not name:
+            raise InvalidSqlStatementName("unnamed prepared statement does not exist")
+        raise InvalidSqlStatementName(f'prepared statement "{name}" does not exist')
+
+    def drop(self, name: str) -> None:
+        """Close: no such statement is no error."""
+        self._by_name.pop(name, None)
+
+    def drop_all(self) -> None:
+        self._by_name.clear()

@@ -1,0 +1,69 @@
+"""Rows on their way to a client: their description, and batches turned into DataRow bytes page by page.
+
+Between `server.portal`, which has the rows, and `server.client_stream`, which has the socket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from engine.api import ResultColumn
+from server.client_stream import ClientStream
+from server.cursors import Run
+from wire.errors import InvalidParameterValue, SqlError
+from wire.pg import messages as m
+from wire.pg.datarow import EncodedColumn, RowEncoder
+from wire.text_settings import OutputSettings
+
+TEXT, BINARY = 0, 1
+
+
+def row_description(columns: Sequence[ResultColumn], formats: Sequence[int]) -> m.RowDescription:
+    """RowDescription; `formats` has one entry a column."""
+    return m.RowDescription(tuple(map(_field, columns, formats)))
+
+
+def _field(column: ResultColumn, form: int) -> m.Field:
+    pg = column.type.pg
+    return m.Field(column.name, column.table_oid, column.attribute, pg.oid, pg.length, column.type.typmod, form)
+
+
+def spread_formats(formats: Sequence[int], count: int, complaint: str) -> tuple[int, ...]:
+    """One format code for each of `count` items: none given is all text, one is for all.
+
+    complaint: the error's words for another number of codes, with the two numbers to be put in.
+    Raises InvalidParameterValue for an unknown code.
+    """
+    if not formats:
+        return (TEXT,) * count
+    for form in formats:
+        if form not in (TEXT, BINARY):
+            raise InvalidParameterValue(f"unsupported format code: {form}")
+    if len(formats) == 1:
+        return (formats[0],) * count
+    if len(formats) != count:
+        raise SqlError(complaint.format(len(formats), count), sqlstate="08P01")
+    return tuple(formats)
+
+
+def row_encoder(columns: Sequence[ResultColumn], formats: Sequence[int], settings: OutputSettings) -> RowEncoder:
+    encoded = [EncodedColumn(c.type.pg, c.type.typmod, c.type.display, c.type.minimum) for c in columns]
+    return RowEncoder(encoded, formats, settings)
+
+
+async def send_rows(stream: ClientStream, encoder: RowEncoder, run: Run, page_bytes: int) -> int:
+    """Send the rows of a movement, in pages of about `page_bytes`, at the client's pace. Returns how many there were."""
+    while (batch := await run.next_batch()) is not None:
+        rows_per_page = _rows_per_page(batch, page_bytes)
+        for start in range(0, batch.num_rows, rows_per_page):
+            await stream.send_rows(encoder.encode(batch.slice(start, rows_per_page)))
+    return run.rows
+
+
+def _rows_per_page(batch: pa.RecordBatch, page_bytes: int) -> int:
+    size = batch.nbytes
+    if size <= page_bytes:
+        return int(batch.num_rows)
+    return max(1, int(batch.num_rows * page_bytes // size))

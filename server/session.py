@@ -1,0 +1,316 @@
+"""One client's connection, from its first byte to its last: the task that reads messages and has them answered.
+
+It joins what knows nothing of each other: the protocol's machine (through `server.client_stream`), the two query protocols
+(`server.simple_query`, `server.extended_query`) over the session's commands, and interrupts from outside. Here is the one
+place where an error becomes an answer, and the one where a session ends.
+
+An error is handled in steps that cannot be interrupted: the portal that ran is closed, the transaction rolled back or
+marked failed, and only then the client is told, so that its next command finds the session as it should be.
+
+Source: PostgreSQL 15, 55.2 "Message Flow"; postgres.c (PostgresMain).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from engine.api import Activity, SessionFactory
+from server import extended_query
+from server.cancel import SessionRegistry
+from server.client import ConnectionClient
+from server.client_stream import ClientStream
+from server.commands import Commands
+from server.exchange import Exchange
+from server.interrupts import ClientGone, Interrupts
+from server.session_settings import SettingsView
+from server.simple_query import simple_query
+from server.startup import (
+    Authenticator,
+    Beginning,
+    as_fatal,
+    authenticate,
+    check_database,
+    check_startup,
+    read_startup,
+)
+from wire.errors import (
+    FatalError,
+    FeatureNotSupported,
+    IdleInTransactionSessionTimeout,
+    IdleSessionTimeout,
+    InternalError,
+    Notice,
+    SqlError,
+    TooManyConnections,
+)
+from wire.pg import messages as m
+from wire.pg.connection import State
+
+log: Final = logging.getLogger(__name__)
+Handler = Callable[[Exchange, Any], Awaitable[None]]
+
+_STATES: Final = {"I": "idle", "T": "idle in transaction", "E": "idle in transaction (aborted)"}
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What a session needs of the member that it belongs to.
+
+    new_session: `Engine.session`. authenticator: chooses how a client proves who it is. tls: None where TLS is not
+    configured. authentication_timeout: seconds from the first byte to the end of authentication.
+    """
+
+    registry: SessionRegistry
+    new_session: SessionFactory
+    authenticator: Authenticator
+    tls: ssl.SSLContext | None = None
+    authentication_timeout: float = 60.0
+    max_connections: int = 500
+
+
+async def _function_call(_exchange: Exchange, _message: m.FunctionCall) -> None:
+    raise FeatureNotSupported("not supported: function calls by the protocol's FunctionCall message")
+
+
+async def _ignore(_exchange: Exchange, _message: Any) -> None:
+    """What a frontend still sends after its COPY has failed."""
+
+
+_HANDLERS: Final[dict[type, Handler]] = {
+    m.Query: simple_query,
+    m.FunctionCall: _function_call,
+    m.Parse: extended_query.parse,
+    m.Bind: extended_query.bind,
+    m.Describe: extended_query.describe,
+    m.Execute: extended_query.execute,
+    m.Close: extended_query.close,
+    m.Flush: extended_query.flush,
+    m.Sync: extended_query.sync,
+    m.CopyData: _ignore,
+    m.CopyDone: _ignore,
+    m.CopyFail: _ignore,
+}
+
+
+class Session:
+    """See the module's docstring. `run` is its life; all else is called on the loop's thread meanwhile."""
+
+    pid = 0
+    cancel_key = b""
+
+    def __init__(self, stream: ClientStream, host: Host) -> None:
+        self._stream = stream
+        self._host = host
+        self._interrupts: Interrupts | None = None
+        self._exchange: Exchange | None = None
+        self._beginning: Beginning | None = None
+        self._draining: FatalError | None = None
+        self._gone = False
+        self._born = self._state_change = time.time()
+        self._state = "starting"
+
+    # -- from outside --------------------------------------------------------------------------------------------
+
+    def interrupt(self, cause: SqlError) -> None:
+        """Stop what runs, or the session if the cause is fatal. Never called from the session's own task."""
+        if self._interrupts is not None:
+            self._interrupts.request(cause)
+
+    def client_gone(self) -> None:
+        self._gone = True
+        self.interrupt(ClientGone("the client closed the connection"))
+
+    def drain(self, cause: FatalError) -> None:
+        """End the session with `cause` as soon as nothing runs and no transaction is open."""
+        self._draining = cause
+        if self._stream.connection.state is State.IDLE and self._may_end():
+            self.interrupt(cause)
+
+    @property
+    def admitted(self) -> bool:
+        """Whether its client has been let in, and can be told why the session ends."""
+        return self._interrupts is not None
+
+    def _may_end(self) -> bool:
+        return self._exchange is None or not self._exchange.commands.block.open
+
+    def activity(self) -> Activity:
+        assert self._beginning is not None
+        assert self._exchange is not None
+        peer, exchange = self._stream.peer, self._exchange
+        return Activity(
+            pid=self.pid,
+            user=self._beginning.user,
+            database=self._beginning.database,
+            application_name=exchange.commands.engine.settings.get("application_name"),
+            client_address=peer[0] if peer else None,
+            client_port=peer[1] if peer else None,
+            state=self._state,
+            query=exchange.query,
+            backend_start=self._born,
+            transaction_start=exchange.transaction_start,
+            query_start=exchange.query_start,
+            state_change=self._state_change,
+        )
+
+    # -- its life ------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Serve the client until it or we end it. Never raises, but for a cancellation of the task."""
+        farewell: FatalError | None = None
+        try:
+            await self._live()
+        except FatalError as error:
+            farewell = error
+        except Exception:
+            log.exception("a session ended by an error of our own")
+            farewell = FatalError("internal error", sqlstate=InternalError.default_sqlstate)
+        finally:
+            await self._end(farewell)
+
+    async def _live(self) -> None:
+        try:
+            async with asyncio.timeout(self._host.authentication_timeout):
+                beginning = await self._admit()
+        except TimeoutError:
+            raise FatalError("canceling authentication due to timeout", sqlstate="57014") from None
+        except (OSError, ssl.SSLError) as error:
+            raise ClientGone(f"TLS handshake failed: {error}") from None
+        if beginning is None:
+            return
+        task = asyncio.current_task()
+        assert task is not None
+        self._interrupts = Interrupts(task)
+        if self._gone:
+            raise ClientGone("the client closed the connection")
+        exchange = self._begin(beginning)
+        await self._serve(exchange)
+
+    async def _admit(self) -> Beginning | None:
+        """Everything up to AuthenticationOk; None for a cancel request, which has been carried out."""
+        startup = await read_startup(self._stream, self._host.tls)
+        if isinstance(startup, m.CancelRequest):
+            self._host.registry.cancel_request(startup.pid, startup.key)
+            return None
+        beginning, negotiation = check_startup(startup)
+        if len(self._host.registry) >= self._host.max_connections:
+            raise TooManyConnections("sorry, too many clients already")
+        if negotiation is not None:
+            self._stream.send(negotiation)
+        await authenticate(self._stream, self._host.authenticator(beginning, self._stream.peer))
+        check_database(beginning.database)
+        return beginning
+
+    def _begin(self, beginning: Beginning) -> Exchange:
+        """Make the engine's session and tell the client all it has to know. Raises FatalError."""
+        registry = self._host.registry
+        registry.assign(self, beginning.protocol)
+        client = ConnectionClient(self.pid, registry, self._deliver)
+        try:
+            engine = self._host.new_session(
+                user=beginning.user, database=beginning.database, options=beginning.settings, client=client
+            )
+        except SqlError as error:
+            raise as_fatal(error) from None
+        commands = Commands(engine, client.notice)
+        client.commands = commands
+        exchange = Exchange(self._stream, commands, SettingsView(engine.settings), self.interrupt)
+        self._beginning, self._exchange = beginning, exchange
+        registry.register(self)
+        exchange.tell_settings()
+        exchange.send(m.BackendKeyData(self.pid, self.cancel_key))
+        exchange.ready()
+        return exchange
+
+    def _deliver(self, notice: Notice) -> None:
+        if self._exchange is not None:
+            self._exchange.notice(notice)
+
+    async def _serve(self, exchange: Exchange) -> None:
+        while True:
+            try:
+                message = await self._next_message(exchange)
+                if isinstance(message, m.Terminate):
+                    return
+                await self._answer(exchange, message)
+            except FatalError:
+                raise
+            except SqlError as error:
+                await self._failed(exchange, error)
+            except Exception:
+                log.exception("a statement failed by an error of our own")
+                await self._failed(exchange, InternalError("internal error; the member's log has the details"))
+            if self._draining is not None and self._stream.connection.state is State.IDLE and self._may_end():
+                raise self._draining
+
+    async def _answer(self, exchange: Exchange, message: m.FrontendMessage) -> None:
+        assert self._interrupts is not None
+        with self._interrupts.command():
+            await _HANDLERS[type(message)](exchange, message)
+        if self._stream.connection.state in (State.SIMPLE, State.SYNCING):
+            exchange.ready()
+
+    async def _failed(self, exchange: Exchange, error: SqlError) -> None:
+        """Clean up after a command that failed, then tell the client. Nothing here is interrupted."""
+        await exchange.abandon()
+        exchange.send(m.ErrorResponse.of(error))
+        if self._stream.connection.state in (State.SIMPLE, State.SYNCING):
+            exchange.ready()
+
+    # -- waiting for the client ----------------------------------------------------------------------------------
+
+    async def _next_message(self, exchange: Exchange) -> m.FrontendMessage:
+        assert self._interrupts is not None
+        idle = self._stream.connection.state is State.IDLE
+        self._set_state(_STATES[exchange.commands.block.status] if idle else "active")
+        timer = self._idle_timer(exchange) if idle else None
+        try:
+            with self._interrupts.idle():
+                return await self._stream.next_event()
+        finally:
+            if timer is not None:
+                timer.cancel()
+            self._set_state("active")
+
+    def _set_state(self, state: str) -> None:
+        if state != self._state:
+            self._state, self._state_change = state, time.time()
+
+    def _idle_timer(self, exchange: Exchange) -> asyncio.TimerHandle | None:
+        view = exchange.settings.now
+        cause: FatalError
+        if exchange.commands.block.open:
+            seconds = view.idle_in_transaction_timeout
+            cause = IdleInTransactionSessionTimeout("terminating connection due to idle-in-transaction timeout")
+        else:
+            seconds = view.idle_timeout
+            cause = IdleSessionTimeout("terminating connection due to idle-session timeout")
+        return asyncio.get_running_loop().call_later(seconds, self.interrupt, cause) if seconds else None
+
+    # -- its end -------------------------------------------------------------------------------------------------
+
+    async def _end(self, farewell: FatalError | None) -> None:
+        """Stop and release everything, say why if somebody is left to hear it, and close the socket."""
+        exchange, self._interrupts = self._exchange, None
+        try:
+            if exchange is not None:
+                exchange.stop_clock()
+                await exchange.release()
+        except Exception:
+            log.exception("a session could not release everything")
+        finally:
+            self._host.registry.forget(self)
+        if farewell is not None and not isinstance(farewell, ClientGone):
+            self._say(farewell)
+        await self._stream.close()
+        self._stream.connection.close()
+
+    def _say(self, farewell: FatalError) -> None:
+        if self._stream.connection.state is not State.CLOSED:
+            self._stream.send(m.ErrorResponse.of(farewell))

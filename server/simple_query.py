@@ -1,0 +1,50 @@
+"""The simple query protocol: a string of statements, run one after another in one transaction unless they say otherwise.
+
+Source: PostgreSQL 15, 55.2.2 "Simple Query" and 55.2.2.1 "Multiple Statements in a Simple Query".
+"""
+
+from __future__ import annotations
+
+from engine.sql.statements import Statement
+from server.exchange import Exchange
+from server.portal import Portal
+from server.results import row_description
+from wire.errors import UndefinedParameter
+from wire.pg import messages as m
+
+
+async def simple_query(exchange: Exchange, message: m.Query) -> None:
+    """Answer a Query, up to but without ReadyForQuery. Raises SqlError."""
+    await exchange.commands.portals.close("")
+    exchange.commands.prepared.drop("")
+    statements = exchange.commands.engine.parse(message.text)
+    if not statements:
+        exchange.send(m.EmptyQueryResponse())
+    shared = len(statements) > 1
+    for statement in statements:
+        exchange.require_usable(statement)
+        exchange.begin(message.text, shared=shared)
+        await _run(exchange, statement, last=statement is statements[-1])
+
+
+async def _run(exchange: Exchange, statement: Statement, *, last: bool) -> None:
+    commands = exchange.commands
+    command = await commands.prepare(statement, ())
+    if command.parameters:
+        raise UndefinedParameter("there is no parameter $1")
+    portal = Portal("", command, commands.columns(command))
+    form = commands.simple_format(statement)
+    await exchange.open(portal)
+    rows = 0
+    if portal.columns is not None:
+        portal.formats = (form,) * len(portal.columns)
+        exchange.send(row_description(portal.columns, portal.formats))
+        rows = await exchange.send_rows(portal, portal.running.run(None))
+    tag = portal.tag(rows)
+    exchange.active = None
+    await portal.close()
+    exchange.stop_clock()
+    if last:
+        # Before the tag is sent: a commit that fails takes its place.
+        await commands.finish_statement()
+    exchange.send(m.CommandComplete(tag))
