@@ -1,0 +1,14 @@
+"""Plans as statements: one sqlglot tree for DuckDB or Spark from a logical plan.
+
+    fragment = compile_plan(plan, "local", Bindings(parameters=(41,)))
+    to_sql(fragment.statement, "local")
+
+`Unsupported` says what an engine cannot do; the planner then tries the other one.
+"""
+
+from engine.plan.compile.dialects import to_sql
+from engine.plan.compile.fragment import compile_plan
+from engine.plan.compile.scope import Bindings
+from engine.plan.compile.unsupported import Unsupported
+
+__all__ = ["Bindings", "Unsupported", "compile_plan", "to_sql"]

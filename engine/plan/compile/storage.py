@@ -71,6 +71,11 @@ _SPARK: Final[dict[t.PgType, str]] = {
 }
 
 
+def element_type(array: SqlType) -> SqlType:
+    """The SqlType of an array's elements."""
+    return SqlType(t.element_of(array.pg), array.typmod, array.precision, array.scale, array.display, array.minimum)
+
+
 def storage_name(typ: SqlType, engine: EngineName) -> str:
     """The storage type of `typ`, as the engine spells it."""
     pg = typ.pg
@@ -82,8 +87,7 @@ def storage_name(typ: SqlType, engine: EngineName) -> str:
             return "STRUCT<{}>".format(", ".join(f"f{i}: {name}" for i, name in enumerate(names)))
         return "STRUCT({})".format(", ".join(f"f{i} {name}" for i, name in enumerate(names)))
     if pg.is_array:
-        element = SqlType(t.element_of(pg), typ.typmod, typ.precision, typ.scale)
-        name = storage_name(element, engine)
+        name = storage_name(element_type(typ), engine)
         return f"ARRAY<{name}>" if engine == "spark" else f"{name}[]"
     return (_SPARK if engine == "spark" else _LOCAL)[pg]
 

@@ -1,0 +1,187 @@
+"""Aggregate calls: DISTINCT, ORDER BY, WITHIN GROUP and FILTER around the templates of the function table.
+
+Order inside a call matters to the aggregates that keep their input (array_agg, string_agg and their kin); for the others
+it is left out. DuckDB takes it inside the call. Spark has no such thing: there a list of (keys, value) structs is
+collected, sorted by its keys, and the values taken out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.plan.compile.aggregate_names import AGGREGATES
+from engine.plan.compile.calls import apply, is_argument, settle
+from engine.plan.compile.expressions import condition, render
+from engine.plan.compile.keys import needs_key, order_keys
+from engine.plan.compile.literals import struct
+from engine.plan.compile.scope import Scope
+from engine.plan.compile.storage import storage_type
+from engine.plan.compile.trees import call, case, cast, conjunction, equals, integer, is_null, label, negated, ordered
+from engine.sql.expr import AggregateCall, Const, OrderItem, ParamRef
+from engine.sql.types import of
+from wire import types as t
+
+#: Aggregates whose result tells the order of their input.
+ORDER_SENSITIVE: Final = frozenset(
+    {"array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "xmlagg"}
+)
+
+
+def render_aggregate(aggregate: AggregateCall, scope: Scope, input_order: Sequence[exp.Ordered] = ()) -> exp.Expression:
+    """The aggregate over the rows of the SELECT whose scope this is, in the storage type of its result.
+
+    input_order: the order of those rows, for an aggregate that tells it and has none of its own.
+    """
+    if aggregate.function.kind == "ordered_set":
+        tree = _ordered_set(aggregate, scope)
+    else:
+        sensitive = aggregate.function.name in ORDER_SENSITIVE
+        order = (order_items(aggregate.order_by, scope) or list(input_order)) if sensitive else []
+        tree = (
+            _in_spark(aggregate, order, scope) if order and scope.engine == "spark" else _plain(aggregate, order, scope)
+        )
+    return settle(tree, aggregate.type, scope.engine)
+
+
+def order_items(items: Sequence[OrderItem], scope: Scope) -> list[exp.Ordered]:
+    """ORDER BY's items, each with its direction and the place of its nulls."""
+    return [
+        ordered(key, item.descending, item.nulls_first)
+        for item in items
+        for key in order_keys(render(item.expr, scope), item.expr.type, scope.engine)
+    ]
+
+
+def on_aggregates(
+    tree: exp.Expression, engine: EngineName, change: Callable[[exp.Expression], exp.Expression]
+) -> exp.Expression:
+    """The template's tree with each of its own aggregate (or window) calls replaced by `change(call)`."""
+    if is_argument(tree):
+        return tree
+    if isinstance(tree, exp.WithinGroup) or (isinstance(tree, exp.Func) and _name(tree) in AGGREGATES[engine]):
+        return change(tree)
+    for key, value in list(tree.args.items()):
+        if isinstance(value, exp.Expression):
+            tree.set(key, on_aggregates(value, engine, change))
+        elif isinstance(value, list):
+            tree.set(key, [on_aggregates(v, engine, change) if isinstance(v, exp.Expression) else v for v in value])
+    return tree
+
+
+def filtered(tree: exp.Expression, test: exp.Expression) -> exp.Expression:
+    return exp.Filter(this=tree, expression=exp.Where(this=test))
+
+
+def _name(tree: exp.Func) -> str:
+    return (str(tree.this) if isinstance(tree, exp.Anonymous) else tree.sql_name()).lower()
+
+
+def _plain(aggregate: AggregateCall, order: Sequence[exp.Ordered], scope: Scope) -> exp.Expression:
+    args = [render(arg, scope) for arg in aggregate.args]
+    tree = apply(aggregate, args, scope.engine)
+    return on_aggregates(tree, scope.engine, lambda node: _decorate(node, aggregate, order, scope))
+
+
+def _decorate(
+    node: exp.Expression, aggregate: AggregateCall, order: Sequence[exp.Ordered], scope: Scope
+) -> exp.Expression:
+    """DISTINCT, ORDER BY and FILTER on one call of the engine's."""
+    if aggregate.distinct and any(needs_key(arg.type, scope.engine) for arg in aggregate.args):
+        raise scope.compilation.unsupported(f"{aggregate.function.name} of distinct {aggregate.args[0].type} values")
+    arguments = list(node.args.get("expressions") or ())
+    if arguments and order:
+        arguments[-1] = exp.Order(this=arguments[-1], expressions=[item.copy() for item in order])
+    if arguments and aggregate.distinct:
+        arguments = [exp.Distinct(expressions=arguments)]
+    if arguments:
+        node.set("expressions", arguments)
+    return node if aggregate.filter is None else filtered(node, condition(aggregate.filter, scope))
+
+
+def _ordered_set(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
+    """WITHIN GROUP: its expressions follow the direct arguments; its directions go where the template orders."""
+    items = aggregate.order_by
+    args = [render(arg, scope) for arg in (*aggregate.args, *(item.expr for item in items))]
+    tree = apply(aggregate, args, scope.engine)
+
+    def decorate(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.WithinGroup):
+            _direct(node, items)
+        return node if aggregate.filter is None else filtered(node, condition(aggregate.filter, scope))
+
+    return on_aggregates(tree, scope.engine, decorate)
+
+
+def _direct(node: exp.WithinGroup, items: Sequence[OrderItem]) -> None:
+    keys = [key for key in node.expression.expressions if isinstance(key, exp.Ordered)]
+    for key, item in zip(keys, items, strict=True):
+        key.set("desc", item.descending)
+        key.set("nulls_first", item.nulls_first)
+
+
+def _in_spark(aggregate: AggregateCall, keys: Sequence[exp.Ordered], scope: Scope) -> exp.Expression:
+    """array_agg and string_agg with ORDER BY, from a sorted list of (keys, value) structs; null for no rows."""
+    if aggregate.function.name not in ("array_agg", "string_agg"):
+        raise scope.compilation.unsupported(f"ORDER BY inside {aggregate.function.name}")
+    value = render(aggregate.args[0], scope)
+    fields = {f"k{i}": key.this.copy() for i, key in enumerate(keys)} | {"v": value}
+    collected: exp.Expression = call("COLLECT_LIST", struct("spark", fields))
+    tests = [] if aggregate.filter is None else [condition(aggregate.filter, scope)]
+    if aggregate.function.name == "string_agg":
+        tests.append(exp.Not(this=is_null(value.copy())))
+    if tests:
+        collected = filtered(collected, conjunction(tests))
+    in_order = call("ARRAY_SORT", collected, _comparator(keys))
+    values: exp.Expression = call("TRANSFORM", in_order, _lambda(["s"], _member("s", "v")))
+    if aggregate.distinct:
+        values = call("ARRAY_DISTINCT", values)
+    if aggregate.function.name == "string_agg":
+        values = call("ARRAY_JOIN", values, _delimiter(aggregate, scope))
+    return _null_when_empty(values, collected.copy(), aggregate, scope)
+
+
+def _null_when_empty(
+    values: exp.Expression, collected: exp.Expression, aggregate: AggregateCall, scope: Scope
+) -> exp.Expression:
+    empty = equals(call("SIZE", collected), integer(0))
+    null = cast(exp.Null(), storage_type(aggregate.type, scope.engine))
+    return case([(empty, null)], values)
+
+
+def _delimiter(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
+    """string_agg's delimiter; PostgreSQL evaluates it for every row, Spark's array_join once."""
+    delimiter = aggregate.args[1]
+    if not isinstance(delimiter, (Const, ParamRef)):
+        raise scope.compilation.unsupported("string_agg with a delimiter that is not a constant and ORDER BY")
+    return call("COALESCE", render(replace(delimiter, type=of(t.TEXT)), scope), exp.Literal.string(""))
+
+
+def _comparator(keys: Sequence[exp.Ordered]) -> exp.Expression:
+    """(l, r) -> -1, 0 or 1 by each key in turn, nulls placed as its ORDER BY says."""
+    whens: list[tuple[exp.Expression, exp.Expression]] = []
+    for index, key in enumerate(keys):
+        left, right = (_member(side, f"k{index}") for side in ("l", "r"))
+        nulls = -1 if key.args.get("nulls_first") else 1
+        first = 1 if key.args.get("desc") else -1
+        one_null = conjunction([is_null(left.copy()), negated(is_null(right.copy()))])
+        other_null = conjunction([negated(is_null(left.copy())), is_null(right.copy())])
+        whens += [
+            (one_null, integer(nulls)),
+            (other_null, integer(-nulls)),
+            (exp.LT(this=left.copy(), expression=right.copy()), integer(first)),
+            (exp.GT(this=left, expression=right), integer(-first)),
+        ]
+    return _lambda(["l", "r"], case(whens, integer(0)))
+
+
+def _lambda(names: Sequence[str], body: exp.Expression) -> exp.Expression:
+    return exp.Lambda(this=body, expressions=[label(name) for name in names])
+
+
+def _member(variable: str, field: str) -> exp.Expression:
+    return exp.Dot(this=label(variable), expression=label(field))

@@ -1,0 +1,80 @@
+"""Calls of functions, operators and casts: templates of the function table with the arguments put in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.plan.compile.dialects import placeholder_index, snippet
+from engine.plan.compile.storage import storage_type
+from engine.plan.compile.trees import ENCLOSING, cast, operand
+from engine.plan.compile.unsupported import Unsupported
+from engine.sql.expr import AggregateCall, Call
+from engine.sql.functions import Function
+from engine.sql.types import SqlType
+from wire import types as t
+from wire.errors import FeatureNotSupported
+
+#: Marks an argument inside a template's tree, so that what belongs to the template can be told from what was put in.
+_ARGUMENT = "argument"
+
+
+def describe(function: Function) -> str:
+    """A function as a person names it."""
+    if function.kind == "cast":
+        return f"cast from {function.args[0].sql_name} to {function.returns.sql_name}"
+    kind = "operator" if function.kind == "operator" else "function"
+    return f"{kind} {function.name}({', '.join(arg.sql_name for arg in function.args)})"
+
+
+def apply(call: Call | AggregateCall, args: Sequence[exp.Expression], engine: EngineName) -> exp.Expression:
+    """The template of the call's function with `args` in place, in whatever type the engine gives it."""
+    function = call.function
+    template = function.local if engine == "local" else function.spark
+    if template is None:
+        raise Unsupported(engine, describe(function))
+    for arg in args:
+        arg.meta[_ARGUMENT] = True
+    if isinstance(template, str):
+        return _instantiate(template, args, engine)
+    try:
+        return template(args, call)
+    except FeatureNotSupported as error:
+        raise Unsupported(engine, error.message.removeprefix("not supported: ")) from error
+
+
+def is_argument(tree: exp.Expression) -> bool:
+    """Whether the tree was put into a template, rather than being part of one."""
+    return bool(tree.meta.get(_ARGUMENT))
+
+
+def settle(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.Expression:
+    """A call's tree in the storage type of its result: the engines' own rules for decimals' digits differ from ours."""
+    return cast(tree, storage_type(typ, engine)) if typ.pg is t.NUMERIC else tree
+
+
+def _instantiate(template: str, args: Sequence[exp.Expression], engine: EngineName) -> exp.Expression:
+    tree = snippet(template, engine).copy()
+    root = placeholder_index(tree)
+    if root is not None:
+        return args[root - 1]
+    for node in list(tree.find_all(exp.Column)):
+        index = placeholder_index(node)
+        if index is not None:
+            _place(node, index, args)
+    return tree
+
+
+def _place(node: exp.Expression, index: int, args: Sequence[exp.Expression]) -> None:
+    parent = node.parent
+    assert parent is not None
+    if index == 0:
+        node.replace([arg.copy() for arg in args])
+    elif index > len(args):
+        assert isinstance(parent, exp.Anonymous), "an optional argument stands in a call's list"
+        node.pop()
+    else:
+        arg = args[index - 1].copy()
+        node.replace(arg if isinstance(parent, ENCLOSING) else operand(arg))

@@ -1,0 +1,200 @@
+"""Bound expressions as trees of one engine.
+
+`render` gives the expression itself, in the storage type of its type. `condition` gives something that is true exactly
+when the expression is true, where false and null need not be told apart (WHERE, ON, HAVING, FILTER, CASE WHEN): that is
+often simpler, above all for subqueries.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from engine.plan.compile import subqueries
+from engine.plan.compile.calls import apply, settle
+from engine.plan.compile.keys import equality_key
+from engine.plan.compile.literals import array_storage, literal, struct
+from engine.plan.compile.scope import Scope
+from engine.plan.compile.storage import element_type, storage_type
+from engine.plan.compile.trees import (
+    call,
+    case,
+    cast,
+    conjunction,
+    disjunction,
+    equals,
+    is_null,
+    negated,
+    not_distinct,
+    operand,
+    string,
+)
+from engine.sql.expr import (
+    And,
+    ArrayOf,
+    Call,
+    Case,
+    Coalesce,
+    ColumnRef,
+    Const,
+    ContextRef,
+    Expr,
+    FieldRef,
+    InList,
+    IsDistinct,
+    IsNull,
+    Not,
+    Or,
+    ParamRef,
+    Row,
+    Subquery,
+)
+from engine.sql.types import SqlType
+from wire import types as t
+
+
+def render(expr: Expr, scope: Scope) -> exp.Expression:
+    """`expr` in the storage type of its type."""
+    match expr:
+        case ColumnRef():
+            return scope.column(expr.column)
+        case Const():
+            return literal(expr.value, expr.type, scope.engine)
+        case ParamRef():
+            return literal(scope.compilation.bindings.parameters[expr.index - 1], expr.type, scope.engine)
+        case ContextRef():
+            return literal(scope.compilation.bindings.context[expr.name], expr.type, scope.engine)
+        case Call():
+            args = [render(arg, scope) for arg in expr.args]
+            return settle(apply(expr, args, scope.engine), expr.type, scope.engine)
+        case And():
+            return conjunction([render(arg, scope) for arg in expr.args])
+        case Or():
+            return disjunction([render(arg, scope) for arg in expr.args])
+        case Not():
+            return negated(render(expr.arg, scope))
+        case IsNull():
+            return _is_null(expr, scope)
+        case IsDistinct():
+            return _is_distinct(expr, scope)
+        case InList():
+            return _in_list(expr, scope)
+        case Case():
+            return _case(expr, scope)
+        case Coalesce():
+            return call("COALESCE", *(render_as(arg, expr.type, scope) for arg in expr.args))
+        case ArrayOf():
+            return _array(expr, scope)
+        case Row():
+            return _row(expr, scope)
+        case FieldRef():
+            return _field(expr, scope)
+        case Subquery():
+            return subqueries.render(expr, scope)
+        case _:
+            raise AssertionError(f"{type(expr).__name__} does not stand here")
+
+
+def condition(expr: Expr, scope: Scope) -> exp.Expression:
+    """Something true exactly when `expr` is true; whether it is false or null otherwise is left open."""
+    match expr:
+        case And():
+            return conjunction([condition(arg, scope) for arg in expr.args])
+        case Or():
+            return disjunction([condition(arg, scope) for arg in expr.args])
+        case Subquery():
+            return subqueries.condition(expr, scope)
+        case _:
+            return render(expr, scope)
+
+
+def render_as(expr: Expr, typ: SqlType, scope: Scope) -> exp.Expression:
+    """`expr`, of the same PostgreSQL type as `typ`, with the digits of `typ`."""
+    tree = render(expr, scope)
+    return with_digits(tree, expr.type, typ, scope)
+
+
+def with_digits(tree: exp.Expression, given: SqlType, wanted: SqlType, scope: Scope) -> exp.Expression:
+    """A numeric, or an array of them, with other digits than it has."""
+    if (given.precision, given.scale) == (wanted.precision, wanted.scale):
+        return tree
+    return cast(tree, storage_type(wanted, scope.engine))
+
+
+def _is_null(expr: IsNull, scope: Scope) -> exp.Expression:
+    if expr.arg.type.pg is t.RECORD:
+        return _record_is_null(expr, scope)
+    tree = is_null(render(expr.arg, scope))
+    return exp.Not(this=tree) if expr.negated else tree
+
+
+def _record_is_null(expr: IsNull, scope: Scope) -> exp.Expression:
+    """A row is null when all its fields are, and not null when none is; it may be neither."""
+    items = expr.arg.items if isinstance(expr.arg, Row) else _fields_of(expr.arg)
+    tests = [is_null(render(item, scope)) for item in items]
+    return conjunction([exp.Not(this=test) for test in tests] if expr.negated else tests)
+
+
+def _fields_of(record: Expr) -> tuple[Expr, ...]:
+    return tuple(FieldRef(typ, record, index) for index, (_, typ) in enumerate(record.type.fields))
+
+
+def _is_distinct(expr: IsDistinct, scope: Scope) -> exp.Expression:
+    left, right = (equality_key(render(side, scope), side.type, scope.engine) for side in (expr.left, expr.right))
+    if expr.negated:
+        return not_distinct(left, right)
+    return exp.NullSafeNEQ(this=operand(left), expression=operand(right))
+
+
+def _in_list(expr: InList, scope: Scope) -> exp.Expression:
+    if expr.arg.type.pg is t.RECORD:
+        return disjunction([_rows_equal(expr.arg, item, scope) for item in expr.items])
+    arg = equality_key(render(expr.arg, scope), expr.arg.type, scope.engine)
+    items = [equality_key(render(item, scope), item.type, scope.engine) for item in expr.items]
+    return exp.In(this=operand(arg), expressions=items)
+
+
+def _rows_equal(left: Expr, right: Expr, scope: Scope) -> exp.Expression:
+    if not (isinstance(left, Row) and isinstance(right, Row)):
+        raise scope.compilation.unsupported("IN over records that are not row constructors")
+    pairs = zip(left.items, right.items, strict=True)
+    return conjunction([equal(a, b, scope) for a, b in pairs])
+
+
+def equal(left: Expr, right: Expr, scope: Scope) -> exp.Expression:
+    """left = right for operands of one type."""
+    keys = [equality_key(render(side, scope), side.type, scope.engine) for side in (left, right)]
+    return equals(*keys)
+
+
+def _case(expr: Case, scope: Scope) -> exp.Expression:
+    whens = [(condition(when, scope), render_as(then, expr.type, scope)) for when, then in expr.whens]
+    return case(whens, None if expr.default is None else render_as(expr.default, expr.type, scope))
+
+
+def _array(expr: ArrayOf, scope: Scope) -> exp.Expression:
+    """ARRAY[...], cast so that an empty one has a type too."""
+    storage = array_storage(storage_type(element_type(expr.type), scope.engine), _dimensions(expr))
+    items = [render(item, scope) for item in expr.items]
+    return cast(exp.Array(expressions=items), storage)
+
+
+def _dimensions(expr: Expr) -> int:
+    if not isinstance(expr, ArrayOf):
+        return 1 if expr.type.pg.is_array else 0
+    return 1 + max((_dimensions(item) for item in expr.items), default=0)
+
+
+def _row(expr: Row, scope: Scope) -> exp.Expression:
+    if not expr.items:
+        raise scope.compilation.unsupported("ROW() without fields")
+    return struct(scope.engine, {f"f{i}": render(item, scope) for i, item in enumerate(expr.items)})
+
+
+def _field(expr: FieldRef, scope: Scope) -> exp.Expression:
+    if isinstance(expr.arg, Row):
+        return render(expr.arg.items[expr.index], scope)
+    name = f"f{expr.index}"
+    record = render(expr.arg, scope)
+    if scope.engine == "local":
+        return call("STRUCT_EXTRACT", record, string(name))
+    return exp.Dot(this=operand(record), expression=exp.to_identifier(name))

@@ -1,0 +1,94 @@
+"""AGGREGATOR: GROUP BY with grouping sets, GROUPING(), aggregates."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from engine.plan.compile.aggregates import ORDER_SENSITIVE, render_aggregate
+from engine.plan.compile.block import Block, Stage, is_volatile, volatile_ids
+from engine.plan.compile.keys import equality_key, needs_key
+from engine.plan.compile.scope import Scope
+from engine.plan.compile.storage import storage_type
+from engine.plan.compile.trees import call, case, cast, equals, integer
+from engine.plan.logical import Aggregator
+from engine.sql.expr import AggregateCall, Column, ColumnRef
+from engine.sql.types import of
+from wire import types as t
+
+
+def aggregate(node: Aggregator, block: Block) -> Block:
+    """The groups of a block's rows, without the output filter."""
+    if block.stage > Stage.FILTERED or block.whole is not None:
+        block = block.derived(keep_order=True)
+    block = block.ready_for([*node.aggregates, *(ColumnRef(c.type, c) for c in node.group)])
+    if not all(_may_be_key(block.scope.column(c), node) for c in node.group):
+        block = block.derived(keep_order=True)
+    order, block.order = block.order, []
+    scope = block.scope
+    keys = [_key(c, scope) for c in node.group]
+    emitted = [
+        *(_value(c, key, node, scope) for c, key in zip(node.group, keys, strict=True)),
+        *(render_aggregate(a, scope, order if _listens(a) else ()) for a in node.aggregates),
+        *(_grouping(indexes, keys, node, scope) for indexes in node.groupings),
+    ]
+    block.group = _group_by(keys, node)
+    if block.group is None and not node.aggregates:
+        block.having.append(exp.GTE(this=call("COUNT", exp.Star()), expression=integer(0)))
+    scope.columns = {c.id: tree for c, tree in zip(node.columns, emitted, strict=True)}
+    aggregated = node.columns[len(node.group) :][: len(node.aggregates)]
+    block.volatile = volatile_ids(aggregated, node.aggregates)
+    block.stage = Stage.GROUPED
+    return block
+
+
+def _listens(call_: AggregateCall) -> bool:
+    return call_.function.name in ORDER_SENSITIVE and not call_.order_by and not is_volatile(call_)
+
+
+def _may_be_key(tree: exp.Expression, node: Aggregator) -> bool:
+    """Whether GROUP BY may hold the expression: it takes a literal for a column's number, and grouping sets, whose
+    columns become null, want columns."""
+    if node.grouping_sets is not None:
+        return isinstance(tree, exp.Column)
+    return tree.find(exp.Column) is not None and tree.find(exp.Query) is None
+
+
+def _key(column: Column, scope: Scope) -> exp.Expression:
+    tree = scope.column(column)
+    return equality_key(tree, column.type, scope.engine) if needs_key(column.type, scope.engine) else tree
+
+
+def _value(column: Column, key: exp.Expression, node: Aggregator, scope: Scope) -> exp.Expression:
+    """The group's value of a key column: where equal values may differ in store, that of any row."""
+    if not needs_key(column.type, scope.engine):
+        return key.copy()
+    value = call("ANY_VALUE", scope.column(column))
+    if node.grouping_sets is None:
+        return value
+    return case([(equals(call("GROUPING", key.copy()), integer(0)), value)], None)
+
+
+def _group_by(keys: list[exp.Expression], node: Aggregator) -> exp.Group | None:
+    sets = node.grouping_sets
+    if sets is None:
+        return exp.Group(expressions=[key.copy() for key in keys]) if keys else None
+    if sets == ((),):
+        return None
+    tuples = [exp.Tuple(expressions=[keys[i].copy() for i in indexes]) for indexes in sets]
+    return exp.Group(grouping_sets=[exp.GroupingSets(expressions=tuples)])
+
+
+def _grouping(indexes: tuple[int, ...], keys: list[exp.Expression], node: Aggregator, scope: Scope) -> exp.Expression:
+    """GROUPING(a, b): one bit a column, the last the lowest; Spark has it for one column only."""
+    integer_type = storage_type(of(t.INT4), scope.engine)
+    if node.grouping_sets is None:
+        return integer(0)
+    if node.grouping_sets == ((),):
+        return integer(2 ** len(indexes) - 1)
+    bits: exp.Expression | None = None
+    for place, index in enumerate(reversed(indexes)):
+        bit: exp.Expression = cast(call("GROUPING", keys[index].copy()), integer_type.copy())
+        bit = exp.Mul(this=bit, expression=integer(2**place)) if place else bit
+        bits = bit if bits is None else exp.Add(this=bits, expression=bit)
+    assert bits is not None
+    return bits

@@ -1,0 +1,72 @@
+"""By what values are compared and sorted where the storage type's own order is not PostgreSQL's.
+
+Most types store values whose equality and order are right in both engines: text compares by bytes, NaN is greatest,
+DuckDB's intervals compare by their normalised length. The exceptions:
+
+- bpchar compares without trailing blanks;
+- an interval in Spark is a struct: it compares by its length, a month being 30 days and a day 24 hours;
+- timetz orders by its instant, then by its zone; its equality is that of its parts;
+- jsonb, records and (in Spark, where a null element comes first) arrays have an order that the engine has not.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.plan.compile.trees import call, cast, integer, operand
+from engine.plan.compile.unsupported import Unsupported
+from engine.sql.types import SqlType
+from wire import types as t
+
+_MICROS_PER_DAY: Final = 86_400_000_000
+
+
+def needs_key(typ: SqlType, engine: EngineName) -> bool:
+    """Whether equal values of `typ` may be stored differently, so that grouping needs `equality_key`."""
+    base = t.element_of(typ.pg) if typ.pg.is_array else typ.pg
+    return (base is t.BPCHAR and typ.typmod == -1) or (base is t.INTERVAL and engine == "spark")
+
+
+def equality_key(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.Expression:
+    """An expression equal for two values exactly when PostgreSQL holds them equal."""
+    if typ.pg.is_array and needs_key(typ, engine):
+        raise Unsupported(engine, f"comparison of {typ}")
+    if typ.pg is t.BPCHAR:
+        return call("RTRIM", tree)
+    if typ.pg is t.INTERVAL and engine == "spark":
+        return _interval_length(tree)
+    return tree
+
+
+def order_keys(tree: exp.Expression, typ: SqlType, engine: EngineName) -> list[exp.Expression]:
+    """Expressions that sort, one after the other, as PostgreSQL sorts `typ`."""
+    pg = typ.pg
+    if pg in (t.JSONB, t.RECORD) or (pg.is_array and (engine == "spark" or needs_key(typ, engine))):
+        raise Unsupported(engine, f"sorting by {typ}")
+    if pg is t.TIMETZ:
+        micros, zone = (_field(tree, name) for name in ("micros", "zone"))
+        shift = exp.Mul(this=zone.copy(), expression=cast(integer(1_000_000), exp.DataType.build("BIGINT")))
+        return [exp.Add(this=micros, expression=shift), zone]
+    return [equality_key(tree, typ, engine)]
+
+
+def _field(tree: exp.Expression, name: str) -> exp.Expression:
+    return exp.Dot(this=operand(tree.copy()), expression=exp.to_identifier(name))
+
+
+def _interval_length(tree: exp.Expression) -> exp.Expression:
+    """Microseconds as decimal(38, 0): the longest interval has more of them than a bigint holds."""
+    days = exp.Add(this=_times(_field(tree, "months"), 30), expression=_decimal(_field(tree, "days")))
+    return exp.Add(this=_times(exp.Paren(this=days), _MICROS_PER_DAY), expression=_decimal(_field(tree, "micros")))
+
+
+def _decimal(tree: exp.Expression) -> exp.Expression:
+    return cast(tree, exp.DataType.build("DECIMAL(19, 0)"))
+
+
+def _times(tree: exp.Expression, factor: int) -> exp.Expression:
+    left = tree if isinstance(tree, exp.Paren) else _decimal(tree)
+    return exp.Mul(this=left, expression=cast(integer(factor), exp.DataType.build(f"DECIMAL({len(str(factor))}, 0)")))

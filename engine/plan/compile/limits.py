@@ -1,0 +1,97 @@
+"""LIMIT, OFFSET, FETCH FIRST ... WITH TIES and DISTINCT ON."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import exp
+
+from engine.plan.compile.block import Block, Stage
+from engine.plan.compile.expressions import render
+from engine.plan.compile.keys import equality_key
+from engine.plan.compile.ordering import order_by, sorted_block
+from engine.plan.compile.scope import Scope
+from engine.plan.compile.storage import storage_type
+from engine.plan.compile.trees import call, case, cast, equals, integer, operand, ordered, string
+from engine.plan.logical import DistinctOn, Limit
+from engine.sql.expr import Const, Expr, ParamRef
+from engine.sql.types import of
+from wire import types as t
+from wire.errors import InvalidRowCountInLimit, InvalidRowCountInOffset, SqlError
+
+_SPARK_LIMIT_MAX: Final = 2**31 - 1
+
+
+def limit(node: Limit, block: Block) -> Block:
+    """LIMIT over its input; without a count and an offset, only the order that it requires."""
+    count, offset = (_row_count(e, c, block.scope) for e, c in ((node.count, "LIMIT"), (node.offset, "OFFSET")))
+    if node.with_ties and count is not None:
+        return _with_ties(node, block, count, offset)
+    block = sorted_block(block, node.requirement)
+    if count is None and offset is None:
+        return block
+    block = block.flat()
+    if block.stage is Stage.LIMITED:
+        block = block.derived(keep_order=True)
+    block.limit, block.offset, block.stage = count, offset, Stage.LIMITED
+    return block
+
+
+def _row_count(count: Expr | None, clause: str, scope: Scope) -> exp.Expression | None:
+    """LIMIT's or OFFSET's number as a tree; None for no bound. Raises 2201W or 2201X for a negative constant."""
+    if count is None:
+        return None
+    if not isinstance(count, (Const, ParamRef)):
+        return _computed_row_count(count, clause, scope)
+    value = count.value if isinstance(count, Const) else scope.compilation.bindings.parameters[count.index - 1]
+    if value is None:
+        return None
+    if value < 0:
+        raise _negative(clause)
+    if scope.engine == "spark" and value > _SPARK_LIMIT_MAX:
+        raise scope.compilation.unsupported(f"{clause} above {_SPARK_LIMIT_MAX}")
+    return integer(value)
+
+
+def _negative(clause: str) -> SqlError:
+    error = InvalidRowCountInLimit if clause == "LIMIT" else InvalidRowCountInOffset
+    return error(f"{clause} must not be negative")
+
+
+def _computed_row_count(count: Expr, clause: str, scope: Scope) -> exp.Expression:
+    if scope.engine == "spark":
+        raise scope.compilation.unsupported(f"{clause} of an expression")
+    value = render(count, scope)
+    error = _negative(clause)
+    raising = call("ERROR", string(f"SQLSTATE:{error.sqlstate}:{error.message}"))
+    below_zero = exp.LT(this=operand(value.copy()), expression=integer(0))
+    return exp.Paren(this=case([(below_zero, cast(raising, storage_type(of(t.INT8), "local")))], value))
+
+
+def _with_ties(node: Limit, block: Block, count: exp.Expression, offset: exp.Expression | None) -> Block:
+    """The rows whose rank is among the first `count` after `offset`: those that tie with the last have its rank."""
+    block = block.at_most(Stage.FILTERED)
+    order = exp.Order(expressions=order_by(block, node.requirement))
+    extra = {
+        "rank_": exp.Window(this=call("RANK"), order=order),
+        "number_": exp.Window(this=call("ROW_NUMBER"), order=order.copy()),
+    }
+    block = block.derived(extra)
+    last = count if offset is None else exp.Add(this=operand(count), expression=operand(offset.copy()))
+    block.where.append(exp.LTE(this=block.extra_column("rank_"), expression=last))
+    if offset is not None:
+        block.where.append(exp.GT(this=block.extra_column("number_"), expression=offset))
+    block.stage = Stage.FILTERED
+    return sorted_block(block, node.requirement)
+
+
+def distinct_on(node: DistinctOn, block: Block) -> Block:
+    """The first row of each group, by its number within the group."""
+    block = block.at_most(Stage.FILTERED)
+    keys = [equality_key(block.scope.column(key), key.type, block.scope.engine) for key in node.keys]
+    order = order_by(block, node.order) or [ordered(integer(1), descending=False, nulls_first=False)]
+    number = exp.Window(this=call("ROW_NUMBER"), partition_by=keys, order=exp.Order(expressions=order))
+    block = block.derived({"number_": number})
+    block.where.append(equals(block.extra_column("number_"), integer(1)))
+    block.stage = Stage.FILTERED
+    return block

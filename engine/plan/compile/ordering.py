@@ -1,0 +1,35 @@
+"""ORDER BY of a block."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from engine.plan.compile.block import Block, Stage, is_cheap
+from engine.plan.compile.keys import order_keys
+from engine.plan.compile.trees import ordered
+from engine.plan.logical import Ordering
+
+
+def sorted_block(block: Block, keys: Ordering) -> Block:
+    """The block ordered by `keys`; as it is for none, or where it is so already."""
+    if not keys:
+        return block
+    block = block.flat()
+    order = order_by(block, keys)
+    if order == block.order:
+        return block
+    if block.stage is Stage.LIMITED:
+        block = block.derived()
+        order = order_by(block, keys)
+    block.order = order
+    return block
+
+
+def order_by(block: Block, keys: Ordering) -> list[exp.Ordered]:
+    """ORDER BY's items; a constant sorts nothing, and as a literal it would be taken for a column's number."""
+    return [
+        ordered(tree, key.descending, key.nulls_first)
+        for key in keys
+        for tree in order_keys(block.scope.column(key.column), key.column.type, block.scope.engine)
+        if not is_cheap(tree) or tree.find(exp.Column)
+    ]

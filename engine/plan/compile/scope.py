@@ -1,0 +1,83 @@
+"""What the parts of one compilation share: the engine, the bindings, fresh names; and how columns are written where.
+
+A `Scope` says how each column of a SELECT's FROM clause is written there. Scopes nest as the SELECTs do: a column that is
+not found here is an outer query's, and since every alias is unique in the statement it can be named from inside as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.plan.compile.trees import QueryTree
+from engine.plan.compile.unsupported import Unsupported
+from engine.plan.logical import Node
+from engine.sql.expr import Column
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """What a statement is executed with, in canonical values (`engine.sql.expr`).
+
+    parameters: by position, $1 first. context: by the name of a `ContextRef`. time_zone: the session's.
+    """
+
+    parameters: Sequence[Any] = ()
+    context: Mapping[str, Any] = field(default_factory=dict)
+    time_zone: str = "UTC"
+
+
+@dataclass(slots=True)
+class Compilation:
+    """One statement on its way to one engine.
+
+    query: compiles a plan into a complete query, its columns labelled (`engine.plan.compile.relations`).
+    ctes: the columns of each common table expression in sight, by its id.
+    hoisted, recursive: the statement's own WITH; in_place: ids of those defined elsewhere; recursing: of those whose
+        recursive term is being compiled.
+    """
+
+    engine: EngineName
+    bindings: Bindings
+    query: Callable[[Node, Scope], QueryTree]
+    ctes: dict[int, tuple[Column, ...]] = field(default_factory=dict)
+    hoisted: list[exp.CTE] = field(default_factory=list)
+    recursive: bool = False
+    in_place: set[int] = field(default_factory=set)
+    recursing: set[int] = field(default_factory=set)
+    _aliases: count[int] = field(default_factory=lambda: count(1))
+
+    def alias(self) -> str:
+        """A fresh name for a table."""
+        return f"t{next(self._aliases)}"
+
+    def unsupported(self, what: str) -> Unsupported:
+        return Unsupported(self.engine, what)
+
+
+@dataclass(slots=True)
+class Scope:
+    """How columns are written at one place of a statement."""
+
+    compilation: Compilation
+    columns: dict[int, exp.Expression] = field(default_factory=dict)
+    outer: Scope | None = None
+
+    @property
+    def engine(self) -> EngineName:
+        return self.compilation.engine
+
+    def column(self, column: Column) -> exp.Expression:
+        """The column as it is written here: the caller's own copy."""
+        scope: Scope | None = self
+        while scope is not None:
+            tree = scope.columns.get(column.id)
+            if tree is not None:
+                return tree.copy()
+            scope = scope.outer
+        raise AssertionError(f"column {column.label} ({column.name}) is out of reach")

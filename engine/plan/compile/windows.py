@@ -1,0 +1,143 @@
+"""Window calls: OVER (PARTITION BY ... ORDER BY ... frame) around the templates of the function table.
+
+DuckDB has PostgreSQL's windows whole. Spark has neither GROUPS nor EXCLUDE; its FILTER is said by a CASE in the argument,
+its ROWS offsets are int literals and its RANGE offsets literals too, and a function that ranks must have an ORDER BY:
+without one PostgreSQL holds all rows to be peers, and so does an ordering by a constant.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlglot import exp
+
+from engine.plan.compile.aggregates import on_aggregates, order_items
+from engine.plan.compile.calls import apply, settle
+from engine.plan.compile.expressions import condition, render
+from engine.plan.compile.keys import equality_key
+from engine.plan.compile.scope import Scope
+from engine.plan.compile.trees import call, case, cast, integer, ordered
+from engine.sql.expr import AggregateCall, Const, Expr, Frame, FrameBound, FrameUnit, ParamRef, WindowCall
+from wire import types as t
+from wire.errors import SqlError
+
+_INT4_MAX: Final = 2**31 - 1
+#: Aggregates that pass over nulls, so that FILTER may be said by making the argument null.
+_SKIPS_NULLS: Final = frozenset(
+    {"count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every", "string_agg", "bit_and", "bit_or", "bit_xor"}
+    | {"stddev", "stddev_pop", "stddev_samp", "variance", "var_pop", "var_samp", "corr", "covar_pop", "covar_samp"}
+)
+
+
+def render_window(window: WindowCall, scope: Scope) -> exp.Expression:
+    """The window call, in the storage type of its result."""
+    inner = window.call
+    if isinstance(inner, AggregateCall):
+        tree = _aggregate(inner, scope)
+    else:
+        tree = apply(inner, [render(arg, scope) for arg in inner.args], scope.engine)
+    tree = on_aggregates(tree, scope.engine, lambda node: _over(node, window, scope))
+    return settle(tree, window.type, scope.engine)
+
+
+def _aggregate(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
+    if aggregate.function.kind == "ordered_set":
+        raise scope.compilation.unsupported(f"OVER for ordered-set aggregate {aggregate.function.name}")
+    args = [render(arg, scope) for arg in aggregate.args]
+    if aggregate.filter is None or scope.engine == "local":
+        return apply(aggregate, args, scope.engine)
+    if aggregate.function.name not in _SKIPS_NULLS:
+        raise scope.compilation.unsupported(f"FILTER for {aggregate.function.name} over a window")
+    test = condition(aggregate.filter, scope)
+    if not args:
+        return call("COUNT", case([(test, integer(1))], None))
+    return apply(aggregate, [case([(test, args[0])], None), *args[1:]], scope.engine)
+
+
+def _over(node: exp.Expression, window: WindowCall, scope: Scope) -> exp.Expression:
+    inner = window.call
+    if isinstance(inner, AggregateCall) and inner.filter is not None and scope.engine == "local":
+        node = exp.Filter(this=node, expression=exp.Where(this=condition(inner.filter, scope)))
+    order = order_items(window.order_by, scope)
+    if not order and scope.engine == "spark" and inner.function.kind == "window":
+        order = [ordered(integer(1), descending=False, nulls_first=False)]
+    return exp.Window(
+        this=node,
+        partition_by=[equality_key(render(e, scope), e.type, scope.engine) for e in window.partition_by],
+        order=exp.Order(expressions=order) if order else None,
+        spec=None if window.frame is None else _spec(window.frame, window, scope),
+    )
+
+
+def _spec(frame: Frame, window: WindowCall, scope: Scope) -> exp.WindowSpec:
+    if scope.engine == "spark" and frame.unit is FrameUnit.GROUPS:
+        raise scope.compilation.unsupported("window frames by GROUPS")
+    if scope.engine == "spark" and frame.exclude:
+        raise scope.compilation.unsupported("window frames with EXCLUDE")
+    start, start_side = _bound(frame.start, "starting", frame, window, scope)
+    end, end_side = _bound(frame.end, "ending", frame, window, scope)
+    return exp.WindowSpec(
+        kind=frame.unit.value.upper(),
+        start=start,
+        start_side=start_side,
+        end=end,
+        end_side=end_side,
+        exclude=frame.exclude.upper() or None,
+    )
+
+
+def _bound(
+    bound: FrameBound, which: str, frame: Frame, window: WindowCall, scope: Scope
+) -> tuple[exp.Expression | str, str | None]:
+    """sqlglot's (value, side) of a frame's bound."""
+    if bound.offset is None:
+        head, _, side = bound.kind.upper().partition(" ")
+        return ("CURRENT ROW", None) if head == "CURRENT" else (head, side)
+    _check_sign(bound.offset, which, scope)
+    if scope.engine == "local":
+        offset = render(bound.offset, scope)
+        return (offset if frame.unit is FrameUnit.RANGE else exp.Paren(this=offset)), bound.kind.upper()
+    return _spark_offset(bound.offset, frame, scope), bound.kind.upper()
+
+
+def _constant(offset: Expr, scope: Scope) -> Any:
+    """The value of a constant offset. Raises Unsupported for any other."""
+    if isinstance(offset, Const):
+        return offset.value
+    if isinstance(offset, ParamRef):
+        return scope.compilation.bindings.parameters[offset.index - 1]
+    raise scope.compilation.unsupported("window frame offsets that are not constants")
+
+
+def _check_sign(offset: Expr, which: str, scope: Scope) -> None:
+    if not isinstance(offset, (Const, ParamRef)):
+        return
+    value = _constant(offset, scope)
+    if value is None:
+        raise SqlError(f"frame {which} offset must not be null", sqlstate="22004")
+    if isinstance(value, (int, float)) and value < 0:
+        raise SqlError(f"frame {which} offset must not be negative", sqlstate="22013")
+
+
+def _spark_offset(offset: Expr, frame: Frame, scope: Scope) -> exp.Expression:
+    value = _constant(offset, scope)
+    if frame.unit is FrameUnit.ROWS:
+        assert isinstance(value, int)
+        return integer(min(value, _INT4_MAX))
+    if offset.type.pg is t.INTERVAL:
+        return _spark_interval(value, scope)
+    return render(offset, scope)
+
+
+def _spark_interval(value: Any, scope: Scope) -> exp.Expression:
+    """A RANGE offset in Spark's own interval type: months, or days and microseconds, but not both."""
+    months, days, nanos = value
+    if months and (days or nanos):
+        raise scope.compilation.unsupported("window frame offsets of months and days together")
+    if months:
+        return cast(exp.Literal.string(str(months)), exp.DataType.build("INTERVAL MONTH", dialect="spark"))
+    return call("MAKE_DT_INTERVAL", integer(days), integer(0), integer(0), _seconds(nanos))
+
+
+def _seconds(nanos: int) -> exp.Expression:
+    return exp.Literal.number(f"{nanos // 1_000_000_000}.{nanos // 1000 % 1_000_000:06}")
