@@ -25,7 +25,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from wire.errors import FatalError, ProtocolViolation
+from wire.errors import CharacterNotInRepertoire, FatalError, ProtocolViolation
 from wire.pg import messages as m
 from wire.pg.encodings import codec
 
@@ -228,10 +228,15 @@ class Connection:
             if frame is None:
                 return NEED_DATA
             kind, body, successor = frame
-            skipped = self.state is State.SKIPPING and successor is State.SKIPPING
+            if self.state is State.SKIPPING and successor is State.SKIPPING:
+                continue
+            try:
+                message = m.decode(kind, body, self._codec)
+            except CharacterNotInRepertoire:
+                self.state = successor
+                raise
             self.state = successor
-            if not skipped:
-                return m.decode(kind, body, self._codec)
+            return message
 
     def _take_frame(self, row: dict[type, State]) -> tuple[bytes, bytes, State] | None:
         """The next whole frame (type, body, next state) if it has arrived. Its head is checked as soon as it is there."""
