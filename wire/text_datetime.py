@@ -35,11 +35,11 @@ TIMESTAMP_MINUS_INFINITY: Final = -(1 << 63)
 
 DAY_MICROS: Final = 86_400_000_000
 #: Days from 4714-11-24 BC, where PostgreSQL's calendar begins, to 1970; and 1970 to 5874898-01-01, before which it ends.
-_DATE_FIRST: Final = -2_440_588
-_DATE_END: Final = 2_145_042_906
-_TIMESTAMP_FIRST: Final = _DATE_FIRST * DAY_MICROS
+DATE_FIRST: Final = -2_440_588
+DATE_END: Final = 2_145_042_906
+TIMESTAMP_FIRST: Final = DATE_FIRST * DAY_MICROS
 #: 294277-01-01, where PostgreSQL's timestamps end. Ours, counted from 1970, end some thirty years before.
-_TIMESTAMP_END: Final = 9_223_371_331_200_000_000 + PG_EPOCH_MICROS
+TIMESTAMP_END: Final = 9_223_371_331_200_000_000 + PG_EPOCH_MICROS
 _INT_MAX: Final = (1 << 31) - 1
 _MONTH_DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
@@ -565,7 +565,7 @@ def read_date(text: str, settings: InputSettings) -> int:
         return DATE_INFINITY if reader.special == "infinity" else DATE_MINUS_INFINITY
     _need_date(reader, "date", text)
     days = reader.days()
-    if not _DATE_FIRST <= days < _DATE_END:
+    if not DATE_FIRST <= days < DATE_END:
         raise DatetimeFieldOverflow(f'date out of range: "{text}"')
     return days
 
@@ -583,7 +583,7 @@ def read_timestamp(typ: t.PgType, text: str, typmod: int, settings: InputSetting
     if typ is t.TIMESTAMPTZ:
         micros -= reader.offset_east(micros // 1_000_000) * 1_000_000
     micros = round_micros(micros - PG_EPOCH_MICROS, typmod) + PG_EPOCH_MICROS
-    if not _TIMESTAMP_FIRST <= micros < _TIMESTAMP_END:
+    if not TIMESTAMP_FIRST <= micros < TIMESTAMP_END:
         raise DatetimeFieldOverflow(f'timestamp out of range: "{text}"')
     return check_carried(micros)
 

@@ -1,0 +1,96 @@
+"""Client encodings: PostgreSQL's names for them, and conversion of whole columns from UTF-8.
+
+The server's encoding is UTF8. A column is converted at once: its bytes are decoded together, each distinct character is
+encoded once, and the new offsets follow from the characters' new lengths.
+
+Neighbours: `wire.text_output` (results), `wire.pg.values` (parameters). Source: PostgreSQL 15 documentation 24.3.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from wire.byte_columns import binary_array, data_of, offsets_of
+from wire.errors import CharacterNotInRepertoire, FeatureNotSupported, UntranslatableCharacter
+
+#: PostgreSQL's name to Python's codec. SQL_ASCII converts nothing and is no codec.
+_CODECS: Final = {
+    "LATIN1": "latin-1", "LATIN2": "iso8859-2", "LATIN3": "iso8859-3", "LATIN4": "iso8859-4", "LATIN5": "iso8859-9",
+    "LATIN6": "iso8859-10", "LATIN7": "iso8859-13", "LATIN8": "iso8859-14", "LATIN9": "iso8859-15",
+    "LATIN10": "iso8859-16", "ISO_8859_5": "iso8859-5", "ISO_8859_6": "iso8859-6", "ISO_8859_7": "iso8859-7",
+    "ISO_8859_8": "iso8859-8", "WIN1250": "cp1250", "WIN1251": "cp1251", "WIN1252": "cp1252", "WIN1253": "cp1253",
+    "WIN1254": "cp1254", "WIN1255": "cp1255", "WIN1256": "cp1256", "WIN1257": "cp1257", "WIN1258": "cp1258",
+    "WIN866": "cp866", "WIN874": "cp874", "KOI8R": "koi8-r", "KOI8U": "koi8-u",
+}  # fmt: skip
+_UNCONVERTED: Final = ("UTF8", "SQL_ASCII")
+
+
+def known(name: str) -> bool:
+    """Whether an encoding, by PostgreSQL's name in capitals, can be a client's."""
+    return name in _UNCONVERTED or name in _CODECS
+
+
+def _codec(name: str) -> str:
+    try:
+        return _CODECS[name]
+    except KeyError:
+        raise FeatureNotSupported(f"not supported: client encoding {name}") from None
+
+
+def _byte_list(data: bytes) -> str:
+    return " ".join(f"0x{byte:02x}" for byte in data)
+
+
+def from_client(data: bytes, name: str) -> str:
+    """Text that arrived in a client's encoding. Raises 22021 for what is not text there."""
+    codec = "utf-8" if name in _UNCONVERTED else _codec(name)
+    try:
+        text = data.decode(codec)
+    except UnicodeDecodeError as error:
+        shown = "UTF8" if name in _UNCONVERTED else name
+        wrong = _byte_list(data[error.start : error.end])
+        raise CharacterNotInRepertoire(f'invalid byte sequence for encoding "{shown}": {wrong}') from None
+    if "\0" in text:
+        raise CharacterNotInRepertoire('invalid byte sequence for encoding "UTF8": 0x00')
+    return text
+
+
+def to_client(text: str, name: str) -> bytes:
+    """Text for a client, such as a message; what its encoding lacks becomes a question mark."""
+    return text.encode() if name in _UNCONVERTED else text.encode(_codec(name), "replace")
+
+
+def column_to_client(array: pa.BinaryArray, name: str) -> pa.BinaryArray:
+    """A column of UTF-8 in a client's encoding. Raises 22P05 for a character that it lacks."""
+    if name in _UNCONVERTED:
+        return array
+    codec = _codec(name)
+    offsets = offsets_of(array)
+    data = data_of(array)[offsets[0] : offsets[-1]]
+    if not (data >= 0x80).any():
+        return array
+    characters = np.frombuffer(data.tobytes().decode("utf-8").encode("utf-32-le"), np.uint32)
+    distinct, inverse = np.unique(characters, return_inverse=True)
+    encoded = [_encode(chr(code), codec, name) for code in distinct.tolist()]
+    width = max(len(item) for item in encoded)
+    table = np.array([list(item.ljust(width, b"\0")) for item in encoded], np.uint8).reshape(len(encoded), width)
+    sizes = np.array([len(item) for item in encoded], np.int64)[inverse]
+    converted = table[inverse][np.arange(width) < sizes[:, None]]
+    # A character begins wherever a byte is no continuation; its end in the new bytes is known by its number.
+    begun = np.concatenate(([0], np.cumsum((data & 0xC0) != 0x80)))
+    ends = np.concatenate(([0], np.cumsum(sizes)))
+    validity = array.is_valid().buffers()[1] if array.null_count else None
+    return binary_array(ends[begun[offsets - offsets[0]]], converted, validity)
+
+
+def _encode(character: str, codec: str, name: str) -> bytes:
+    try:
+        return character.encode(codec)
+    except UnicodeEncodeError:
+        raise UntranslatableCharacter(
+            f'character with byte sequence {_byte_list(character.encode())} in encoding "UTF8" '
+            f'has no equivalent in encoding "{name}"'
+        ) from None
