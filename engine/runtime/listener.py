@@ -27,7 +27,10 @@ _TOKEN_BYTES: Final = 16
 
 
 class DataListener:
-    """Accepts data connections. host, port: where to listen; port 0 takes a free one (see `address`)."""
+    """Accepts data connections.
+
+    host, port: where to listen; port 0 takes a free one (see `address`). denied: how many senders were turned away.
+    """
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
         self._host = host
@@ -35,6 +38,7 @@ class DataListener:
         self._server: asyncio.Server | None = None
         self._channels: dict[str, tuple[bytes, Receiver]] = {}
         self._connections: set[DataConnection] = set()
+        self.denied = 0
 
     @property
     def address(self) -> tuple[str, int]:
@@ -165,6 +169,7 @@ class DataConnection(asyncio.BufferedProtocol):
             self._write(self._machine.accept(receiver.window))
 
     def _deny(self, denied: Denied) -> None:
+        self._listener.denied += 1
         self._write(self._machine.deny(denied.reason, str(denied)))
         self._end()
 
