@@ -27,6 +27,17 @@ _LET: Final[dict[EngineName, str]] = {
     "spark": "transform(array($1), {name} -> {body})[0]",
 }
 
+#: Functions of which a literal may be made (`engine.plan.compile.literals`).
+_MAKERS: Final = {
+    "UNHEX",
+    "NAMED_STRUCT",
+    "STRUCT_PACK",
+    "ARRAY",
+    "MAKE_TIMESTAMP",
+    "MAKE_TIMESTAMPTZ",
+    "TIMESTAMP_MICROS",
+}
+
 #: From the engine, the arguments' trees and the bound call to a tree: a template that serves both engines.
 EngineBuilder = Callable[[EngineName, Sequence[exp.Expression], "Call | AggregateCall"], exp.Expression]
 
@@ -73,6 +84,21 @@ def constant_int(tree: exp.Expression) -> int | None:
     return None
 
 
+def is_constant(tree: exp.Expression) -> bool:
+    """Whether a tree is a literal of any type: it needs no rows, and costs nothing when repeated."""
+    if tree.find(exp.Column, exp.Subquery, exp.Select) is not None:
+        return False
+    calls = tree.find_all(exp.Func)
+    return all(
+        isinstance(c, exp.Array | exp.Cast) or (isinstance(c, exp.Anonymous) and c.name.upper() in _MAKERS)
+        for c in calls
+    )
+
+
+def _repeatable(tree: exp.Expression) -> bool:
+    return cheap(tree) or is_constant(tree)
+
+
 def required_text(tree: exp.Expression, what: str) -> str:
     """The text of a constant argument. Raises FeatureNotSupported when it is computed from rows."""
     value = constant_text(tree)
@@ -99,6 +125,18 @@ def concat(engine: EngineName, pieces: Sequence[exp.Expression]) -> exp.Expressi
     return sql(engine, f"({listed})" if engine == "local" else f"concat({listed})", *pieces)
 
 
+def bound(
+    engine: EngineName, name: str, value: exp.Expression, body: Callable[[exp.Expression], exp.Expression]
+) -> exp.Expression:
+    """`body` of a name that stands for `value`, which is computed once; `value` itself where it may be repeated.
+
+    `name` must differ from those of the lets around this one.
+    """
+    if _repeatable(value):
+        return body(value)
+    return sql(engine, _LET[engine].format(name=name, body="$2"), value, body(exp.column(name)))
+
+
 def on(engine: EngineName, build: EngineBuilder) -> Builder:
     """A template for one engine from a builder that serves both.
 
@@ -107,7 +145,7 @@ def on(engine: EngineName, build: EngineBuilder) -> Builder:
     """
 
     def template(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-        dear = {n: arg for n, arg in enumerate(args) if not cheap(arg)}
+        dear = {n: arg for n, arg in enumerate(args) if not _repeatable(arg)}
         if not dear:
             return build(engine, args, call)
         name = _unused_name(args)

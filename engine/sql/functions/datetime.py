@@ -1,0 +1,416 @@
+"""Dates and times: PostgreSQL 15, section 9.9, operators and constructors. Fields and truncation are in `timefields`,
+time zones in `zones`, intervals' own arithmetic in `intervals`, series in `series`.
+
+now(), current_timestamp and their kin are the binder's (values fixed when execution begins); here are only those that
+PostgreSQL evaluates anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.sql.functions import Function, Volatility
+from engine.sql.functions.building import fn, op
+from engine.sql.functions.moments import (
+    DAY,
+    SECOND,
+    Fields,
+    fields,
+    interval,
+    micros_of,
+    modulo,
+    moment,
+    quotient,
+    rint,
+    shifted,
+    unless_null,
+)
+from engine.sql.functions.trees import EngineBuilder, bound, concat, integer, on, raises, sql, text
+from wire import types as t
+
+if TYPE_CHECKING:
+    from engine.sql.expr import AggregateCall, Call
+
+MOMENTS: Final = (t.TIMESTAMP, t.TIMESTAMPTZ)
+_STORED: Final = {
+    ("local", t.TIMESTAMP): "TIMESTAMP",
+    ("local", t.TIMESTAMPTZ): "TIMESTAMPTZ",
+    ("spark", t.TIMESTAMP): "TIMESTAMP_NTZ",
+    ("spark", t.TIMESTAMPTZ): "TIMESTAMP",
+}
+
+
+def timestamped(engine: EngineName, date: exp.Expression) -> exp.Expression:
+    """A date's first moment, as a timestamp."""
+    return sql(engine, f"CAST($1 AS {_STORED[engine, t.TIMESTAMP]})", date)
+
+
+# --- moments and intervals --------------------------------------------------------------------------------------------
+
+
+def _negated(engine: EngineName, by: Fields) -> Fields:
+    return Fields(*(sql(engine, "(- $1)", field) for field in (by.months, by.days, by.micros)))
+
+
+def _move(engine: EngineName, value: exp.Expression, by: exp.Expression, typ: t.PgType, sign: str) -> exp.Expression:
+    """A date, timestamp or timestamptz plus or minus an interval."""
+    if engine == "local" and typ is not t.TIMESTAMPTZ:
+        return sql("local", f"$1 {sign} $2", value, by)
+    start = timestamped("spark", value) if typ is t.DATE else value
+    parts = fields(engine, by)
+    moved = shifted(engine, start, parts if sign == "+" else _negated(engine, parts), typ)
+    return sql(engine, "CASE WHEN $2 IS NOT NULL THEN $1 END", moved, by)
+
+
+def _mover(typ: t.PgType, sign: str, interval_first: bool = False) -> EngineBuilder:
+    def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+        value, by = reversed(args) if interval_first else args
+        return _move(engine, value, by, typ, sign)
+
+    return build
+
+
+def _move_time(sign: str, interval_first: bool = False) -> EngineBuilder:
+    """A time plus or minus an interval's hours and less, around the clock."""
+
+    def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+        value, by = reversed(args) if interval_first else args
+        moved = sql(engine, f"($1 {sign} $2)", micros_of(engine, value, t.TIME), fields(engine, by).micros)
+        return moment(engine, modulo(engine, moved, DAY), t.TIME)
+
+    return build
+
+
+def _operator(symbol: str, args: Sequence[t.PgType], returns: t.PgType, build: EngineBuilder) -> Function:
+    return op(symbol, args, returns, local=on("local", build), spark=on("spark", build))
+
+
+def _moving() -> Iterator[Function]:
+    for typ in (t.DATE, *MOMENTS):
+        result = t.TIMESTAMP if typ is t.DATE else typ
+        yield _operator("+", (typ, t.INTERVAL), result, _mover(typ, "+"))
+        yield _operator("+", (t.INTERVAL, typ), result, _mover(typ, "+", interval_first=True))
+        yield _operator("-", (typ, t.INTERVAL), result, _mover(typ, "-"))
+    yield _operator("+", (t.TIME, t.INTERVAL), t.TIME, _move_time("+"))
+    yield _operator("+", (t.INTERVAL, t.TIME), t.TIME, _move_time("+", interval_first=True))
+    yield _operator("-", (t.TIME, t.INTERVAL), t.TIME, _move_time("-"))
+
+
+# --- differences ------------------------------------------------------------------------------------------------------
+
+
+def _elapsed(typ: t.PgType) -> EngineBuilder:
+    """Days and the rest: a difference of moments has no months."""
+
+    def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+        if engine == "local":
+            infinite = raises("local", "22008", "cannot subtract infinite timestamps")
+            return sql(
+                "local",
+                "CASE WHEN isfinite($1) AND isfinite($2) THEN $1 - $2 WHEN $1 IS NOT NULL AND $2 IS NOT NULL THEN $3 END",
+                *args,
+                infinite,
+            )
+        left, right = (micros_of("spark", arg, typ) for arg in args)
+
+        def split(micros: exp.Expression) -> exp.Expression:
+            rest = sql("spark", f"($1 % {DAY})", micros)
+            made = interval("spark", integer(0), quotient("spark", micros, DAY), rest)
+            return unless_null("spark", micros, made)
+
+        return bound("spark", "elapsed__", sql("spark", "$1 - $2", left, right), split)
+
+    return build
+
+
+def _between_times(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    micros = sql(engine, "($1 - $2)", *(micros_of(engine, arg, t.TIME) for arg in args))
+    if engine == "local":
+        return sql("local", "to_microseconds($1)", micros)
+    return unless_null("spark", micros, interval("spark", integer(0), integer(0), micros))
+
+
+_INFINITE_DATES = "RAISE('22008', 'cannot subtract infinite dates')"
+_DIFFERENCES = (
+    op(
+        "-", (t.DATE, t.DATE), t.INT4,
+        local=f"CASE WHEN isfinite($1) AND isfinite($2) THEN CAST($1 - $2 AS INTEGER) WHEN $1 IS NOT NULL AND $2 IS NOT NULL "
+        f"THEN {_INFINITE_DATES} END",
+        spark="datediff($1, $2)",
+    ),
+    *(_operator("-", (typ, typ), t.INTERVAL, _elapsed(typ)) for typ in MOMENTS),
+    _operator("-", (t.TIME, t.TIME), t.INTERVAL, _between_times),
+)  # fmt: skip
+
+
+# --- dates with numbers and times -------------------------------------------------------------------------------------
+
+
+def _date_time(date: int) -> EngineBuilder:
+    def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+        day, time = args[date], args[1 - date]
+        if engine == "local":
+            return sql("local", "$1 + $2", day, time)
+        return sql("spark", "timestampadd(MICROSECOND, $2, $1)", timestamped("spark", day), time)
+
+    return build
+
+
+_DATES = (
+    op("+", (t.DATE, t.INT4), t.DATE, local="$1 + $2", spark="date_add($1, $2)"),
+    op("+", (t.INT4, t.DATE), t.DATE, local="$2 + $1", spark="date_add($2, $1)"),
+    op("-", (t.DATE, t.INT4), t.DATE, local="$1 - $2", spark="date_sub($1, $2)"),
+    _operator("+", (t.DATE, t.TIME), t.TIMESTAMP, _date_time(0)),
+    _operator("+", (t.TIME, t.DATE), t.TIMESTAMP, _date_time(1)),
+)
+
+# --- age --------------------------------------------------------------------------------------------------------------
+
+
+def _age(engine: EngineName, later: exp.Expression, earlier: exp.Expression) -> exp.Expression:
+    """Years, months, days and time between two timestamps, field by field (timestamp_age).
+
+    A borrowed month has as many days as the earlier timestamp's month. Computed for the later minus the earlier one, then
+    negated if the arguments came the other way round.
+    """
+    pair = "struct_pack(a := greatest($1, $2), b := least($1, $2), minus := $1 < $2)"
+    if engine == "spark":
+        pair = "named_struct('a', greatest($1, $2), 'b', least($1, $2), 'minus', $1 < $2)"
+    span = bound(engine, "pair__", sql(engine, pair, later, earlier), lambda p: _span(engine, p))
+    either = sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", later, earlier)
+    return unless_null(engine, either, span)
+
+
+def _span(engine: EngineName, pair: exp.Expression) -> exp.Expression:
+    a, b = sql(engine, "($1).a", pair), sql(engine, "($1).b", pair)
+
+    def of(name: str, value: exp.Expression) -> exp.Expression:
+        return sql(engine, f"datepart('{name}', $1)" if engine == "local" else f"{name}($1)", value)
+
+    clock = [modulo(engine, micros_of(engine, value, t.TIMESTAMP), DAY) for value in (a, b)]
+    micros = sql(engine, "($1 - $2)", *clock)
+    days = sql(engine, "($1 - $2 - CASE WHEN $3 < 0 THEN 1 ELSE 0 END)", of("day", a), of("day", b), micros)
+    months = sql(
+        engine,
+        "(($1 - $2) * 12 + $3 - $4)",
+        of("year", a), of("year", b), of("month", a), of("month", b),
+    )  # fmt: skip
+    length = sql(engine, "datepart('day', last_day($1))" if engine == "local" else "day(last_day(CAST($1 AS DATE)))", b)
+    pack = "struct_pack(months := $1, days := $2, micros := $3, len := $4, sign := $5)"
+    if engine == "spark":
+        pack = "named_struct('months', $1, 'days', $2, 'micros', $3, 'len', $4, 'sign', $5)"
+    sign = sql(engine, "CASE WHEN ($1).minus THEN -1 ELSE 1 END", pair)
+    packed = sql(engine, pack, months, days, micros, length, sign)
+
+    def carried(found: exp.Expression) -> exp.Expression:
+        return interval(
+            engine,
+            sql(engine, "(($1).sign * (($1).months - CASE WHEN ($1).days < 0 THEN 1 ELSE 0 END))", found),
+            sql(engine, "(($1).sign * (($1).days + CASE WHEN ($1).days < 0 THEN ($1).len ELSE 0 END))", found),
+            sql(engine, f"(($1).sign * (($1).micros + CASE WHEN ($1).micros < 0 THEN {DAY} ELSE 0 END))", found),
+        )
+
+    return bound(engine, "found__", packed, carried)
+
+
+def _local_time(engine: EngineName, value: exp.Expression, typ: t.PgType) -> exp.Expression:
+    """A timestamp, or a timestamptz as the session's clock shows it."""
+    return value if typ is t.TIMESTAMP else sql(engine, f"CAST($1 AS {_STORED[engine, t.TIMESTAMP]})", value)
+
+
+def _age_row(typ: t.PgType, arity: int) -> Function:
+    def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+        today = timestamped(engine, sql(engine, "current_date()" if engine == "spark" else "today()"))
+        both = [_local_time(engine, arg, typ) for arg in args]
+        return _age(engine, *(both if arity == 2 else (today, both[0])))
+
+    volatility: Volatility = "immutable" if arity == 2 and typ is t.TIMESTAMP else "stable"
+    return fn(
+        "age", (typ,) * arity, t.INTERVAL, local=on("local", build), spark=on("spark", build), volatility=volatility
+    )
+
+
+_AGE = tuple(_age_row(typ, arity) for typ in MOMENTS for arity in (1, 2))
+
+
+# --- making -----------------------------------------------------------------------------------------------------------
+
+
+def _padded(engine: EngineName, number: exp.Expression, width: int) -> exp.Expression:
+    """A number with leading zeros, and a longer one in full."""
+    shown = sql(engine, f"CAST($1 AS {'VARCHAR' if engine == 'local' else 'STRING'})", number)
+    return sql(
+        engine,
+        f"CASE WHEN $1 BETWEEN 0 AND {10 ** (width - 1) - 1} THEN lpad($2, {width}, '0') ELSE $2 END",
+        number,
+        shown,
+    )
+
+
+def _date_of(engine: EngineName, parts: Sequence[exp.Expression]) -> exp.Expression:
+    """make_date: a negative year is before Christ, and there is no year zero."""
+    year, month, day = parts
+    shown = concat(
+        engine,
+        [
+            sql(engine, f"CAST($1 AS {'VARCHAR' if engine == 'local' else 'STRING'})", year),
+            text("-"),
+            _padded(engine, month, 2),
+            text("-"),
+            _padded(engine, day, 2),
+        ],
+    )
+    wrong = raises(engine, "22008", concat(engine, [text("date field value out of range: "), shown]))
+    astronomical = sql(engine, "CASE WHEN $1 < 0 THEN $1 + 1 ELSE $1 END", year)
+    length = "days_in_month(make_date($4, $2, 1))" if engine == "local" else "day(last_day(make_date($4, $2, 1)))"
+    guarded = (
+        "CASE WHEN $1 = 0 OR $2 < 1 OR $2 > 12 OR $3 < 1 OR $3 > 31 THEN $5 "
+        f"WHEN $3 > {length} THEN $5 ELSE make_date($4, $2, $3) END"
+    )
+    return sql(engine, guarded, year, month, day, astronomical, wrong)
+
+
+def _clock_of(engine: EngineName, parts: Sequence[exp.Expression]) -> exp.Expression:
+    """make_time's microseconds; 24:00:00 and a 60th second are allowed."""
+    hour, minute, second = parts
+    shown = concat(
+        engine,
+        [
+            _padded(engine, hour, 2),
+            text(":"),
+            _padded(engine, minute, 2),
+            text(":"),
+            _padded(engine, sql(engine, "CAST(floor($1) AS BIGINT)", second), 2),
+        ],
+    )
+    wrong = raises(engine, "22008", concat(engine, [text("time field value out of range: "), shown]))
+    micros = sql(
+        engine,
+        f"(($1 * 60 + $2) * {60 * SECOND} + CAST($3 AS BIGINT))",
+        sql(engine, "CAST($1 AS BIGINT)", hour),
+        minute,
+        rint(engine, sql(engine, f"($1 * {SECOND}.0)", second)),
+    )
+    guarded = f"CASE WHEN $1 < 0 OR $2 < 0 OR $2 > 59 OR $3 < 0 OR $3 > 60 OR $1 > 24 THEN $4 WHEN $5 > {DAY} THEN $4 ELSE $5 END"
+    return sql(engine, guarded, hour, minute, second, wrong, micros)
+
+
+def _make_date(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    return sql(
+        engine, "CASE WHEN $1 IS NULL OR $2 IS NULL OR $3 IS NULL THEN NULL ELSE $4 END", *args, _date_of(engine, args)
+    )
+
+
+def _make_time(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    made = moment(engine, _clock_of(engine, args), t.TIME)
+    if engine == "local":
+        # Adding to midnight goes around the clock: 24:00:00 is a time of its own.
+        made = sql(
+            "local", f"CASE WHEN $2 = {DAY} THEN CAST('24:00:00' AS TIME) ELSE $1 END", made, _clock_of(engine, args)
+        )
+    return sql(engine, "CASE WHEN $1 IS NULL OR $2 IS NULL OR $3 IS NULL THEN NULL ELSE $4 END", *args, made)
+
+
+def _make_timestamp(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    day = timestamped(engine, _date_of(engine, args[:3]))
+    clock = _clock_of(engine, args[3:])
+    moved = "$1 + to_microseconds($2)" if engine == "local" else "timestampadd(MICROSECOND, $2, $1)"
+    missing = " OR ".join(f"${n} IS NULL" for n in range(1, 7))
+    return sql(engine, f"CASE WHEN {missing} THEN NULL ELSE $7 END", *args, sql(engine, moved, day, clock))
+
+
+def _to_timestamp(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    """Seconds since 1970. PostgreSQL rounds the microseconds since 2000, which matters to a float8's last digit."""
+    shift = 946_684_800
+    micros = sql(
+        engine,
+        f"CAST($1 AS BIGINT) + {shift * SECOND}",
+        rint(engine, sql(engine, f"(($1 - {shift}) * {SECOND}.0)", args[0])),
+    )
+    made = moment(engine, micros, t.TIMESTAMPTZ)
+    not_number = raises(engine, "22008", "timestamp cannot be NaN")
+    shown = sql(engine, f"CAST($1 AS {'VARCHAR' if engine == 'local' else 'STRING'})", args[0])
+    wrong = raises(engine, "22008", concat(engine, [text('timestamp out of range: "'), shown, text('"')]))
+    infinite = "CASE WHEN $1 > 0 THEN CAST('infinity' AS TIMESTAMPTZ) ELSE CAST('-infinity' AS TIMESTAMPTZ) END"
+    if engine == "spark":
+        infinite = "raise_error('SQLSTATE:0A000:not supported: infinity')"
+    unbounded = "isinf($1)" if engine == "local" else "abs($1) = CAST('Infinity' AS DOUBLE)"
+    return sql(
+        engine,
+        f"CASE WHEN isnan($1) THEN $2 WHEN {unbounded} THEN {infinite} "
+        "WHEN $1 < -210866803200 OR $1 >= 9224318016000 THEN $3 ELSE $4 END",
+        args[0], not_number, wrong, made,
+    )  # fmt: skip
+
+
+_MAKING = (
+    *(
+        fn(name, args, returns, local=on("local", build), spark=on("spark", build))
+        for name, args, returns, build in (
+            ("make_date", (t.INT4,) * 3, t.DATE, _make_date),
+            ("make_time", (t.INT4, t.INT4, t.FLOAT8), t.TIME, _make_time),
+            ("make_timestamp", (*(t.INT4,) * 5, t.FLOAT8), t.TIMESTAMP, _make_timestamp),
+            ("to_timestamp", (t.FLOAT8,), t.TIMESTAMPTZ, _to_timestamp),
+        )
+    ),
+    fn("clock_timestamp", (), t.TIMESTAMPTZ, local="get_current_timestamp()", spark="current_timestamp()", volatility="volatile"),
+    fn("isfinite", (t.DATE,), t.BOOL, local="isfinite($1)", spark="CASE WHEN $1 IS NOT NULL THEN TRUE END"),
+    *(
+        fn("isfinite", (typ,), t.BOOL, local="isfinite($1)", spark="CASE WHEN $1 IS NOT NULL THEN TRUE END")
+        for typ in MOMENTS
+    ),
+    fn("isfinite", (t.INTERVAL,), t.BOOL, "CASE WHEN $1 IS NOT NULL THEN TRUE END"),
+)  # fmt: skip
+
+
+# --- overlaps ---------------------------------------------------------------------------------------------------------
+
+
+def _overlaps(engine: EngineName, periods: Sequence[exp.Expression]) -> exp.Expression:
+    """Whether two periods share a moment: half-open, a point being itself; null where the null end decides."""
+    start = "CASE WHEN {0} IS NULL OR {0} > {1} THEN {1} ELSE {0} END"
+    end = "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {0} > {1} THEN {0} ELSE {1} END"
+    named = {
+        "s1": start.format("$1", "$2"), "e1": end.format("$1", "$2"),
+        "s2": start.format("$3", "$4"), "e2": end.format("$3", "$4"),
+    }  # fmt: skip
+    if engine == "local":
+        packed = sql("local", "struct_pack({})".format(", ".join(f"{k} := {v}" for k, v in named.items())), *periods)
+    else:
+        packed = sql("spark", "named_struct({})".format(", ".join(f"'{k}', {v}" for k, v in named.items())), *periods)
+    decide = (
+        "CASE WHEN ($1).s1 IS NULL OR ($1).s2 IS NULL THEN NULL "
+        "WHEN ($1).s1 > ($1).s2 THEN CASE WHEN ($1).e2 IS NULL THEN NULL WHEN ($1).s1 < ($1).e2 THEN TRUE "
+        "WHEN ($1).e1 IS NULL THEN NULL ELSE FALSE END "
+        "WHEN ($1).s1 < ($1).s2 THEN CASE WHEN ($1).e1 IS NULL THEN NULL WHEN ($1).s2 < ($1).e1 THEN TRUE "
+        "WHEN ($1).e2 IS NULL THEN NULL ELSE FALSE END "
+        "WHEN ($1).e1 IS NULL OR ($1).e2 IS NULL THEN NULL ELSE TRUE END"
+    )
+    return bound(engine, "ends__", packed, lambda ends: sql(engine, decide, ends))
+
+
+def _overlaps_row(typ: t.PgType, lengths: tuple[bool, bool]) -> Function:
+    """`lengths`: for each period, whether its second argument is an interval."""
+    args = [t.INTERVAL if place % 2 and lengths[place // 2] else typ for place in range(4)]
+
+    def build(engine: EngineName, given: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+        ends = list(given)
+        for period, has_length in enumerate(lengths):
+            if has_length:
+                start, length = given[2 * period], given[2 * period + 1]
+                ends[2 * period + 1] = _move(engine, start, length, typ, "+")
+        return _overlaps(engine, ends)
+
+    return fn("overlaps", args, t.BOOL, local=on("local", build), spark=on("spark", build), strict=False)
+
+
+_OVERLAPS = (
+    *(_overlaps_row(typ, (a, b)) for typ in MOMENTS for a in (False, True) for b in (False, True)),
+    _overlaps_row(t.TIME, (False, False)),
+)
+
+ROWS: tuple[Function, ...] = (*_moving(), *_DIFFERENCES, *_DATES, *_AGE, *_MAKING, *_OVERLAPS)

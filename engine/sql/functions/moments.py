@@ -1,0 +1,167 @@
+"""The arithmetic under dates, times and intervals: each as integers, and back, in either engine.
+
+A moment is microseconds since 1970; an interval is three integers (months, days, microseconds), which stay apart as they do
+in PostgreSQL. DuckDB has an INTERVAL of the same three fields; in Spark it is a struct of them. What PostgreSQL computes
+with these numbers is written once, over trees, for both engines.
+
+Spark's own timestamp functions are used only where their answer does not depend on the session's time zone or is corrected
+for it: `to_instant` takes the later of the two instants that a wall clock shows twice, as PostgreSQL does and Java does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.sql.functions.trees import bound, sql
+from wire import types as t
+
+SECOND: Final = 1_000_000
+MINUTE: Final = 60 * SECOND
+HOUR: Final = 60 * MINUTE
+DAY: Final = 24 * HOUR
+SPARK_EPOCH: Final = "CAST('1970-01-01 00:00:00' AS TIMESTAMP_NTZ)"
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """An interval taken apart: integer trees."""
+
+    months: exp.Expression
+    days: exp.Expression
+    micros: exp.Expression
+
+
+def fields(engine: EngineName, interval: exp.Expression) -> Fields:
+    """The three fields of an interval; null where it is null."""
+    if engine == "spark":
+        return Fields(*(sql("spark", f"($1).{name}", interval) for name in ("months", "days", "micros")))
+    return Fields(
+        sql("local", "(datepart('year', $1) * 12 + datepart('month', $1))", interval),
+        sql("local", "datepart('day', $1)", interval),
+        sql(
+            "local",
+            f"(datepart('hour', $1) * {HOUR} + datepart('minute', $1) * {MINUTE} + datepart('microsecond', $1))",
+            interval,
+        ),
+    )
+
+
+def interval(
+    engine: EngineName, months: exp.Expression, days: exp.Expression, micros: exp.Expression
+) -> exp.Expression:
+    """An interval of three integers, none of which may be null."""
+    if engine == "spark":
+        made = "named_struct('months', CAST($1 AS INT), 'days', CAST($2 AS INT), 'micros', CAST($3 AS BIGINT))"
+    else:
+        made = "(to_months(CAST($1 AS INTEGER)) + to_days(CAST($2 AS INTEGER)) + to_microseconds(CAST($3 AS BIGINT)))"
+    return sql(engine, made, months, days, micros)
+
+
+def unless_null(engine: EngineName, test: exp.Expression, interval: exp.Expression) -> exp.Expression:
+    """`interval`, or null where `test` is.
+
+    The null has a struct's type in Spark: its fields may be null, which they must where the struct can be.
+    """
+    typed = "CAST(NULL AS STRUCT<months: INT, days: INT, micros: BIGINT>)" if engine == "spark" else "NULL"
+    return sql(engine, f"CASE WHEN $1 IS NULL THEN {typed} ELSE $2 END", test, interval)
+
+
+def micros_of(engine: EngineName, value: exp.Expression, typ: t.PgType) -> exp.Expression:
+    """Microseconds since 1970 of a timestamp or timestamptz, since midnight of a time."""
+    if engine == "local":
+        return sql("local", "epoch_us($1)", value)
+    if typ is t.TIME:
+        return value
+    if typ is t.TIMESTAMPTZ:
+        return sql("spark", "unix_micros($1)", value)
+    return sql("spark", f"timestampdiff(MICROSECOND, {SPARK_EPOCH}, $1)", value)
+
+
+def moment(engine: EngineName, micros: exp.Expression, typ: t.PgType) -> exp.Expression:
+    """The inverse of `micros_of`."""
+    if engine == "local":
+        if typ is t.TIME:
+            return sql("local", "(CAST('00:00:00' AS TIME) + to_microseconds($1))", micros)
+        name = "make_timestamptz" if typ is t.TIMESTAMPTZ else "make_timestamp"
+        return sql("local", f"{name}(CAST($1 AS BIGINT))", micros)
+    if typ is t.TIME:
+        return micros
+    if typ is t.TIMESTAMPTZ:
+        return sql("spark", "timestamp_micros($1)", micros)
+    return sql("spark", f"timestampadd(MICROSECOND, $1, {SPARK_EPOCH})", micros)
+
+
+def modulo(engine: EngineName, value: exp.Expression, divisor: int) -> exp.Expression:
+    """value mod divisor, never negative."""
+    if engine == "spark":
+        return sql("spark", f"pmod($1, {divisor})", value)
+    return sql("local", f"((($1 % {divisor}) + {divisor}) % {divisor})", value)
+
+
+def quotient(engine: EngineName, value: exp.Expression, divisor: int) -> exp.Expression:
+    """value / divisor, truncated towards zero."""
+    return sql(engine, f"($1 div {divisor})" if engine == "spark" else f"($1 // {divisor})", value)
+
+
+def floor_quotient(engine: EngineName, value: exp.Expression, divisor: int) -> exp.Expression:
+    """value / divisor, rounded down."""
+    rest = modulo(engine, value, divisor)
+    return sql(engine, f"(($1 - $2) div {divisor})" if engine == "spark" else f"(($1 - $2) // {divisor})", value, rest)
+
+
+def rint(engine: EngineName, value: exp.Expression) -> exp.Expression:
+    """A float8 rounded to a whole number, halves to even."""
+    return sql(engine, "rint($1)" if engine == "spark" else "round_even($1, 0)", value)
+
+
+def shifted(engine: EngineName, value: exp.Expression, by: Fields, typ: t.PgType) -> exp.Expression:
+    """A timestamp moved by months (the day clipped to the month's end), then days, then microseconds.
+
+    An instant is moved by months and days on the session's clock.
+    """
+    if typ is not t.TIMESTAMPTZ:
+        moved = "$1 + to_months($2) + to_days($3) + to_microseconds($4)"
+        if engine == "spark":
+            moved = "timestampadd(MICROSECOND, $4, timestampadd(DAY, $3, timestampadd(MONTH, $2, $1)))"
+        return sql(engine, moved, value, *_typed(engine, by))
+    months, days, micros = _typed(engine, by)
+    in_months = bound(engine, "start__", value, lambda start: _on_clock(engine, start, "MONTH", months))
+    in_days = bound(engine, "after__", in_months, lambda after: _on_clock(engine, after, "DAY", days))
+    later = "$1 + to_microseconds($2)" if engine == "local" else "timestamp_micros(unix_micros($1) + $2)"
+    return sql(engine, later, in_days, micros)
+
+
+def _typed(engine: EngineName, by: Fields) -> tuple[exp.Expression, exp.Expression, exp.Expression]:
+    if engine == "spark":
+        return by.months, by.days, by.micros
+    months, days = (sql("local", "CAST($1 AS INTEGER)", count) for count in (by.months, by.days))
+    return months, days, sql("local", "CAST($1 AS BIGINT)", by.micros)
+
+
+def _on_clock(engine: EngineName, value: exp.Expression, unit: str, count: exp.Expression) -> exp.Expression:
+    if engine == "local":
+        # DuckDB takes the later of two instants too, when it reads a clock.
+        add = f"CAST(CAST($1 AS TIMESTAMP) + to_{unit.lower()}s($2) AS TIMESTAMPTZ)"
+        moved = sql("local", add, value, count)
+    else:
+        moved = to_instant(sql("spark", f"timestampadd({unit}, $2, CAST($1 AS TIMESTAMP_NTZ))", value, count))
+    return sql(engine, "CASE WHEN $2 = 0 THEN $1 ELSE $3 END", value, count, moved)
+
+
+def to_instant(local: exp.Expression) -> exp.Expression:
+    """Spark only: the instant at which the session's clock shows a timestamp.
+
+    Of two such instants the later one is taken: the one that the offset of a day later gives, if it shows the same time.
+    """
+    next_day = f"timestamp_micros(unix_micros(CAST(timestampadd(DAY, 1, $1) AS TIMESTAMP)) - {DAY})"
+    shows = "CASE WHEN CAST($2 AS TIMESTAMP_NTZ) = $1 THEN $2 ELSE CAST($1 AS TIMESTAMP) END"
+
+    def choose(wall: exp.Expression) -> exp.Expression:
+        later = sql("spark", next_day, wall)
+        return bound("spark", "later__", later, lambda instant: sql("spark", shows, wall, instant))
+
+    return bound("spark", "wall__", local, choose)
