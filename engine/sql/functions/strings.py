@@ -86,8 +86,13 @@ _SPARK_UPPER = _SPARK_CASE.format(case="upper", one=_SPARK_ONE.format(case="uppe
 _SPARK_LOWER = _SPARK_CASE.format(case="lower", one=_SPARK_ONE.format(case="lower", other="'i'"))
 
 
+def lowered(engine: EngineName, value: exp.Expression) -> exp.Expression:
+    """A text in lower case, each character by itself."""
+    return sql(engine, "lower($1)" if engine == "local" else _SPARK_LOWER, value)
+
+
 def _initcap(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    lower = sql("local", "lower($1)", args[0]) if engine == "local" else sql("spark", _SPARK_LOWER, args[0])
+    lower = lowered(engine, args[0])
     words = r"[\p{L}\p{N}]+|[^\p{L}\p{N}]+"
     if engine == "local":
         first = sql("local", _LOCAL_UPPER, sql("local", "left(w, 1)"))
