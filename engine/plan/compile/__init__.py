@@ -1,6 +1,6 @@
 """Plans as statements: one sqlglot tree for DuckDB or Spark from a logical plan.
 
-    fragment = compile_plan(plan, "local", Bindings(parameters=(41,)))
+    fragment = compile_plan(plan, "local", Bindings(parameters={1: 41}))
     to_sql(fragment.statement, "local")
 
 `Unsupported` says what an engine cannot do; the planner then tries the other one.

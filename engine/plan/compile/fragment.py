@@ -6,7 +6,7 @@ from typing import Final as Constant
 
 from sqlglot import exp
 
-from engine.catalog.objects import Table
+from engine.catalog.objects import SystemTable, Table
 from engine.executor import CompiledFragment, EngineName, OutputColumn
 from engine.plan.compile.relations import query
 from engine.plan.compile.scope import Bindings, Compilation, Scope
@@ -47,7 +47,7 @@ def _with_ctes(statement: QueryTree, compilation: Compilation) -> QueryTree:
     return statement
 
 
-def _tables(plan: Node) -> tuple[Table, ...]:
+def _tables(plan: Node) -> tuple[Table | SystemTable, ...]:
     tables = {(n.table.oid, n.table.version): n.table for n in walk_all(plan) if isinstance(n, TableReader)}
     return tuple(tables.values())
 
@@ -87,7 +87,7 @@ def is_small(node: Node, bindings: Bindings) -> bool:
 
 def _bound(count: Expr | None, bindings: Bindings) -> int | None:
     if isinstance(count, ParamRef):
-        value = bindings.parameters[count.index - 1]
+        value = bindings.parameters[count.index]
     elif isinstance(count, Const):
         value = count.value
     else:

@@ -43,7 +43,7 @@ def _row_count(count: Expr | None, clause: str, scope: Scope) -> exp.Expression 
         return None
     if not isinstance(count, (Const, ParamRef)):
         return _computed_row_count(count, clause, scope)
-    value = count.value if isinstance(count, Const) else scope.compilation.bindings.parameters[count.index - 1]
+    value = count.value if isinstance(count, Const) else scope.compilation.bindings.parameters[count.index]
     if value is None:
         return None
     if value < 0:

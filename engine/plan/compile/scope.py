@@ -6,7 +6,7 @@ not found here is an outer query's, and since every alias is unique in the state
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -24,10 +24,10 @@ from engine.sql.expr import Column
 class Bindings:
     """What a statement is executed with, in canonical values (`engine.sql.expr`).
 
-    parameters: by position, $1 first. context: by the name of a `ContextRef`. time_zone: the session's.
+    parameters: by number, from 1. context: by the name of a `ContextRef`. time_zone: the session's.
     """
 
-    parameters: Sequence[Any] = ()
+    parameters: Mapping[int, Any] = field(default_factory=dict)
     context: Mapping[str, Any] = field(default_factory=dict)
     time_zone: str = "UTC"
 

@@ -7,6 +7,7 @@ from typing import Final, TypeGuard
 
 from sqlglot import exp
 
+from engine.catalog.objects import SystemTable
 from engine.plan.compile.block import Block, Stage
 from engine.plan.compile.calls import apply
 from engine.plan.compile.expressions import render, render_as
@@ -25,6 +26,7 @@ from engine.plan.compile.trees import (
     string,
     table_alias,
 )
+from engine.plan.compile.unsupported import Unsupported
 from engine.plan.logical import FunctionScan, ProjectSet, TableReader, Values
 from engine.sql.expr import Call, ColumnRef, Const, Expr, ParamRef, Subquery
 from engine.sql.types import SqlType
@@ -36,6 +38,8 @@ _INT8: Final = range(-(2**63), 2**63)
 def table_reader(node: TableReader, scope: Scope) -> Block:
     """A table: its files read in place by the local engine, a registered relation in Spark."""
     alias = scope.compilation.alias()
+    if isinstance(node.table, SystemTable):
+        return _system_table(node, node.table, scope)
     if not node.table.files:
         return _no_rows(node, scope)
     if scope.engine == "spark":
@@ -51,6 +55,17 @@ def table_reader(node: TableReader, scope: Scope) -> Block:
         for c, tree in zip(node.columns, columns, strict=True)
     }
     return Block(scope, exp.Table(this=reader, alias=table_alias(alias)))
+
+
+def _system_table(node: TableReader, table: SystemTable, scope: Scope) -> Block:
+    """A relation of the system catalog, whose rows the member has in memory: the local executor registers it."""
+    if scope.engine == "spark":
+        raise Unsupported("spark", f"the system catalog ({table.name})")
+    alias = scope.compilation.alias()
+    scope.columns = {
+        c.id: exp.Column(this=name(n), table=label(alias)) for c, n in zip(node.columns, node.names, strict=True)
+    }
+    return Block(scope, exp.Table(this=label(relation_name(table)), alias=table_alias(alias)))
 
 
 def _padded(tree: exp.Expression, typ: SqlType) -> exp.Expression:
@@ -136,7 +151,7 @@ def _series(call_: Call, scope: Scope) -> tuple[int, int, int] | None:
     for arg in call_.args:
         if not isinstance(arg, (Const, ParamRef)):
             return None
-        value = arg.value if isinstance(arg, Const) else scope.compilation.bindings.parameters[arg.index - 1]
+        value = arg.value if isinstance(arg, Const) else scope.compilation.bindings.parameters[arg.index]
         if not isinstance(value, int):
             return None
         bounds.append(value)

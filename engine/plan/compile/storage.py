@@ -31,7 +31,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.catalog.objects import Table
+from engine.catalog.objects import SystemTable, Table
 from engine.executor import EngineName
 from engine.sql.types import SqlType
 from wire import types as t
@@ -102,6 +102,6 @@ def storage_type(typ: SqlType, engine: EngineName) -> exp.DataType:
     return _parsed(storage_name(typ, engine), engine).copy()
 
 
-def relation_name(table: Table) -> str:
+def relation_name(table: Table | SystemTable) -> str:
     """The name under which an engine that needs registration knows a table in its present version."""
     return f"sluice_{table.oid}_{table.version:x}"

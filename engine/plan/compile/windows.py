@@ -105,7 +105,7 @@ def _constant(offset: Expr, scope: Scope) -> Any:
     if isinstance(offset, Const):
         return offset.value
     if isinstance(offset, ParamRef):
-        return scope.compilation.bindings.parameters[offset.index - 1]
+        return scope.compilation.bindings.parameters[offset.index]
     raise scope.compilation.unsupported("window frame offsets that are not constants")
 
 

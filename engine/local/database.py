@@ -1,0 +1,152 @@
+"""The member's DuckDB database, and the cursors that streams borrow from it.
+
+The database is in memory; it holds no table, only compiled statements run in it. Settings are locked once it is open: a
+statement changes nothing but its cursor's time zone. Extensions are neither fetched nor loaded, variables of the Python
+program are not visible, and a query that outgrows the memory limit spills to the member's own folder.
+
+A cursor runs one statement at a time, and DuckDB takes no other until its result is gone. Cursors are kept by time zone;
+each remembers the relations of its last statements, since binding a text again costs as much as running a short one.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+from collections import OrderedDict, defaultdict
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+
+from engine.config import EngineConfig
+from engine.local import udf
+from wire.errors import InvalidParameterValue
+
+_IDLE_PER_ZONE: Final = 8
+_ZONES: Final = 32
+_RELATIONS: Final = 64
+#: `<+02>-02`, as PostgreSQL names a zone that was given by its offset.
+_OFFSET_ZONE: Final = re.compile(r"<([+-]\d\d)(?::?(\d\d))?>.*|([+-]\d\d):?(\d\d)?")
+
+
+class LocalCursor:
+    """One connection of the database, in one time zone. Used by one thread at a time, but for `interrupt`."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, time_zone: str) -> None:
+        self.time_zone = time_zone
+        self._connection = connection
+        self._relations: OrderedDict[Hashable, duckdb.DuckDBPyRelation] = OrderedDict()
+
+    def run(self, statement: str, version: Hashable, batch_rows: int) -> Any:
+        """Begin to run a statement: an Arrow reader. `version`: of what it reads; another one is bound anew."""
+        key = (statement, version)
+        relation = self._relations.get(key)
+        if relation is None:
+            relation = self._connection.sql(statement)
+            self._relations[key] = relation
+            if len(self._relations) > _RELATIONS:
+                self._relations.popitem(last=False)
+        else:
+            self._relations.move_to_end(key)
+        return relation.to_arrow_reader(batch_rows)
+
+    def interrupt(self) -> None:
+        self._connection.interrupt()
+
+    def close(self) -> None:
+        self._relations.clear()
+        self._connection.close()
+
+
+class LocalDatabase:
+    """See the module's docstring. Its methods may be called from any thread."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        self._spill = config.private / "local"
+        self._root = duckdb.connect(":memory:", config=_settings(config, self._spill))
+        udf.install(self._root)
+        self._root.execute("SET GLOBAL allowed_configs = ['TimeZone']")
+        self._root.execute("SET GLOBAL lock_configuration = true")
+        self._lock = threading.Lock()
+        self._idle: OrderedDict[str, list[LocalCursor]] = OrderedDict()
+        self._lent: defaultdict[str, int] = defaultdict(int)
+
+    def borrow(self, time_zone: str) -> LocalCursor:
+        """A cursor in this time zone. Raises InvalidParameterValue for one that DuckDB does not know."""
+        with self._lock:
+            self._lent[time_zone] += 1
+            idle = self._idle.get(time_zone)
+            if idle:
+                return idle.pop()
+        connection = self._root.cursor()
+        try:
+            connection.execute("SET TimeZone = $1", [zone_name(time_zone)])
+        except duckdb.Error as error:
+            connection.close()
+            self._returned(time_zone)
+            raise InvalidParameterValue(f'invalid value for parameter "TimeZone": "{time_zone}"') from error
+        return LocalCursor(connection, time_zone)
+
+    def give_back(self, cursor: LocalCursor, *, healthy: bool) -> None:
+        """Return a cursor whose result is gone; one that failed is not used again."""
+        dropped = [cursor]
+        with self._lock:
+            self._returned(cursor.time_zone)
+            if healthy:
+                dropped = self._keep(cursor)
+        for old in dropped:
+            old.close()
+
+    def statistics(self) -> dict[str, int]:
+        with self._lock:
+            return {"cursors": sum(self._lent.values()), "idle_cursors": sum(map(len, self._idle.values()))}
+
+    def close(self) -> None:
+        """Close everything and remove what was spilled. No cursor may be lent."""
+        with self._lock:
+            assert not any(self._lent.values()), "cursors are still lent"
+            idle = [cursor for cursors in self._idle.values() for cursor in cursors]
+            self._idle.clear()
+        for cursor in idle:
+            cursor.close()
+        self._root.close()
+        shutil.rmtree(self._spill, ignore_errors=True)
+
+    def _returned(self, time_zone: str) -> None:
+        self._lent[time_zone] -= 1
+        if not self._lent[time_zone]:
+            del self._lent[time_zone]
+
+    def _keep(self, cursor: LocalCursor) -> list[LocalCursor]:
+        """Put a cursor among the idle ones; those that there is no room for."""
+        idle = self._idle.setdefault(cursor.time_zone, [])
+        self._idle.move_to_end(cursor.time_zone)
+        idle.append(cursor)
+        dropped = [idle.pop(0)] if len(idle) > _IDLE_PER_ZONE else []
+        if len(self._idle) > _ZONES:
+            dropped += self._idle.popitem(last=False)[1]
+        return dropped
+
+
+def zone_name(time_zone: str) -> str:
+    """DuckDB's (ICU's) name of a zone: offsets are spelled `GMT+02:00` there."""
+    found = _OFFSET_ZONE.fullmatch(time_zone)
+    if not found:
+        return time_zone
+    hours, minutes = found[1] or found[3], found[2] or found[4] or "00"
+    return f"GMT{hours}:{minutes}"
+
+
+def _settings(config: EngineConfig, spill: Path) -> dict[str, Any]:
+    return {
+        "threads": config.local_threads,
+        "memory_limit": config.local_memory,
+        "temp_directory": str(spill),
+        "autoload_known_extensions": False,
+        "autoinstall_known_extensions": False,
+        "allow_community_extensions": False,
+        "python_enable_replacements": False,
+        "preserve_insertion_order": True,
+    }

@@ -1,0 +1,149 @@
+"""DuckDB's errors as a client sees them: the one place where they are translated.
+
+Errors that the function table raises say themselves what they are (`SQLSTATE:xxxxx:message`, see `engine.sql.functions`).
+DuckDB's own are recognised by their text; what PostgreSQL says in their place, with its SQLSTATE, is in the rows below.
+What is left is ours to mend: XX000, with DuckDB's text in the log.
+
+Source: the messages of DuckDB 2.0; PostgreSQL's from its `errmsg` calls.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from typing import Final
+
+import duckdb
+
+from wire.errors import (
+    CardinalityViolation,
+    DatetimeFieldOverflow,
+    DiskFull,
+    DivisionByZero,
+    FeatureNotSupported,
+    InternalError,
+    InvalidDatetimeFormat,
+    InvalidRegularExpression,
+    InvalidTextRepresentation,
+    NumericValueOutOfRange,
+    OutOfMemory,
+    ProgramLimitExceeded,
+    QueryCanceled,
+    SqlError,
+    StatementTooComplex,
+    UndefinedFile,
+)
+
+_log = logging.getLogger(__name__)
+
+_TYPES: Final = {
+    "BOOL": "boolean",
+    "INT16": "smallint",
+    "INT32": "integer",
+    "INT64": "bigint",
+    "INT128": "bigint",
+    "FLOAT": "real",
+    "DOUBLE": "double precision",
+    "UUID": "uuid",
+    "INTERVAL": "interval",
+    "DATE": "date",
+    "TIME": "time",
+    "TIMESTAMP": "timestamp",
+}
+_DATETIMES: Final = ("interval", "date", "time", "timestamp")
+
+_Make = Callable[[re.Match[str]], SqlError]
+
+
+def _type_name(name: str) -> str:
+    return "numeric" if name.startswith("DECIMAL") else _TYPES.get(name, name.lower())
+
+
+def _raised(found: re.Match[str]) -> SqlError:
+    return SqlError(found[2].rstrip(), sqlstate=found[1])
+
+
+def _out_of_range(found: re.Match[str]) -> SqlError:
+    name = _type_name(found["type"])
+    if name == "numeric":
+        return NumericValueOutOfRange("numeric field overflow")
+    if name in ("real", "double precision"):
+        return NumericValueOutOfRange("value out of range: overflow")
+    return NumericValueOutOfRange(f"{name} out of range")
+
+
+def _invalid_text(found: re.Match[str]) -> SqlError:
+    name, value = _type_name(found["type"]), found["value"]
+    if name in ("smallint", "integer", "bigint") and re.fullmatch(r"\s*[+-]?\d+\s*", value):
+        return NumericValueOutOfRange(f'value "{value}" is out of range for type {name}')
+    if name == "numeric" and re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", value):
+        return NumericValueOutOfRange("numeric field overflow")
+    kind = InvalidDatetimeFormat if name in _DATETIMES else InvalidTextRepresentation
+    return kind(f'invalid input syntax for type {name}: "{value}"')
+
+
+def _invalid_datetime(found: re.Match[str]) -> SqlError:
+    return InvalidDatetimeFormat(f'invalid input syntax for type {found["type"]}: "{found["value"]}"')
+
+
+def _datetime_overflow(found: re.Match[str]) -> SqlError:
+    return DatetimeFieldOverflow(f'date/time field value out of range: "{found["value"]}"')
+
+
+def _missing_file(found: re.Match[str]) -> SqlError:
+    return UndefinedFile(f'could not open file "{found["path"]}": No such file or directory')
+
+
+def _always(kind: type[SqlError], message: str) -> _Make:
+    return lambda _found: kind(message)
+
+
+#: What DuckDB says, and what PostgreSQL says then; the first that is found counts.
+_ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
+    (re.compile(pattern, re.DOTALL), make)
+    for pattern, make in (
+        (r"SQLSTATE:([0-9A-Z]{5}):(.*?)(?:\n\s*LINE \d+:.*)?$", _raised),
+        (r"Division by zero|[Dd]ivi(?:sion|de) by zero", _always(DivisionByZero, "division by zero")),
+        (r"Overflow (?:in|on) .*?(?P<type>INT\d+|DECIMAL|FLOAT|DOUBLE)\b", _out_of_range),
+        (r"out of range for the destination type (?P<type>\w+)", _out_of_range),
+        (r"(?:Could not cast value|Casting value|Casting) .*? to (?:type )?(?P<type>DECIMAL|INT\d+)", _out_of_range),
+        (r"Could not convert string (?P<q>['\"])(?P<value>.*?)(?P=q) to (?P<type>\w+)", _invalid_text),
+        (r"(?:date|time|timestamp) field value out of range: \"(?P<value>.*?)\"", _datetime_overflow),
+        (r"invalid (?P<type>date|time|timestamp) field format: \"(?P<value>.*?)\"", _invalid_datetime),
+        (r"Date out of range|[Dd]ate and time not in timestamp range", _always(DatetimeFieldOverflow, "timestamp out of range")),
+        (r"Epoch seconds out of range|[Tt]imestamp.* out of range", _always(DatetimeFieldOverflow, "timestamp out of range")),
+        (r"[Ii]nterval.* out of range", _always(DatetimeFieldOverflow, "interval out of range")),
+        (
+            r"More than one row returned by a subquery",
+            _always(CardinalityViolation, "more than one row returned by a subquery used as an expression"),
+        ),
+        (r"No files found that match the pattern \"(?P<path>.*?)\"", _missing_file),
+        (r"Cannot open file \"(?P<path>.*?)\": No such file", _missing_file),
+        (r"No space left on device", _always(DiskFull, "could not write to file: No space left on device")),
+        (r"Invalid Input Error: (?:missing [\])]|no argument for repetition|invalid (?:perl|escape|repetition|character|"
+         r"named|UTF-8))", _always(InvalidRegularExpression, "invalid regular expression")),
+        (r"Cannot create a string of size", _always(ProgramLimitExceeded, "requested length too large")),
+        (r"[Mm]ax(?:imum)? expression depth|stack overflow", _always(StatementTooComplex, "stack depth limit exceeded")),
+        (r"^Out of Range Error: (?!.*LINE)", _always(NumericValueOutOfRange, "value out of range")),
+    )
+)  # fmt: skip
+
+
+def translate(error: Exception, statement: str = "") -> SqlError:
+    """The SqlError for an exception that running `statement` raised."""
+    if isinstance(error, SqlError):
+        return error
+    if isinstance(error, duckdb.InterruptException):
+        return QueryCanceled("canceling statement due to user request")
+    if isinstance(error, (duckdb.OutOfMemoryException, MemoryError)):
+        return OutOfMemory("out of memory", detail="The local engine's memory limit is reached.")
+    text = str(error)
+    for pattern, make in _ROWS:
+        found = pattern.search(text)
+        if found:
+            return make(found)
+    _log.error("the local engine failed: %s\n%s", text, statement)
+    if isinstance(error, duckdb.NotImplementedException):
+        return FeatureNotSupported("not supported: this statement in the local engine")
+    return InternalError("the local engine failed", detail="The member's log has the cause.")

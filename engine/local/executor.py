@@ -1,0 +1,262 @@
+"""The local executor: fragments run by DuckDB in the member's own process.
+
+Theory. DuckDB streams: a reader gives a batch when it is asked for one, and between two asks its workers fill a bounded
+buffer and then stop. So a pull is a call that may block, made on a thread of the small fragment pool; a stream that nobody
+pulls holds no thread, only its cursor and DuckDB's buffer. A first batch that is small is most likely the whole answer: the
+thread that fetched it goes on at once to see whether that is so, while the loop is busy with the batch. That saves a short
+query a second trip through the pool, and is the only read-ahead there is.
+
+Close interrupts a running pull and waits for its thread. An interrupt that comes before DuckDB has begun is lost, so it is
+repeated until the thread has come back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import pyarrow as pa
+
+from engine.carry import carrier_schema, carry_to
+from engine.config import EngineConfig
+from engine.executor import CompiledFragment, EngineName, ExecutionContext, OutputColumn
+from engine.local.database import LocalCursor, LocalDatabase
+from engine.local.errors import translate
+from engine.plan.compile import to_sql
+from wire import types as t
+from wire.errors import AdminShutdown, QueryCanceled, SqlError
+
+#: DuckDB's vector: a batch of fewer rows is most likely the last.
+_VECTOR: Final = 2048
+_BATCH_ROWS_MAX: Final = 131_072
+_INTERRUPT_SECONDS: Final = 0.01
+_TEXTS: Final = 512
+#: Bytes that a value is taken to have in a batch, where its type does not say.
+_VARIABLE_WIDTH: Final = 24
+
+
+class LocalExecutor:
+    """See the module's docstring. `engine.executor.Executor` of one member."""
+
+    name: EngineName = "local"
+
+    def __init__(self, config: EngineConfig) -> None:
+        self._config = config
+        self._state = "starting"
+        self._database: LocalDatabase | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._streams: set[LocalStream] = set()
+        self._texts: OrderedDict[int, tuple[CompiledFragment, str]] = OrderedDict()
+
+    @property
+    def state(self) -> str:
+        return self._state
+
+    async def start(self) -> None:
+        """Open the database: some tens of milliseconds."""
+        assert self._database is None, "started twice"
+        self._pool = ThreadPoolExecutor(self._config.fragment_threads, "sluice-fragment")
+        self._database = await asyncio.get_running_loop().run_in_executor(self._pool, LocalDatabase, self._config)
+        self._state = "ready"
+
+    async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> LocalStream:
+        """Begin to run a fragment; its errors come from `next_batch`."""
+        if self._database is None or self._pool is None:
+            raise AdminShutdown("the local engine is not running")
+        stream = LocalStream(self._database, self._pool, self._streams, fragment, self.sql(fragment), context)
+        stream.begin()
+        return stream
+
+    def sql(self, fragment: CompiledFragment) -> str:
+        """The fragment's text, remembered for those that run often."""
+        known = self._texts.get(id(fragment))
+        if known is not None:
+            self._texts.move_to_end(id(fragment))
+            return known[1]
+        text = to_sql(fragment.statement, "local")
+        self._texts[id(fragment)] = (fragment, text)
+        if len(self._texts) > _TEXTS:
+            self._texts.popitem(last=False)
+        return text
+
+    def statistics(self) -> Mapping[str, int]:
+        database = self._database.statistics() if self._database else {}
+        return {"streams": len(self._streams), **database}
+
+    async def close(self) -> None:
+        """Cancel what runs and end the database; idempotent."""
+        self._state = "closed"
+        database, pool = self._database, self._pool
+        self._database = self._pool = None
+        if database is None or pool is None:
+            return
+        await asyncio.gather(*(stream.close() for stream in list(self._streams)))
+        await asyncio.get_running_loop().run_in_executor(pool, database.close)
+        await asyncio.to_thread(pool.shutdown)
+
+
+class LocalStream:
+    """A fragment under way (`engine.executor.BatchStream`).
+
+    The loop's thread owns the state; `_cursor` and `_reader` belong to the pool's thread while `_running`, and a job tells
+    what came of it through `_arrived`.
+    """
+
+    def __init__(
+        self,
+        database: LocalDatabase,
+        pool: ThreadPoolExecutor,
+        streams: set[LocalStream],
+        fragment: CompiledFragment,
+        statement: str,
+        context: ExecutionContext,
+    ) -> None:
+        self._database = database
+        self._pool = pool
+        self._streams = streams
+        self._statement = statement
+        self._time_zone = context.time_zone
+        self._version: Hashable = tuple((table.oid, table.version) for table in fragment.tables)
+        self._schema = carrier_schema(fragment.columns)
+        self._batch_rows = batch_rows(fragment.columns, context.page_bytes)
+        self._loop = asyncio.get_running_loop()
+        self._cursor: LocalCursor | None = None
+        self._reader: Any = None
+        self._running = False
+        self._closing = False
+        self._ended = False
+        self._error: SqlError | None = None
+        self._ready: deque[pa.RecordBatch] = deque()
+        self._waiters: list[asyncio.Future[None]] = []
+        self._closed: asyncio.Task[None] | None = None
+        self._counts = {"rows": 0, "bytes": 0, "batches": 0}
+
+    def begin(self) -> None:
+        self._streams.add(self)
+        self._pull()
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        while self._closing or not self._ready:
+            if self._error is not None:
+                raise self._error
+            if self._closing:
+                raise QueryCanceled("canceling statement due to user request")
+            if self._ended:
+                return None
+            if not self._running:
+                self._pull()
+            await self._change()
+        batch = self._ready.popleft()
+        self._counts["rows"] += batch.num_rows
+        self._counts["bytes"] += batch.nbytes
+        self._counts["batches"] += 1
+        return batch
+
+    async def close(self) -> None:
+        self._closing = True
+        self._wake()
+        if self._closed is None:
+            self._closed = self._loop.create_task(self._shut())
+        await asyncio.shield(self._closed)
+
+    def statistics(self) -> Mapping[str, int]:
+        return dict(self._counts)
+
+    # -- on the loop's thread -----------------------------------------------------------------------------------
+
+    def _pull(self) -> None:
+        self._running = True
+        self._pool.submit(self._job)
+
+    async def _change(self) -> None:
+        """Wait until a job has told something, or the stream is being closed."""
+        waiter: asyncio.Future[None] = self._loop.create_future()
+        self._waiters.append(waiter)
+        await waiter
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _arrived(self, batch: pa.RecordBatch | None, error: SqlError | None, running: bool) -> None:
+        """What a job tells: a batch, or the end (neither batch nor error); `running`: there is more to come."""
+        self._running = running
+        if batch is not None:
+            self._ready.append(batch)
+        elif error is not None:
+            self._error = error
+        else:
+            self._ended = True
+        self._wake()
+
+    async def _shut(self) -> None:
+        while self._running:
+            cursor = self._cursor
+            if cursor is not None:
+                cursor.interrupt()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_INTERRUPT_SECONDS):
+                    await self._change()
+        self._ready.clear()
+        if self._cursor is not None:
+            await self._loop.run_in_executor(self._pool, self._release)
+        self._streams.discard(self)
+
+    # -- on a pool's thread -------------------------------------------------------------------------------------
+
+    def _job(self) -> None:
+        """Fetch one batch, and after a small one see what follows."""
+        try:
+            batch = self._fetch()
+            if batch is not None and batch.num_rows < _VECTOR and not self._closing:
+                self._tell(batch, None, running=True)
+                batch = self._fetch()
+            if batch is None:
+                self._release()
+            self._tell(batch, None, running=False)
+        except Exception as error:  # noqa: BLE001 - whatever DuckDB or Arrow raise ends the stream, translated
+            self._release(healthy=False)
+            self._tell(None, translate(error, self._statement), running=False)
+
+    def _fetch(self) -> pa.RecordBatch | None:
+        """The next batch that is not empty, in carriers; None at the end."""
+        if self._reader is None:
+            if self._closing:
+                raise QueryCanceled("canceling statement due to user request")
+            self._cursor = self._database.borrow(self._time_zone)
+            self._reader = self._cursor.run(self._statement, self._version, self._batch_rows)
+        while True:
+            try:
+                batch = self._reader.read_next_batch()
+            except StopIteration:
+                return None
+            if batch.num_rows:
+                return carry_to(batch, self._schema) if self._schema.names else batch.select([])
+
+    def _release(self, *, healthy: bool = True) -> None:
+        """Let go of the result and the cursor; what a half-read result holds is freed here, off the loop's thread."""
+        cursor, self._cursor, self._reader = self._cursor, None, None
+        if cursor is not None:
+            self._database.give_back(cursor, healthy=healthy)
+
+    def _tell(self, batch: pa.RecordBatch | None, error: SqlError | None, *, running: bool) -> None:
+        self._loop.call_soon_threadsafe(self._arrived, batch, error, running)
+
+
+def batch_rows(columns: tuple[OutputColumn, ...], page_bytes: int) -> int:
+    """How many rows make a batch of about `page_bytes`: a multiple of DuckDB's vector."""
+    width = sum(_width(column.type.pg) for column in columns) or 1
+    vectors = min(page_bytes // width, _BATCH_ROWS_MAX) // _VECTOR
+    return max(vectors, 1) * _VECTOR
+
+
+def _width(typ: t.PgType) -> int:
+    if typ is t.NUMERIC:
+        return 16
+    return typ.length if typ.length > 0 else _VARIABLE_WIDTH
