@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from engine.sql import types as st
 from engine.sql.binder import literals, resolution
-from engine.sql.binder.casts import Means, find_pathway
+from engine.sql.binder.casts import cast_functions, find_pathway, is_string
 from engine.sql.binder.operators_syntax import array_items
 from engine.sql.binder.resolution import Choice
 from engine.sql.binder.values import bind_coalesce, bind_greatest, bind_nullif
@@ -36,7 +36,7 @@ from engine.sql.expr import (
     WindowCall,
 )
 from engine.sql.functions import Function
-from engine.sql.functions.known import PG_FUNCTIONS
+from engine.sql.functions.signatures import PG_FUNCTIONS, is_absent
 from engine.sql.scope import Scope, cursor, position
 from engine.sql.types import SqlType
 from wire import types as t
@@ -224,8 +224,24 @@ def _positional(binder: ExpressionBinder, written: Written, args: list[Expr]) ->
         return rows, args
     named = [r for r in rows if all(n is None or n in r.names for n in names)]
     if not named:
-        raise _undefined(binder, written, args)
+        raise _no_such_names(written, rows, names, args)
     return named[:1], _filled(named[0], names, args)
+
+
+def _no_such_names(
+    written: Written, rows: Sequence[Function], names: Sequence[str | None], args: Sequence[Expr]
+) -> FeatureNotSupported | UndefinedFunction:
+    at = cursor(written.at)
+    if written.name in PG_FUNCTIONS:
+        return FeatureNotSupported(f"not supported: named arguments of function {written.name}", position=at)
+    listed = [
+        a.type.pg.sql_name if n is None else f"{n} => {a.type.pg.sql_name}" for n, a in zip(names, args, strict=True)
+    ]
+    return UndefinedFunction(
+        f"function {written.label}({', '.join(listed)}) does not exist",
+        hint="No function matches the given name and argument types. You might need to add explicit type casts.",
+        position=at,
+    )
 
 
 def _filled(row: Function, names: Sequence[str | None], args: Sequence[Expr]) -> list[Expr]:
@@ -241,8 +257,8 @@ def _filled(row: Function, names: Sequence[str | None], args: Sequence[Expr]) ->
 
 
 def apply_function(binder: ExpressionBinder, name: str, args: Sequence[Expr], at: int) -> Expr:
-    """A plain function by name: special syntax (EXTRACT, subscripts ...) ends here too."""
-    written = Written(exp.Anonymous(this=name))
+    """A plain function by name: what special syntax (EXTRACT, AT TIME ZONE, subscripts ...) ends in."""
+    written = Written(exp.Anonymous(this=name, schema="pg_catalog"))
     written.node.meta["start"] = at
     chosen = _choose(binder, written, list(binder.functions.functions(name)), list(args))
     return chosen if isinstance(chosen, Expr) else binder.apply(chosen, args, at)
@@ -256,12 +272,12 @@ def _choose(binder: ExpressionBinder, written: Written, rows: Sequence[Function]
         converted = _as_cast(binder, written, args)
         if converted is not None:
             return converted
-    try:
-        choice = resolution.choose_function(rows, inputs)
-    except AmbiguousFunction:
-        raise resolution.ambiguous_function(written.label, inputs, cursor(written.at)) from None
+    choice = _chosen(written, rows, inputs)
     if choice is None:
         raise _undefined(binder, written, args)
+    if is_absent(choice.function):
+        named = resolution.signature(written.name, choice.function.args)
+        raise FeatureNotSupported(f"not supported: function {named}", position=cursor(written.at))
     return choice
 
 
@@ -270,12 +286,28 @@ def _as_cast(binder: ExpressionBinder, written: Written, args: Sequence[Expr]) -
     target = t.BY_NAME.get(written.name)
     if target is None or len(args) != 1 or target.category in "PX" or target.is_array:
         return None
-    source = args[0].type.pg
-    if source is not t.UNKNOWN:
-        means = find_pathway(source, target, "explicit")
-        if means is None or (means is Means.IO and source is t.RECORD):
-            return None
-    return binder.coerce(args[0], st.of(target), "explicit", written.at)
+    (arg,) = args
+    source = arg.type.pg
+    if source is t.RECORD:
+        return None
+    if source is t.UNKNOWN:
+        direct = isinstance(arg, Const) or is_string(target)
+    else:
+        direct = find_pathway(source, target, "explicit") is not None
+    if direct:
+        return binder.coerce(arg, st.of(target), "explicit", written.at)
+    # A parameter, or a type that becomes another one first: chosen like any function.
+    choice = _chosen(written, cast_functions(target), (source,))
+    if choice is None:
+        return None
+    return binder.coerce(binder.coercer.coerce_type(arg, choice.args[0], "implicit"), st.of(target), "explicit")
+
+
+def _chosen(written: Written, rows: Sequence[Function], inputs: resolution.Types) -> Choice | None:
+    try:
+        return resolution.choose_function(rows, inputs)
+    except AmbiguousFunction:
+        raise resolution.ambiguous_function(written.label, inputs, cursor(written.at)) from None
 
 
 def _undefined(
@@ -285,7 +317,8 @@ def _undefined(
     at = cursor(written.at)
     if written.within is not None and written.name in _HYPOTHETICAL:
         return FeatureNotSupported(f"not supported: hypothetical-set aggregate {written.name}", position=at)
-    if written.name in PG_FUNCTIONS and not binder.functions.functions(written.name):
+    unlisted = written.name in PG_FUNCTIONS and not binder.functions.functions(written.name)
+    if unlisted or (written.name in t.BY_NAME and len(args) > 1):
         return FeatureNotSupported(f"not supported: function {written.name}", position=at)
     return resolution.undefined_function(written.label, [a.type.pg for a in args], at)
 
@@ -496,12 +529,12 @@ def _offset(
     key = order[0].expr.type.pg
     wanted = _RANGE_OFFSETS.get(key)
     if wanted is None:
-        message = f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {t.format_type(key)}"
+        message = f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {key.sql_name}"
         raise FeatureNotSupported(message, position=cursor(offset.position))
     if offset.type.pg.category != wanted.category and offset.type.pg is not t.UNKNOWN:
         message = (
-            f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {t.format_type(key)}"
-            f" and offset type {t.format_type(offset.type.pg)}"
+            f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {key.sql_name}"
+            f" and offset type {offset.type.pg.sql_name}"
         )
         hint = "Cast the offset value to an appropriate type."
         raise FeatureNotSupported(message, hint=hint, position=cursor(offset.position))

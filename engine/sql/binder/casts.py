@@ -13,7 +13,7 @@ import enum
 from functools import cache
 from typing import Final
 
-from engine.sql.functions import CastContext
+from engine.sql.functions import CastContext, Function
 from wire import types as t
 
 _RANK: Final[dict[CastContext, int]] = {"implicit": 0, "assignment": 1, "explicit": 2}
@@ -55,6 +55,10 @@ POLYMORPHIC: Final = frozenset(
 TEXTUAL: Final = frozenset({t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.UNKNOWN})
 
 
+#: Arrays by category only: nothing is cast to them.
+_VECTORS: Final = frozenset({t.BY_NAME["int2vector"], t.BY_NAME["oidvector"]})
+
+
 class Means(enum.Enum):
     """How a cast is done (parse_coerce.c: CoercionPathType)."""
 
@@ -78,6 +82,15 @@ def _read_table() -> dict[tuple[t.PgType, t.PgType], tuple[CastContext, Means]]:
 _TABLE: Final = _read_table()
 
 
+def cast_functions(target: t.PgType) -> tuple[Function, ...]:
+    """The functions of pg_proc that are named like a type and cast to it, as signatures to choose among."""
+    return tuple(
+        Function(target.name, "function", (source,), target)
+        for (source, to), (_context, means) in _TABLE.items()
+        if to is target and means is Means.FUNCTION and source is not target
+    )
+
+
 def is_string(typ: t.PgType) -> bool:
     return typ.category == "S"
 
@@ -93,7 +106,7 @@ def find_pathway(source: t.PgType, target: t.PgType, context: CastContext) -> Me
     listed = _TABLE.get((source, target))
     if listed is not None:
         return listed[1] if _RANK[context] >= _RANK[listed[0]] else None
-    if source.is_array and target.is_array:
+    if source.is_array and target.is_array and target not in _VECTORS:
         inner = find_pathway(t.element_of(source), t.element_of(target), context)
         return None if inner is None else Means.ARRAY
     if context != "implicit" and is_string(target):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Final
 
 from engine.sql import types as st
@@ -48,7 +49,7 @@ class Coercer:
         """
         if not can_coerce(expr.type.pg, target.pg, context):
             raise CannotCoerce(
-                f"cannot cast type {t.format_type(expr.type.pg)} to {t.format_type(target.pg)}",
+                f"cannot cast type {expr.type.pg.sql_name} to {target.pg.sql_name}",
                 position=cursor(at if at >= 0 else expr.position),
             )
         folded = self._folded(expr, target) if context == "explicit" else None
@@ -61,6 +62,7 @@ class Coercer:
         """`expr` as type `pg` without a modifier; the cast must be allowed (`can_coerce`)."""
         source = expr.type.pg
         if source is pg or pg is t.ANY or pg in POLYMORPHIC:
+            literals.check_digits(expr)
             return expr
         if source is t.UNKNOWN:
             return self._from_unknown(expr, target or SqlType(pg))
@@ -72,7 +74,7 @@ class Coercer:
 
     def settle(self, expr: Expr) -> Expr:
         """An expression of unknown type as text: what an output column, a GROUP BY key or a sort key becomes."""
-        return self.coerce_type(expr, t.TEXT, "implicit") if expr.type.pg is t.UNKNOWN else expr
+        return self.coerce_type(expr, t.TEXT if expr.type.pg is t.UNKNOWN else expr.type.pg, "implicit")
 
     def as_boolean(self, expr: Expr, clause: str) -> Expr:
         """`expr` as the condition of `clause` ("WHERE", "JOIN/ON", "CASE/WHEN" ...). Raises DatatypeMismatch."""
@@ -84,7 +86,7 @@ class Coercer:
             expr = self.coerce_type(expr, pg, "assignment")
         if expr.type.pg is not pg:
             raise DatatypeMismatch(
-                f"argument of {clause} must be type {t.format_type(pg)}, not type {t.format_type(expr.type.pg)}",
+                f"argument of {clause} must be type {pg.sql_name}, not type {expr.type.pg.sql_name}",
                 position=cursor(expr.position),
             )
         if isinstance(expr, Call) and expr.function.returns_set:
@@ -115,7 +117,7 @@ class Coercer:
             elif other.category != found.category:
                 if what is None:
                     return t.UNKNOWN
-                message = f"{what} types {t.format_type(found)} and {t.format_type(other)} cannot be matched"
+                message = f"{what} types {found.sql_name} and {other.sql_name} cannot be matched"
                 raise DatatypeMismatch(message, position=cursor(expr.position))
             elif (
                 not found.preferred
@@ -128,7 +130,7 @@ class Coercer:
     def to_common(self, expr: Expr, pg: t.PgType, what: str) -> Expr:
         """coerce_to_common_type."""
         if not can_coerce(expr.type.pg, pg, "implicit"):
-            message = f"{what} could not convert type {t.format_type(expr.type.pg)} to {t.format_type(pg)}"
+            message = f"{what} could not convert type {expr.type.pg.sql_name} to {pg.sql_name}"
             raise CannotCoerce(message, position=cursor(expr.position))
         return self.coerce_type(expr, pg, "implicit")
 
@@ -166,6 +168,8 @@ class Coercer:
             read = self._from_unknown(expr, target)
             assert isinstance(read, Const)
             expr = read
+        if expr.type.pg is target.pg and expr.type.typmod == target.typmod:
+            return expr
         if expr.type.pg is target.pg and target.typmod < 0:
             return with_type(expr, replace(expr.type, typmod=-1))
         return literals.fold(expr, target, self._context.input_settings)
@@ -175,7 +179,7 @@ class Coercer:
         means = find_pathway(source, pg, context)
         assert means is not None, f"no cast from {source.name} to {pg.name}"
         target = _own_digits(expr.type, pg)
-        if means is Means.RELABEL and ({source, pg} <= TEXTUAL or {source, pg} <= _OIDS):
+        if _same_storage(source, pg, means):
             return replace(with_type(expr, target), position=expr.position)
         return self._call_cast(expr, pg, target)
 
@@ -193,10 +197,10 @@ class Coercer:
             return Call(typ, row, (expr,), position=expr.position)
         if is_string(pg) and pg is not t.TEXT:
             return self._cast(self._call_cast(expr, t.TEXT, SqlType(t.TEXT)), pg, "explicit")
-        if is_string(expr.type.pg) and expr.type.pg is not t.TEXT:
+        if is_string(expr.type.pg) and expr.type.pg is not t.TEXT and pg is not t.TEXT:
             return self._call_cast(self._cast(expr, t.TEXT, "explicit"), pg, target)
         raise FeatureNotSupported(
-            f"not supported: cast from {t.format_type(expr.type.pg)} to {t.format_type(pg)}",
+            f"not supported: cast from {expr.type.pg.sql_name} to {pg.sql_name}",
             position=cursor(expr.position),
         )
 
@@ -235,16 +239,36 @@ def array_type(element: SqlType) -> SqlType:
 
 
 def common(exprs: Sequence[Expr]) -> SqlType:
-    """The SqlType of expressions of one type: their modifier where they agree, digits for all of them."""
+    """The SqlType of expressions of one type: their modifier where they agree, digits for all of them.
+
+    PostgreSQL would print each numeric with its own number of digits, which a column of one decimal type cannot: values
+    get the digits of the longest. Constants that end in no zero are the exception: trimming prints those exactly.
+    """
     first = exprs[0].type
     base = t.element_of(first.pg) if first.pg.is_array else first.pg
     if base is t.NUMERIC:
         # A null takes no room.
-        digits = [e.type for e in exprs if not (isinstance(e, Const) and e.value is None)]
-        return literals.common_digits(first.pg, digits or [replace(st.numeric(1, 0), pg=first.pg)])
+        known = [e for e in exprs if not (isinstance(e, Const) and e.value is None)]
+        digits = literals.common_digits(first.pg, [e.type for e in known] or [replace(st.numeric(1, 0), pg=first.pg)])
+        mixed = len({e.type.scale for e in known}) > 1
+        return replace(digits, display=NumericScale.TRIMMED) if mixed and all(map(_trimmed, known)) else digits
     if all(e.type == first for e in exprs):
         return first
     return replace(first, typmod=-1)
+
+
+def _trimmed(expr: Expr) -> bool:
+    """Whether a numeric constant has no trailing zero after the point."""
+    if not isinstance(expr, Const) or not isinstance(expr.value, Decimal):
+        return False
+    return expr.type.scale == 0 or expr.value.as_tuple().digits[-1] != 0
+
+
+def _same_storage(source: t.PgType, target: t.PgType, means: Means) -> bool:
+    """Whether a cast only changes what the value is called: text and names lose nothing, bpchar loses blanks."""
+    if means is Means.RELABEL:
+        return {source, target} <= TEXTUAL or {source, target} <= _OIDS
+    return source in (t.NAME, t.CHAR) and target in (t.TEXT, t.VARCHAR, t.BPCHAR)
 
 
 def _digits(typ: SqlType) -> tuple[int, int]:

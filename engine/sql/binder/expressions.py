@@ -28,10 +28,10 @@ from engine.sql.binder import calls, literals, operators_syntax, resolution, sub
 from engine.sql.binder.casts import POLYMORPHIC
 from engine.sql.binder.coercion import Coercer
 from engine.sql.binder.resolution import Choice
-from engine.sql.expr import Call, Expr
+from engine.sql.expr import Call, Expr, ParamRef
 from engine.sql.functions import CastContext
-from engine.sql.functions.known import PG_OPERATORS
 from engine.sql.functions.registry import Registry, registry
+from engine.sql.functions.signatures import is_absent
 from engine.sql.scope import BindContext, Scope, cursor, position
 from engine.sql.types import SqlType
 from wire import types as t
@@ -113,9 +113,10 @@ class ExpressionBinder:
         except AmbiguousFunction:
             raise resolution.ambiguous_operator(symbol, inputs, cursor(at)) from None
         if choice is None:
-            if not rows and symbol in PG_OPERATORS:
-                raise FeatureNotSupported(f"not supported: operator {symbol}", position=cursor(at))
             raise resolution.undefined_operator(symbol, inputs, cursor(at))
+        if is_absent(choice.function):
+            named = resolution.operator_signature(symbol, choice.function.args)
+            raise FeatureNotSupported(f"not supported: operator {named}", position=cursor(at))
         return choice
 
     def function(self, name: str, args: Sequence[Expr], at: int) -> Expr:
@@ -141,8 +142,15 @@ class ExpressionBinder:
 
     def _argument(self, arg: Expr, want: t.PgType) -> Expr:
         if want is t.ANY:
-            return self.settle(arg)
+            return self._any(arg)
         return self.coercer.coerce_type(arg, want, "implicit")
+
+    def _any(self, arg: Expr) -> Expr:
+        """An argument that any type fits: a literal is text, but a parameter remains undetermined."""
+        if isinstance(arg, ParamRef) and arg.type.pg is t.UNKNOWN:
+            self.context.parameters.leave_open(arg.index)
+            return arg
+        return self.settle(arg)
 
     def _align(self, choice: Choice, args: list[Expr]) -> list[Expr]:
         """Numerics that stand for one polymorphic type get the same digits, as the engines store them by digits."""

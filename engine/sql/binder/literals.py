@@ -21,13 +21,14 @@ from decimal import Decimal
 from typing import Any, Final
 
 from engine.sql import types as st
-from engine.sql.expr import Const
+from engine.sql.expr import Const, Expr
 from engine.sql.scope import cursor
 from engine.sql.types import SqlType
 from wire import types as t
 from wire.carriers import NumericScale
-from wire.errors import FeatureNotSupported, NumericValueOutOfRange, SqlError
+from wire.errors import FeatureNotSupported, SqlError
 from wire.text_input import parse_text
+from wire.text_numbers import apply_numeric_typmod
 from wire.text_settings import InputSettings
 
 #: Room for any constant that fits 38 digits, and to notice those that do not.
@@ -37,6 +38,8 @@ _INTEGERS: Final = frozenset(_INT_RANGE)
 _FLOATS: Final = frozenset({t.FLOAT4, t.FLOAT8})
 _STRINGS: Final = frozenset({t.TEXT, t.VARCHAR, t.BPCHAR, t.UNKNOWN})
 _DATETIMES: Final = frozenset({t.DATE, t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ})
+#: Types whose modifier rounds or cuts in the same way whether a value is read or cast, and without errors.
+_READ_WITH_MODIFIER: Final = frozenset({t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ, t.INTERVAL})
 #: Input that means another instant in the next execution.
 _RELATIVE: Final = re.compile(r"\b(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 
@@ -77,7 +80,7 @@ def number(digits: str, at: int = -1) -> Const:
 
 
 def numeric(value: Decimal, at: int = -1) -> Const:
-    """A numeric constant with just its own digits. Raises FeatureNotSupported beyond what the engines can hold."""
+    """A numeric constant with just its own digits; see `check_digits` for one with too many."""
     typ, kept = _own_digits(value, at)
     return Const(typ, kept, position=at)
 
@@ -88,11 +91,20 @@ def _own_digits(value: Decimal, at: int) -> tuple[SqlType, Decimal]:
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int)
     scale = max(0, -exponent)
-    kept = value.quantize(Decimal(1).scaleb(-scale), context=_WIDE) if exponent > 0 else value
-    precision = max(len(kept.as_tuple().digits), scale, 1)
-    if precision > st.MAX_PRECISION:
-        raise FeatureNotSupported("not supported: a numeric constant of more than 38 digits", position=cursor(at))
-    return st.numeric(precision, scale), kept
+    kept = value.quantize(Decimal(1), context=_WIDE) if exponent > 0 else value
+    return st.numeric(len(kept.as_tuple().digits), scale), kept
+
+
+def check_digits(expr: Expr) -> None:
+    """Refuse a numeric constant that no engine can hold, once it is to stay one: `x < 1e100` may make a float8 of it."""
+    if not isinstance(expr, Const) or not isinstance(expr.value, Decimal):
+        return
+    sign_digits_exponent = expr.value.as_tuple()
+    assert isinstance(sign_digits_exponent.exponent, int)
+    if max(len(sign_digits_exponent.digits), -sign_digits_exponent.exponent) > st.MAX_PRECISION:
+        raise FeatureNotSupported(
+            "not supported: a numeric constant of more than 38 digits", position=cursor(expr.position)
+        )
 
 
 def depends_on_now(literal: str, target: t.PgType) -> bool:
@@ -102,7 +114,7 @@ def depends_on_now(literal: str, target: t.PgType) -> bool:
 
 
 def read_unknown(literal: Const, target: SqlType, settings: InputSettings) -> Const:
-    """An untyped literal as a constant of `target`'s type, its modifier not yet applied except an interval's fields.
+    """An untyped literal as a constant of `target`'s type; a string's length is not applied.
 
     Raises the type's input error (22P02, 22003, 22007 ...) at the literal's position.
     """
@@ -111,13 +123,19 @@ def read_unknown(literal: Const, target: SqlType, settings: InputSettings) -> Co
         return null(st.of(pg), literal.position)
     if pg in _STRINGS:
         return replace(literal, type=SqlType(pg))
-    typmod = target.typmod if pg is t.INTERVAL else -1
+    typmod = target.typmod if _base(pg) in _READ_WITH_MODIFIER else -1
     try:
         value = parse_text(pg, literal.value, typmod=typmod, settings=settings)
     except SqlError as error:
         error.position = error.position or cursor(literal.position)
         raise
+    if typmod >= 0:
+        return Const(st.of(pg, typmod), value, position=literal.position)
     return constant(pg, value, literal.position)
+
+
+def _base(pg: t.PgType) -> t.PgType:
+    return t.element_of(pg) if pg.is_array else pg
 
 
 def constant(pg: t.PgType, value: Any, at: int = -1) -> Const:
@@ -156,14 +174,30 @@ def common_digits(pg: t.PgType, types: list[SqlType]) -> SqlType:
 
 def fold(value: Const, target: SqlType, settings: InputSettings) -> Const | None:
     """A typed constant cast (explicitly) to `target`, modifier included; None where that is left for run time."""
-    source = value.type.pg
     if value.value is None:
         return null(target, value.position)
     try:
-        folded = _convert(source, value.value, target, settings)
+        folded = _fold(value.type.pg, value.value, target, settings)
     except SqlError:
         return None
     return None if folded is None else replace(folded, position=value.position)
+
+
+def _fold(source: t.PgType, value: Any, target: SqlType, settings: InputSettings) -> Const | None:
+    if source.is_array and target.pg.is_array:
+        return _fold_array(t.element_of(source), value, target, settings)
+    return _convert(source, value, target, settings)
+
+
+def _fold_array(source: t.PgType, value: list[Any], target: SqlType, settings: InputSettings) -> Const | None:
+    element = replace(target, pg=t.element_of(target.pg))
+    if any(isinstance(v, list) for v in value):
+        return None
+    items = [null(element) if v is None else _convert(source, v, element, settings) for v in value]
+    if any(i is None for i in items):
+        return None
+    listed = [i.value for i in items if i is not None]
+    return Const(target, listed) if target.typmod >= 0 else constant(target.pg, listed)
 
 
 def _convert(source: t.PgType, value: Any, target: SqlType, settings: InputSettings) -> Const | None:
@@ -203,10 +237,9 @@ def _fit_string(value: str, target: SqlType) -> Const:
 
 
 def _from_text(value: str, target: SqlType, settings: InputSettings) -> Const | None:
-    if depends_on_now(value, target.pg) or (target.typmod >= 0 and target.pg is not t.NUMERIC):
+    if depends_on_now(value, target.pg):
         return None
-    read = constant(target.pg, parse_text(target.pg, value, typmod=-1, settings=settings))
-    return fit_numeric(read.value, target) if target.pg is t.NUMERIC else read
+    return read_unknown(unknown(value), target, settings)
 
 
 def _exact(source: t.PgType, value: Any) -> Decimal | None:
@@ -217,16 +250,7 @@ def fit_numeric(value: Decimal, target: SqlType) -> Const:
     """A numeric rounded to the target's modifier, half away from zero. Raises NumericValueOutOfRange."""
     if target.typmod < 0:
         return numeric(value)
-    precision, scale = t.numeric_precision_scale(target.typmod)
-    rounded = value.quantize(Decimal(1).scaleb(-scale), context=_WIDE)
-    if rounded and rounded.adjusted() >= precision - scale:
-        whole = f"10^{precision - scale}" if precision > scale else "1"
-        raise NumericValueOutOfRange(
-            "numeric field overflow",
-            detail=f"A field with precision {precision}, scale {scale} must round to an absolute value less than {whole}.",
-        )
-    kept = rounded if scale >= 0 else rounded.quantize(Decimal(1), context=_WIDE)
-    return Const(target, kept)
+    return Const(target, apply_numeric_typmod(value, target.typmod))
 
 
 def _to_integer(source: t.PgType, value: Any, target: SqlType) -> Const | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from engine.sql.binder.casts import POLYMORPHIC, can_coerce
 from engine.sql.functions import Function
 from wire import types as t
-from wire.errors import AmbiguousFunction, FeatureNotSupported, IndeterminateDatatype, UndefinedFunction
+from wire.errors import AmbiguousFunction, DatatypeMismatch, UndefinedFunction, UndefinedObject
 
 Types = tuple[t.PgType, ...]
 
@@ -196,7 +196,9 @@ def _concrete(function: Function, inputs: Types, declared: Types) -> Choice:
     assert element is not None
     assert compatible is not None
     if element is t.UNKNOWN and any(x in (*_ELEMENTS, t.ANYARRAY) for x in (*declared, function.returns)):
-        raise IndeterminateDatatype("could not determine polymorphic type because input has type unknown")
+        raise DatatypeMismatch("could not determine polymorphic type because input has type unknown")
+    if t.ANYCOMPATIBLEARRAY in declared and compatible.is_array:
+        raise UndefinedObject(f"could not find array type for data type {compatible.sql_name}")
 
     def actual(typ: t.PgType) -> t.PgType:
         if typ in _ELEMENTS:
@@ -257,12 +259,12 @@ def _choose(fitting: list[_Candidate], inputs: Types) -> Choice | None:
 
 def signature(name: str, inputs: Sequence[t.PgType]) -> str:
     """func_signature_string: `foo(integer, unknown)`."""
-    return f"{name}({', '.join(t.format_type(i) for i in inputs)})"
+    return f"{name}({', '.join(i.sql_name for i in inputs)})"
 
 
 def operator_signature(symbol: str, inputs: Sequence[t.PgType]) -> str:
     """op_signature_string: `text + integer`, `- text`."""
-    names = [t.format_type(i) for i in inputs]
+    names = [i.sql_name for i in inputs]
     return f"{symbol} {names[0]}" if len(names) == 1 else f"{names[0]} {symbol} {names[1]}"
 
 
@@ -301,11 +303,3 @@ def ambiguous_operator(symbol: str, inputs: Sequence[t.PgType], position: int | 
 
 def _casts(inputs: Sequence[t.PgType]) -> str:
     return "an explicit type cast" if len(inputs) == 1 else "explicit type casts"
-
-
-def missing_function(name: str, position: int | None) -> FeatureNotSupported:
-    return FeatureNotSupported(f"not supported: function {name}", position=position)
-
-
-def missing_operator(symbol: str, position: int | None) -> FeatureNotSupported:
-    return FeatureNotSupported(f"not supported: operator {symbol}", position=position)

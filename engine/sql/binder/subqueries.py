@@ -104,7 +104,7 @@ def _in(binder: ExpressionBinder, tests: Sequence[Expr], plan: Node, at: int) ->
         if sides is None and len(tests) == 1:
             return _compared(binder, "=", test, plan, False, at)
         if sides is None:
-            message = f"not supported: row IN (query) with {t.format_type(equal.args[0].type.pg)}"
+            message = f"not supported: row IN (query) with {equal.args[0].type.pg.sql_name}"
             raise FeatureNotSupported(message, position=cursor(at))
         left.append(sides[0])
         right.append(sides[1])

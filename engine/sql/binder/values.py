@@ -83,7 +83,7 @@ def bind_field(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> 
     arg = binder.bind(node.this, scope)
     if isinstance(node.expression, exp.Star):
         raise FeatureNotSupported("not supported: row expansion with * here", position=cursor(position(node)))
-    name, at = node.expression.name, cursor(position(node))
+    name, at = node.expression.name, cursor(arg.position)
     if arg.type.pg is not t.RECORD:
         message = f"column notation .{name} applied to type {arg.type.pg.sql_name}, which is not a composite type"
         raise WrongObjectType(message, position=at)
@@ -161,19 +161,21 @@ def bind_subscript(binder: ExpressionBinder, node: exp.Expression, scope: Scope)
     arg, (index,) = binder.bind(node.this, scope), node.expressions
     if arg.type.pg is t.JSONB and not isinstance(index, exp.Slice):
         return binder.operator("->", [arg, binder.bind(index, scope)], at)
+    if arg.type.pg is t.JSONB:
+        bound = index.args.get("expression") or index.args.get("this")
+        message = "jsonb subscript does not support slices"
+        raise DatatypeMismatch(message, position=cursor(position(bound) if bound is not None else at))
+    if arg.type.pg is t.NAME:
+        raise FeatureNotSupported("not supported: subscript of type name", position=cursor(arg.position))
     if not arg.type.pg.is_array:
-        message = f"cannot subscript type {arg.type} because it does not support subscripting"
-        raise DatatypeMismatch(message, position=cursor(position(node.this)))
-    if isinstance(node.this, exp.Bracket) and not _is_jsonb(arg):
+        message = f"cannot subscript type {arg.type.pg.sql_name} because it does not support subscripting"
+        raise DatatypeMismatch(message, position=cursor(arg.position))
+    if isinstance(node.this, exp.Bracket):
         raise FeatureNotSupported("not supported: several array subscripts", position=cursor(at))
     if isinstance(index, exp.Slice):
         return _slice(binder, arg, index, scope, at)
     element = binder.function("subscript", [arg, _subscript(binder, index, scope)], at)
     return with_type(element, element_type(arg.type))
-
-
-def _is_jsonb(expr: Expr) -> bool:
-    return expr.type.pg is t.JSONB
 
 
 def _slice(binder: ExpressionBinder, arg: Expr, index: exp.Slice, scope: Scope, at: int) -> Expr:
@@ -253,6 +255,9 @@ def bind_case(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
     default = node.args.get("default")
     # The default comes first in PostgreSQL's search for the common type; without one it is a null.
     last = binder.bind(default, scope) if default is not None else literals.unknown(None, at)
+    pg = binder.coercer.common_type([last, *results], "CASE")
+    last = binder.coercer.to_common(last, pg, "CASE/ELSE")
+    results = [binder.coercer.to_common(r, pg, "CASE/WHEN") for r in results]
     typ, (last, *results) = binder.unify([last, *results], "CASE")
     whens = tuple(zip(conditions, results, strict=True))
     return Case(typ, whens, last if default is not None else None, position=at)
@@ -261,7 +266,7 @@ def bind_case(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
 def _when(binder: ExpressionBinder, subject: Expr | None, branch: exp.Expression, scope: Scope) -> Expr:
     condition = binder.bind(branch.this, scope)
     if subject is not None:
-        condition = binder.operator("=", [subject, condition], position(branch.this))
+        condition = binder.operator("=", [subject, condition], position(branch))
     return binder.as_boolean(condition, "CASE/WHEN")
 
 

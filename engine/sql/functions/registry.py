@@ -2,7 +2,8 @@
 
 Each sibling module declares `ROWS: tuple[Function, ...]`; adding a family of functions is adding a file. The binder
 (`engine.sql.binder.resolution`, `.coercion`) looks candidates up here and chooses among them by PostgreSQL's rules
-(chapter 10); the system catalog lists `Registry.rows`. Nothing here decides which row fits a call.
+(chapter 10); the system catalog lists `Registry.rows`. Nothing here decides which row fits a call. Candidates include
+PostgreSQL's signatures that have no row (`signatures`): choosing one of those is 0A000.
 
 Source: PostgreSQL 15, chapter 10 (type conversion); pg_proc, pg_operator and pg_cast.
 """
@@ -17,7 +18,7 @@ from functools import cache
 from typing import Final
 
 import engine.sql.functions as package
-from engine.sql.functions import Function
+from engine.sql.functions import Function, signatures
 from wire import types as t
 
 #: Kinds that share the namespace of function calls (pg_proc): `count` is found beside `abs`.
@@ -27,13 +28,13 @@ CALLABLE: Final = frozenset({"function", "aggregate", "ordered_set", "window"})
 class Registry:
     """Rows indexed for the binder. Immutable once built; two rows of one signature are refused."""
 
-    def __init__(self, rows: Iterable[Function]) -> None:
+    def __init__(self, rows: Iterable[Function], absent: Iterable[Function] = ()) -> None:
         self.rows: tuple[Function, ...] = tuple(rows)
         self._functions: dict[str, list[Function]] = defaultdict(list)
         self._operators: dict[tuple[str, int], list[Function]] = defaultdict(list)
         self._casts: dict[tuple[t.PgType, t.PgType], Function] = {}
         seen: set[tuple[object, ...]] = set()
-        for row in self.rows:
+        for row in (*self.rows, *absent):
             self._index(row, seen)
 
     def _index(self, row: Function, seen: set[tuple[object, ...]]) -> None:
@@ -57,9 +58,6 @@ class Registry:
         """Every operator of a symbol with 1 (prefix) or 2 operands."""
         return tuple(self._operators.get((symbol, arity), ()))
 
-    def has_operator(self, symbol: str) -> bool:
-        return (symbol, 2) in self._operators or (symbol, 1) in self._operators
-
     def find_cast(self, source: t.PgType, target: t.PgType) -> Function | None:
         """The cast row for exactly this pair, as pg_cast would have it; None when there is none."""
         return self._casts.get((source, target))
@@ -79,4 +77,5 @@ def load() -> Iterator[Function]:
 @cache
 def registry() -> Registry:
     """The one function table of the process."""
-    return Registry(load())
+    rows = tuple(load())
+    return Registry(rows, signatures.absent(rows))

@@ -1,0 +1,106 @@
+"""A scope with a column of every type, to bind single expressions in: for tests of the expression binder alone.
+
+The query binder's place is taken by a small real one: FROM-less SELECTs of expressions over the enclosing scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from engine.catalog.objects import Relation
+from engine.plan.logical import Evaluator, Node, Values
+from engine.sql import types as st
+from engine.sql.binder.expressions import ExpressionBinder
+from engine.sql.expr import ColumnRef, Expr
+from engine.sql.parser import parse
+from engine.sql.scope import BindContext, ParameterTypes, Scope, Source, SourceColumn
+from engine.sql.statements import Query
+from engine.sql.types import SqlType
+from wire import types as t
+from wire.text_settings import InputSettings
+
+#: The columns of table `x`, as CREATE TABLE spells their types.
+COLUMNS: Final[Mapping[str, str]] = {
+    "b": "boolean",
+    "i2": "smallint",
+    "i4": "integer",
+    "i8": "bigint",
+    "f4": "real",
+    "f8": "double precision",
+    "n": "numeric(15,2)",
+    "nu": "numeric",
+    "tx": "text",
+    "vc": "varchar(10)",
+    "bp": "char(10)",
+    "na": "name",
+    "d": "date",
+    "tm": "time",
+    "ttz": "timetz",
+    "ts": "timestamp",
+    "tz": "timestamptz",
+    "iv": "interval",
+    "u": "uuid",
+    "js": "json",
+    "jb": "jsonb",
+    "by": "bytea",
+    "o": "oid",
+    "ia": "integer[]",
+    "ta": "text[]",
+    "nua": "numeric(10,2)[]",
+}
+_TYPES: Final[Mapping[str, SqlType]] = {
+    "n": st.numeric(15, 2, typmod=t.numeric_typmod(15, 2)),
+    "vc": SqlType(t.VARCHAR, 14),
+    "bp": SqlType(t.BPCHAR, 14),
+    "ia": SqlType(t.array_of(t.INT4)),
+    "ta": SqlType(t.array_of(t.TEXT)),
+    "nua": st.of(t.array_of(t.NUMERIC), t.numeric_typmod(10, 2)),
+}
+
+
+class EmptyCatalog:
+    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
+        return None
+
+    def has_schema(self, name: str) -> bool:
+        return name in ("public", "pg_catalog")
+
+
+class Ground:
+    """One statement's binder and scope. parameters: OIDs as a client declares them."""
+
+    def __init__(self, parameters: Sequence[int] = (), settings: InputSettings | None = None) -> None:
+        self.parameters = ParameterTypes(parameters)
+        self.context = BindContext(EmptyCatalog(), ("public",), settings or InputSettings(), self.parameters)
+        self.scope = Scope(self.context, self)
+        self.binder = ExpressionBinder(self.context)
+        source = Source("x", tuple(self._column(name, typ) for name, typ in COLUMNS.items()))
+        self.scope.sources.append(source)
+        self.scope.known.append(source)
+
+    def _column(self, name: str, typ: str) -> SourceColumn:
+        known = _TYPES.get(name) or st.of(t.BY_NAME.get(typ) or t.ALIASES[typ])
+        return SourceColumn(name, ColumnRef(known, self.context.new_column(name, known)))
+
+    def bind_subquery(self, tree: exp.Expression, scope: Scope) -> tuple[Node, tuple[str, ...]]:
+        inner = Scope(self.context, self, scope)
+        emit = tuple(self.binder.settle(self.binder.bind(_bare(e), inner)) for e in tree.expressions)
+        columns = tuple(self.context.new_column("column", e.type) for e in emit)
+        return Evaluator(columns, Values((), ((),)), emit), tuple(c.name for c in columns)
+
+    def bind(self, sql: str) -> Expr:
+        """`select <sql>`, bound as an output column would be."""
+        (statement,) = parse(f"select {sql}")
+        assert isinstance(statement, Query)
+        return self.binder.settle(self.binder.bind(_bare(statement.tree.expressions[0]), self.scope))
+
+
+def _bare(node: exp.Expression) -> exp.Expression:
+    return node.this if isinstance(node, exp.Alias) else node
+
+
+def bind(sql: str, parameters: Sequence[int] = ()) -> Expr:
+    return Ground(parameters).bind(sql)
