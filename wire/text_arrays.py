@@ -55,7 +55,7 @@ def read_array(text: str, read_element: Callable[[str], Any]) -> list[Any]:
         raise _malformed(text, "Specified array dimensions do not match array contents.")
     if any(lower != 1 for lower, _ in bounds):
         raise FeatureNotSupported("not supported: array lower bounds other than 1")
-    return value if _leaves(value) else []
+    return value
 
 
 _OPENING: Final = 'Array value must start with "{" or dimension information.'
@@ -110,48 +110,53 @@ def _unexpected(rest: str) -> str:
     return "Unexpected end of input." if first in '"\\' else f'Unexpected "{first}" character.'
 
 
+#: What may come next, by what came last. An element and a nested list never follow one another on one level.
+_MAY_FOLLOW: Final = {
+    "start": {"{"},
+    "{": {"{", "element"},
+    "element": {",", "}"},
+    "}": {",", "}"},
+    "element,": {"element"},
+    "},": {"{"},
+}
+
+
 def _nested(text: str, body: str, read_element: Callable[[str], Any]) -> tuple[list[Any], int]:
     """The nested lists and their depth; every element must be at the same depth."""
     stack: list[list[Any]] = []
-    leaf_depth = 0
-    expecting = True
     result: list[Any] = []
-    previous = ""
+    leaf_depth = 0
+    last = "start"
     for kind, piece in _items(text, body):
-        if piece == "{" and kind == "brace":
-            if not expecting:
-                raise _malformed(text, 'Unexpected "{" character.')
-            child: list[Any] = []
-            if stack:
-                stack[-1].append(child)
-            else:
-                result = child
-            stack.append(child)
-            if len(stack) > _DIMENSIONS_MAX:
-                raise ProgramLimitExceeded(
-                    f"number of array dimensions ({len(stack)}) exceeds the maximum allowed ({_DIMENSIONS_MAX})"
-                )
-            expecting = True
-        elif piece == "}" and kind == "brace":
-            if expecting and previous != "{":
-                raise _malformed(text, 'Unexpected "}" character.')
+        symbol = piece if kind in ("brace", "comma") else "element"
+        if symbol not in _MAY_FOLLOW[last] and not (symbol == "}" and last == "{" and len(stack) == 1):
+            raise _malformed(
+                text, "Unexpected array element." if symbol == "element" else f'Unexpected "{symbol}" character.'
+            )
+        if symbol == "{":
+            _open(stack, result)
+        elif symbol == "}":
             stack.pop()
-            expecting = False
-        elif kind == "comma":
-            if expecting:
-                raise _malformed(text, 'Unexpected "," character.')
-            expecting = True
-        else:
-            if not expecting:
-                raise _malformed(text, "Unexpected array element.")
+        elif symbol == "element":
             if leaf_depth not in (0, len(stack)):
                 raise _ragged(text)
             leaf_depth = len(stack)
             stack[-1].append(_element(kind, piece, read_element))
-            expecting = False
-        previous = piece if kind == "brace" else kind
+        last = last + "," if symbol == "," else symbol
     _check_shape(text, result, leaf_depth)
     return result, leaf_depth
+
+
+def _open(stack: list[list[Any]], result: list[Any]) -> None:
+    """One level deeper; the outermost list is `result` itself."""
+    child: list[Any] = result if not stack else []
+    if stack:
+        stack[-1].append(child)
+    stack.append(child)
+    if len(stack) > _DIMENSIONS_MAX:
+        raise ProgramLimitExceeded(
+            f"number of array dimensions ({len(stack)}) exceeds the maximum allowed ({_DIMENSIONS_MAX})"
+        )
 
 
 def _element(kind: str, token: str, read_element: Callable[[str], Any]) -> Any:
@@ -181,9 +186,7 @@ def _lengths(value: list[Any]) -> list[int]:
 
 
 def _check_shape(text: str, value: list[Any], leaf_depth: int) -> None:
-    """Rectangular: all lists of one depth are of one length. Without a single element, any nesting is the empty array."""
-    if leaf_depth == 0:
-        return
+    """Rectangular: all lists of one depth are of one length."""
     level: list[Any] = [value]
     for depth in range(leaf_depth):
         if any(not isinstance(item, list) for item in level) or len({len(item) for item in level}) > 1:
@@ -191,7 +194,3 @@ def _check_shape(text: str, value: list[Any], leaf_depth: int) -> None:
         level = [child for item in level for child in item]
         if depth + 1 < leaf_depth and any(not isinstance(item, list) for item in level):
             raise _ragged(text)
-
-
-def _leaves(value: list[Any]) -> bool:
-    return any(_leaves(item) if isinstance(item, list) else True for item in value)

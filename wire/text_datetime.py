@@ -33,7 +33,8 @@ DATE_MINUS_INFINITY: Final = -(1 << 31)
 TIMESTAMP_INFINITY: Final = (1 << 63) - 1
 TIMESTAMP_MINUS_INFINITY: Final = -(1 << 63)
 
-DAY_MICROS: Final = 86_400_000_000
+HOUR_MICROS: Final = 3_600_000_000
+DAY_MICROS: Final = 24 * HOUR_MICROS
 #: Days from 4714-11-24 BC, where PostgreSQL's calendar begins, to 1970; and 1970 to 5874898-01-01, before which it ends.
 DATE_FIRST: Final = -2_440_588
 DATE_END: Final = 2_145_042_906
@@ -85,7 +86,9 @@ class _Reader:
     month: int = 0
     day: int = 0
     year_day: int = 0
-    time_micros: int = 0
+    hour: int = 0
+    hour_micros: int = 0
+    loose_clock: bool = False
     hour12: str = ""
     bc: bool = False
     short_year: bool = False
@@ -103,8 +106,9 @@ class _Reader:
             self._token(tokens, index, token)
         if self.prefix:
             raise BadFormat
-        self._finish_date()
-        self._finish_hour()
+        if not self.special:
+            self._finish_date()
+            self._finish_hour()
 
     def _claim(self, *names: str) -> None:
         """These fields are given by the present token; none may be given twice."""
@@ -154,15 +158,16 @@ class _Reader:
         digits, minus, offset = text.partition("-")
         if not minus or "time" in self.have:
             raise BadFormat
+        east = read_offset(minus + offset)
         prefix, self.prefix = self.prefix, ""
         if prefix == "julian":
             self._julian_day(digits)
         elif prefix in ("", "time"):
-            self._digits_field(digits)
+            self._digits_field(digits, dated=self.time_only)
         else:
             raise BadFormat
         self._claim("zone")
-        self.offset = read_offset(minus + offset)
+        self.offset = east
 
     def _date(self, text: str) -> None:
         """A date in one token: `1999-01-08`, `8.1.1999`, `08-jan-1999`."""
@@ -181,7 +186,8 @@ class _Reader:
             raise BadFormat
         for number in numbers:
             self._number(number)
-        if not {"year", "month", "day"} <= self.have:
+        # Such a date comes first: only a zone may stand before it.
+        if self.have - {"zone"} != {"year", "month", "day"}:
             raise BadFormat
 
     # --- numbers ----------------------------------------------------------------------------------------------------
@@ -206,13 +212,7 @@ class _Reader:
         with_date = index == 0 and len(tokens) >= 2 and tokens[-1].kind is Kind.DATE
         if point and with_date:
             self._date(text)
-        elif point and len(digits) > 2:
-            self._digits_field(text, dated=True)
-        elif point:
-            raise BadFormat
-        elif with_date and len(text) >= 6:
-            self._digits_field(text)
-        elif len(text) > 4 or len(text) == 4:
+        elif not point or len(digits) > 2:
             self._digits_field(text, dated=True)
         else:
             raise BadFormat
@@ -238,7 +238,7 @@ class _Reader:
         self.year, self.month, self.day = civil_from_days(int(whole) - 2_440_588)
         if fraction:
             self._claim("time")
-            self.time_micros = int(float(f".{fraction}") * DAY_MICROS)
+            self._set_time(0, int(float(f".{fraction}") * DAY_MICROS))
 
     def _digits_field(self, text: str, *, dated: bool = False) -> None:
         """Digits run together: `19990108`, `990108`, `040506.789`, `0405`."""
@@ -249,10 +249,10 @@ class _Reader:
             self._run_together_date(digits)
         elif "time" not in self.have and len(digits) in (4, 6):
             self._claim("time")
-            hour, minute, second = int(digits[:2]), int(digits[2:4]), int(digits[4:] or 0)
-            _check_clock(minute, second)
-            self.time_micros = ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros
-            _check_day(hour, self.time_micros)
+            minute, second = int(digits[2:4]), int(digits[4:] or 0)
+            # PostgreSQL takes 99 minutes here, save for a type that is a time and nothing else.
+            self.hour, self.hour_micros = int(digits[:2]), (minute * 60 + second) * 1_000_000 + micros
+            self.loose_clock = minute > 59 or second > 60
         elif point and not dated and len(digits) >= 6:
             self._run_together_date(digits)
         else:
@@ -393,13 +393,13 @@ class _Reader:
             shift = {"today": 0, "yesterday": -1, "tomorrow": 1}[word]
             self.year, self.month, self.day = civil_from_days(self.local_now() // DAY_MICROS + shift)
         else:
-            self._claim("year", "month", "day", "time", "zone")
             self.special = word
 
     def _now(self) -> None:
         self._claim("year", "month", "day", "time", "zone")
         self.offset = zone(self.settings.time_zone).offset_at(self.settings.now // 1_000_000)
-        days, self.time_micros = divmod(self.local_now(), DAY_MICROS)
+        days, micros = divmod(self.local_now(), DAY_MICROS)
+        self._set_time(0, micros)
         self.year, self.month, self.day = civil_from_days(days)
 
     def local_now(self) -> int:
@@ -411,24 +411,29 @@ class _Reader:
 
     def _clock(self, text: str) -> None:
         self._claim("time")
-        hour, micros = read_clock(text)
-        self.time_micros = micros
-        _check_day(hour, micros)
+        self._set_time(*read_clock(text))
+
+    def _set_time(self, hour: int, micros: int) -> None:
+        """micros: minutes and seconds; with a leap second they may be a whole hour."""
+        if hour > 24 or hour * HOUR_MICROS + micros > DAY_MICROS:
+            raise ClockOverflow
+        self.hour, self.hour_micros = hour, micros
+
+    @property
+    def time_micros(self) -> int:
+        return self.hour * HOUR_MICROS + self.hour_micros
 
     def _finish_hour(self) -> None:
-        if not self.hour12:
-            return
-        hour = self.time_micros // 3_600_000_000
-        if hour > 12:
+        if self.hour12 and self.hour > 12:
             raise ClockOverflow
-        if self.hour12 == "am" and hour == 12:
-            self.time_micros -= 12 * 3_600_000_000
-        elif self.hour12 == "pm" and hour != 12:
-            self.time_micros += 12 * 3_600_000_000
+        if self.hour12 == "am" and self.hour == 12:
+            self.hour = 0
+        elif self.hour12 == "pm" and self.hour != 12:
+            self.hour += 12
+        if self.time_only and (self.loose_clock or self.time_micros > DAY_MICROS):
+            raise ClockOverflow
 
     def _finish_date(self) -> None:
-        if self.special:
-            return
         if "year" in self.have and not self.julian:
             self._finish_year()
         if self.year_day:
@@ -481,24 +486,24 @@ def _fraction_micros(digits: str) -> int:
     return round(float(f"0.{digits}") * 1_000_000) if digits else 0
 
 
-_CLOCK: Final = re.compile(r"(\d+):(\d+)(?:(?::(\d+)(?:\.(\d*))?)|\.(\d*))?:?")
-_OFFSET: Final = re.compile(r"([+-])(\d+)(?::(\d+)(?::(\d+))?)?")
+_CLOCK: Final = re.compile(r"(\d+):(\d*)(?::(\d*)(?:\.(\d*))?|\.(\d*))?")
+_OFFSET: Final = re.compile(r"([+-])(\d+)(?::(\d*)(?::(\d*))?)?")
 
 
 def read_clock(text: str, *, minute_to_second: bool = False) -> tuple[int, int]:
-    """(hour, microseconds since midnight) of `hh:mm`, `hh:mm:ss.fff` or `mm:ss.fff`; the hour is not limited here.
+    """(hour, microseconds since the hour) of `hh:mm`, `hh:mm:ss.fff` or `mm:ss.fff`; the hour is not limited here.
 
     minute_to_second: take two fields as minutes and seconds (an interval's MINUTE TO SECOND).
     """
     match = _CLOCK.fullmatch(text)
-    if not match or text.endswith(":"):
+    if not match:
         raise BadFormat
-    hour, minute, second = _bounded_hour(match[1]), _bounded(match[2]), _bounded(match[3] or "0")
+    hour, minute, second = _bounded_hour(match[1]), _bounded(match[2] or "0"), _bounded(match[3] or "0")
     fraction = match[4] or match[5] or ""
     if match[5] is not None or (minute_to_second and match[3] is None):
         hour, minute, second = 0, hour, minute
     _check_clock(minute, second)
-    return hour, ((hour * 60 + minute) * 60 + second) * 1_000_000 + _fraction_micros(fraction)
+    return hour, (minute * 60 + second) * 1_000_000 + _fraction_micros(fraction)
 
 
 def _bounded_hour(digits: str) -> int:
@@ -513,21 +518,19 @@ def _check_clock(minute: int, second: int) -> None:
         raise ClockOverflow
 
 
-def _check_day(hour: int, micros: int) -> None:
-    if hour > 24 or micros > DAY_MICROS:
-        raise ClockOverflow
-
-
 def read_offset(text: str) -> int:
     """Seconds east of Greenwich of `+hh`, `-hhmm`, `+hh:mm`, `+hh:mm:ss`."""
-    match = _OFFSET.fullmatch(text)
+    match = _OFFSET.match(text)
     if not match:
         raise BadFormat
+    at_end = match.end() == len(text)
     hour, minute, second = int(match[2]), int(match[3] or 0), int(match[4] or 0)
-    if match[3] is None and len(text) > 3:
+    if match[3] is None and at_end and len(text) > 3:
         hour, minute = divmod(hour, 100)
     if hour > 15 or minute > 59 or second > 59:
         raise _ZoneOverflow
+    if not at_end:
+        raise BadFormat
     seconds = (hour * 60 + minute) * 60 + second
     return -seconds if match[1] == "-" else seconds
 

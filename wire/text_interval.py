@@ -17,8 +17,8 @@ from typing import Final
 import pyarrow as pa
 
 from wire.errors import DatetimeFieldOverflow, FeatureNotSupported, IntervalFieldOverflow, InvalidDatetimeFormat
-from wire.text_datetime import DAY_MICROS, ClockOverflow, read_clock, round_micros
-from wire.text_datetime_tokens import BadFormat, Kind, Token, split, word_meaning
+from wire.text_datetime import DAY_MICROS, HOUR_MICROS, ClockOverflow, read_clock, round_micros
+from wire.text_datetime_tokens import BadFormat, Kind, Token, split
 from wire.text_settings import InputSettings
 
 _INT32: Final = 1 << 31
@@ -187,7 +187,7 @@ def cut_interval(months: int, days: int, micros: int, typmod: int) -> tuple[int,
     return months, days, micros if precision == FULL_PRECISION else round_micros(micros, precision)
 
 
-_YEAR_MONTH: Final = re.compile(r"([+-]?)(\d+)-(\d+)")
+_YEAR_MONTH: Final = re.compile(r"([+-]?)(\d+)-(-\d+|\d*)")
 _NUMBER: Final = re.compile(r"([+-]?)(\d*)(\.\d*)?")
 
 
@@ -203,9 +203,9 @@ def _parse_words(tokens: list[Token], typmod: int, settings: InputSettings) -> _
             unit = "day"
         elif token.kind in (Kind.WORD, Kind.SIGNED_WORD):
             if token.text == "ago":
-                ago, unit = True, ""
+                ago, unit = True, "ago"
             else:
-                unit = _unit(token.text, unit)
+                unit = _unit(token.text)
         else:
             unit = _add_number(total, token.text, unit or _smallest_field(typmod))
     if not total.seen:
@@ -218,18 +218,16 @@ def _parse_words(tokens: list[Token], typmod: int, settings: InputSettings) -> _
     return total
 
 
-def _unit(word: str, unit: str) -> str:
-    if word[:10] in _UNITS:
-        return _UNITS[word[:10]]
-    meaning = word_meaning(word)
-    if meaning is not None and meaning[0] == "ignore":
-        return unit
-    raise BadFormat
+def _unit(word: str) -> str:
+    if word[:10] not in _UNITS:
+        raise BadFormat
+    return _UNITS[word[:10]]
 
 
 def _add_clock(total: _Sum, text: str, *, minute_to_second: bool) -> None:
     total.claim("hour", "minute", "second", "millisecond", "microsecond")
-    _, micros = read_clock(text.lstrip("+-"), minute_to_second=minute_to_second)
+    hours, below = read_clock(text.lstrip("+-"), minute_to_second=minute_to_second)
+    micros = hours * HOUR_MICROS + below
     if micros >= _INT64:
         raise ClockOverflow
     total.micros += -micros if text.startswith("-") else micros
@@ -239,14 +237,15 @@ def _add_number(total: _Sum, text: str, unit: str) -> str:
     """Adds a number of `unit`; gives the unit that a number before it has when no word says."""
     if match := _YEAR_MONTH.fullmatch(text):
         total.claim("month")
-        years, months = int(match[2]), int(match[3])
-        if months >= 12:
+        years, months = int(match[2]), int(match[3] or 0)
+        if not 0 <= months < 12:
             raise ClockOverflow
         sign = -1 if match[1] == "-" else 1
         total.add("month", sign * (years * 12 + months), 0.0)
         return "month"
     match = _NUMBER.fullmatch(text)
-    if not match or not (match[2] or match[3]):
+    # Nothing tells the unit of a number before `ago`.
+    if unit == "ago" or not match or not (match[2] or match[3]):
         raise BadFormat
     sign = -1 if match[1] == "-" else 1
     whole = int(match[2] or 0) if len(match[2]) <= 20 else _INT64
@@ -261,14 +260,16 @@ def _add_number(total: _Sum, text: str, unit: str) -> str:
     return "day" if unit == "hour" else unit
 
 
-_ISO_NUMBER: Final = re.compile(r"([+-]?\d*)(\.\d*)?(?:[eE]([+-]?\d+))?")
 _ISO_DATE_UNITS: Final = {"Y": "year", "M": "month", "W": "week", "D": "day"}
 _ISO_TIME_UNITS: Final = {"H": "hour", "M": "minute", "S": "second"}
-_ISO_PARTS: Final = re.compile(r"([+-]?\d*(?:\.\d*)?)([A-Z])")
-_ISO_BASIC_DATE: Final = re.compile(r"([+-]?\d{4})(\d\d)(\d\d)")
-_ISO_EXTENDED_DATE: Final = re.compile(r"([+-]?\d+)-([+-]?\d+)(?:-([+-]?\d+))?")
-_ISO_BASIC_TIME: Final = re.compile(r"([+-]?\d\d)(\d\d)(\d\d(?:\.\d*)?)")
-_ISO_EXTENDED_TIME: Final = re.compile(r"([+-]?\d+):([+-]?\d+)(?::([+-]?\d+(?:\.\d*)?))?")
+_ISO_NUMBER: Final = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_ISO_PART: Final = re.compile(rf"({_ISO_NUMBER})([A-Z])")
+_ISO_BASIC_DATE: Final = re.compile(r"(\d{4})(\d\d)(\d\d)")
+_ISO_EXTENDED_DATE: Final = re.compile(rf"({_ISO_NUMBER})(?:-({_ISO_NUMBER})(?:-({_ISO_NUMBER}))?)?")
+_ISO_BASIC_TIME: Final = re.compile(r"(\d\d)(\d\d)(\d\d(?:\.\d*)?)")
+_ISO_EXTENDED_TIME: Final = re.compile(rf"({_ISO_NUMBER})(?::({_ISO_NUMBER})(?::({_ISO_NUMBER}))?)?")
+#: Beyond this a number of the ISO format is out of range.
+_ISO_MAX: Final = 1.0e15
 
 
 def _parse_iso(text: str) -> _Sum:
@@ -276,9 +277,7 @@ def _parse_iso(text: str) -> _Sum:
     if len(text) < 2 or text[0] != "P":
         raise BadFormat
     total = _Sum()
-    date, marker, time = text[1:].partition("T")
-    if marker and not time and not date:
-        raise BadFormat
+    date, _, time = text[1:].partition("T")
     _iso_half(total, date, _ISO_DATE_UNITS, ("year", "month", "day"), _ISO_BASIC_DATE, _ISO_EXTENDED_DATE)
     _iso_half(total, time, _ISO_TIME_UNITS, ("hour", "minute", "second"), _ISO_BASIC_TIME, _ISO_EXTENDED_TIME)
     return total
@@ -298,7 +297,7 @@ def _iso_half(
         return
     at = 0
     while at < len(text):
-        part = _ISO_PARTS.match(text, at)
+        part = _ISO_PART.match(text, at)
         if not part or part[2] not in designators:
             raise BadFormat
         _iso_add(total, designators[part[2]], part[1])
@@ -306,11 +305,8 @@ def _iso_half(
 
 
 def _iso_add(total: _Sum, unit: str, number: str) -> None:
-    match = _NUMBER.fullmatch(number)
-    if not match or not (match[2] or match[3]):
-        raise BadFormat
-    sign = -1 if match[1] == "-" else 1
-    whole = int(match[2] or 0)
-    if whole >= _INT64:
+    value = float(number)
+    if not abs(value) <= _ISO_MAX:
         raise ClockOverflow
-    total.add(unit, sign * whole, sign * float(match[3]) if match[3] and match[3] != "." else 0.0)
+    whole = math.trunc(value)
+    total.add(unit, whole, value - whole)

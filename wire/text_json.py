@@ -26,7 +26,11 @@ _TOKEN: Final = re.compile(
     r"|(?P<word>true|false|null)(?![A-Za-z0-9_])"
     r"|(?P<end>\Z))"
 )
-_WRONG_WORD: Final = re.compile(r"[ \t\n\r]*([A-Za-z0-9_.+\-\x80-\U0010ffff]+|.)", re.DOTALL)
+_BLANK: Final = re.compile(r"[ \t\n\r]*")
+#: What PostgreSQL quotes of a text that is no token: a number's or a word's characters, else one.
+_WRONG_NUMBER: Final = re.compile(r"[0-9-][A-Za-z0-9_.+\-\x80-\U0010ffff]*")
+_WRONG_WORD: Final = re.compile(r"[A-Za-z0-9_\x80-\U0010ffff]+|.", re.DOTALL)
+_STRING_START: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
 _ESCAPE: Final = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
 _SHORT_ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
 _OUTPUT_ESCAPES: Final = {
@@ -122,14 +126,33 @@ def _lexemes(text: str) -> Iterator[_Lexeme]:
     while True:
         match = _TOKEN.match(text, at)
         if not match:
-            wrong = _WRONG_WORD.match(text, at)
-            raise _invalid(f'Token "{wrong[1] if wrong else text[at:]}" is invalid.')
+            raise _invalid(_wrong_token(text, at))
         kind = match.lastgroup
         assert kind is not None
         yield _Lexeme(kind, match[kind])
         if kind == "end":
             return
         at = match.end()
+
+
+def _wrong_token(text: str, at: int) -> str:
+    """What is wrong where no token begins."""
+    blank = _BLANK.match(text, at)
+    assert blank is not None
+    start = blank.end()
+    if text[start] != '"':
+        wrong = _WRONG_NUMBER.match(text, start) or _WRONG_WORD.match(text, start)
+        return f'Token "{wrong[0] if wrong else text[start:]}" is invalid.'
+    good = _STRING_START.match(text, start)
+    assert good is not None
+    rest = text[good.end() :]
+    if not rest or rest == "\\":
+        return f'Token "{text[start:]}" is invalid.'
+    if rest[0] != "\\":
+        return f"Character with value 0x{ord(rest[0]):02x} must be escaped."
+    if rest[1] == "u":
+        return '"\\u" must be followed by four hexadecimal digits.'
+    return f'Escape sequence "{rest[:2]}" is invalid.'
 
 
 def _walk(text: str) -> Iterator[tuple[str, str]]:
@@ -172,7 +195,8 @@ def _step(state: str, lexeme: _Lexeme, containers: list[str]) -> tuple[str, str 
             return ("key" if containers[-1] == "{" else "value"), None
         if text == ("}" if containers[-1] == "{" else "]"):
             return _leave(containers), "close"
-    raise _invalid(f'{_EXPECTED[state]}, but found "{text}".')
+    expected = 'Expected "," or "]"' if state == "comma" and containers[-1] == "[" else _EXPECTED[state]
+    raise _invalid(f'{expected}, but found "{text}".')
 
 
 def _leave(containers: list[str]) -> str:
@@ -182,7 +206,7 @@ def _leave(containers: list[str]) -> str:
 
 _EXPECTED: Final = {
     "value": "Expected JSON value",
-    "first value": 'Expected array element or "]"',
+    "first value": "Expected JSON value",
     "key": "Expected string",
     "first key": 'Expected string or "}"',
     "colon": 'Expected ":"',

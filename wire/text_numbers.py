@@ -26,7 +26,7 @@ _OID: Final = re.compile(r"[+-]?[0-9]+")
 _FLOAT: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _HEX_FLOAT: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?[0-9]+)?")
 _SPECIAL_FLOAT: Final = re.compile(r"[+-]?(?:nan(?:\([a-z0-9_]*\))?|inf|infinity)", re.IGNORECASE)
-_NUMERIC: Final = re.compile(r"([+-]?)(?:([0-9]+)\.?([0-9]*)|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?")
+_NUMERIC: Final = re.compile(r"([+-]?)(?:([0-9]+)\.?([0-9]*)|\.([0-9]+))(?:[eE][ \t\n\r\v\f]*([+-]?[0-9]+))?")
 _SPECIAL_NUMERIC: Final = re.compile(r"nan|[+-]?(?:inf|infinity)", re.IGNORECASE)
 
 #: Digits before and after the decimal point that PostgreSQL's numeric can hold.
@@ -150,21 +150,21 @@ def read_numeric(text: str, typmod: int = -1) -> Decimal:
         raise invalid("numeric", text)
     sign, whole, fraction, bare_fraction, exponent_text = match.groups()
     fraction = bare_fraction if bare_fraction is not None else fraction
-    exponent = _exponent(exponent_text, text)
+    exponent = _exponent(exponent_text)
     digits = ((whole or "") + fraction).lstrip("0") or "0"
     point = exponent - len(fraction)
-    if digits != "0" and len(digits) + point > _NUMERIC_WEIGHT_MAX:
+    if -point > _NUMERIC_SCALE_MAX or (digits != "0" and len(digits) + point > _NUMERIC_WEIGHT_MAX):
         raise NumericValueOutOfRange("value overflows numeric format")
     value = _EXACT.create_decimal(("-" if sign == "-" and digits != "0" else "") + digits)
     shifted = _EXACT.scaleb(value, point) if digits != "0" else Decimal(0)
-    return apply_numeric_typmod(_with_scale(shifted, min(max(0, -point), _NUMERIC_SCALE_MAX)), typmod)
+    return apply_numeric_typmod(_with_scale(shifted, max(0, -point)), typmod)
 
 
-def _exponent(digits: str | None, text: str) -> int:
+def _exponent(digits: str | None) -> int:
     if digits is None:
         return 0
     if len(digits.lstrip("+-0")) > 10 or abs(int(digits)) >= (1 << 31) // 2:
-        raise invalid("numeric", text)
+        raise NumericValueOutOfRange("value overflows numeric format")
     return int(digits)
 
 

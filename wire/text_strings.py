@@ -8,6 +8,7 @@ Sources: PostgreSQL 15 documentation 8.3, 8.4, 8.12; behaviour compared with a r
 from __future__ import annotations
 
 import re
+import string
 from typing import Final
 
 from wire import types as t
@@ -73,9 +74,15 @@ def read_bytea(text: str) -> bytes:
 def _hex_bytes(digits: str) -> bytes:
     if _HEX_BYTEA.fullmatch(digits):
         return bytes.fromhex(digits)
-    for character in digits:
-        if character not in "0123456789abcdefABCDEF \n\t\r":
-            raise InvalidParameterValue(f'invalid hexadecimal digit: "{character}"')
+    at = 0
+    while at < len(digits):
+        if digits[at] in " \n\t\r":
+            at += 1
+            continue
+        for character in digits[at : at + 2]:
+            if character not in string.hexdigits:
+                raise InvalidParameterValue(f'invalid hexadecimal digit: "{character}"')
+        at += 2
     raise InvalidParameterValue("invalid hexadecimal data: odd number of digits")
 
 

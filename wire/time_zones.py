@@ -134,8 +134,11 @@ def _names() -> dict[str, str]:
 
 
 def canonical_name(name: str) -> str | None:
-    """The IANA database's spelling of a zone's name, or None if it has none such."""
-    return _names().get(name.lower())
+    """The IANA database's spelling of a zone's name, or None if it has none such.
+
+    `posix/` before a name means the database without leap seconds, which is the one we have.
+    """
+    return _names().get(name.lower().removeprefix("posix/"))
 
 
 def _load(name: str) -> bytes:
