@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from postgres_server import PostgresServer, binaries
@@ -15,3 +16,23 @@ def postgres() -> Iterator[PostgresServer]:
         pytest.skip("PostgreSQL 15's server programs are not installed")
     with PostgresServer() as server:
         yield server
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite", action="store_true", help="write the golden files anew; read the diff as code")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden(name, text)`: the text equals that of tests/golden/<name>, or becomes it with --rewrite."""
+
+    def check(name: str, text: str) -> None:
+        path = Path(__file__).parent / "golden" / name
+        text = text.rstrip("\n") + "\n"
+        if request.config.getoption("--rewrite"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        assert path.exists(), f"no golden file {name}; run with --rewrite"
+        assert text == path.read_text(), f"{name} differs; run with --rewrite and read the diff"
+
+    return check
