@@ -9,7 +9,7 @@ Neighbours: `building` makes the rows and parses; `textual` renders values of an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -125,6 +125,13 @@ def concat(engine: EngineName, pieces: Sequence[exp.Expression]) -> exp.Expressi
     return sql(engine, f"({listed})" if engine == "local" else f"concat({listed})", *pieces)
 
 
+def pack(engine: EngineName, fields: Mapping[str, exp.Expression]) -> exp.Expression:
+    """A struct of named fields."""
+    listed = (f"{f} := ${n}" if engine == "local" else f"'{f}', ${n}" for n, f in enumerate(fields, 1))
+    maker = "struct_pack" if engine == "local" else "named_struct"
+    return sql(engine, "{}({})".format(maker, ", ".join(listed)), *fields.values())
+
+
 def bound(
     engine: EngineName, name: str, value: exp.Expression, body: Callable[[exp.Expression], exp.Expression]
 ) -> exp.Expression:
@@ -169,8 +176,7 @@ def _unused_name(args: Sequence[exp.Expression]) -> str:
 
 
 def _bind(engine: EngineName, name: str, fields: dict[str, exp.Expression], body: exp.Expression) -> exp.Expression:
-    listed = ", ".join(f"{f} := ${n}" if engine == "local" else f"'{f}', ${n}" for n, f in enumerate(fields, 1))
-    packed = sql(engine, f"struct_pack({listed})" if engine == "local" else f"named_struct({listed})", *fields.values())
+    packed = pack(engine, fields)
     return sql(engine, _LET[engine].format(name=name, body="$2"), packed, body)
 
 
