@@ -39,6 +39,10 @@ class PgType:
     def is_array(self) -> bool:
         return self.element != 0 and self.category == "A"
 
+    def __hash__(self) -> int:
+        # Types are keys of nearly every table there is; the OID says it all.
+        return self.oid
+
     def __repr__(self) -> str:
         return f"<{self.name}>"
 

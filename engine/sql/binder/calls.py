@@ -36,7 +36,7 @@ from engine.sql.expr import (
     WindowCall,
 )
 from engine.sql.functions import Function
-from engine.sql.functions.signatures import PG_FUNCTIONS, is_absent
+from engine.sql.functions.signatures import PG_FUNCTIONS
 from engine.sql.scope import Scope, cursor, position
 from engine.sql.types import SqlType
 from wire import types as t
@@ -275,7 +275,7 @@ def _choose(binder: ExpressionBinder, written: Written, rows: Sequence[Function]
     choice = _chosen(written, rows, inputs)
     if choice is None:
         raise _undefined(binder, written, args)
-    if is_absent(choice.function):
+    if binder.functions.is_absent(choice.function):
         named = resolution.signature(written.name, choice.function.args)
         raise FeatureNotSupported(f"not supported: function {named}", position=cursor(written.at))
     return choice
@@ -305,7 +305,7 @@ def _as_cast(binder: ExpressionBinder, written: Written, args: Sequence[Expr]) -
 
 def _chosen(written: Written, rows: Sequence[Function], inputs: resolution.Types) -> Choice | None:
     try:
-        return resolution.choose_function(rows, inputs)
+        return resolution.choose_function(tuple(rows), inputs)
     except AmbiguousFunction:
         raise resolution.ambiguous_function(written.label, inputs, cursor(written.at)) from None
 

@@ -31,7 +31,6 @@ from engine.sql.binder.resolution import Choice
 from engine.sql.expr import Call, Expr, ParamRef
 from engine.sql.functions import CastContext
 from engine.sql.functions.registry import Registry, registry
-from engine.sql.functions.signatures import is_absent
 from engine.sql.scope import BindContext, Scope, cursor, position
 from engine.sql.types import SqlType
 from wire import types as t
@@ -114,7 +113,7 @@ class ExpressionBinder:
             raise resolution.ambiguous_operator(symbol, inputs, cursor(at)) from None
         if choice is None:
             raise resolution.undefined_operator(symbol, inputs, cursor(at))
-        if is_absent(choice.function):
+        if self.functions.is_absent(choice.function):
             named = resolution.operator_signature(symbol, choice.function.args)
             raise FeatureNotSupported(f"not supported: operator {named}", position=cursor(at))
         return choice

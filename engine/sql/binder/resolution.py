@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from engine.sql.binder.casts import POLYMORPHIC, can_coerce
 from engine.sql.functions import Function
@@ -215,7 +216,8 @@ def _concrete(function: Function, inputs: Types, declared: Types) -> Choice:
 # -- functions and operators -----------------------------------------------------------------------------------------
 
 
-def choose_function(rows: Sequence[Function], inputs: Types) -> Choice | None:
+@lru_cache(maxsize=8192)
+def choose_function(rows: tuple[Function, ...], inputs: Types) -> Choice | None:
     """func_get_detail, without its casts: the row for a call, or None when no row can take the arguments.
 
     Raises AmbiguousFunction (without a message of its own: see `ambiguous_function`).
@@ -227,7 +229,8 @@ def choose_function(rows: Sequence[Function], inputs: Types) -> Choice | None:
     return _choose([c for c in candidates if _accepts(inputs, c.args)], inputs)
 
 
-def choose_operator(rows: Sequence[Function], inputs: Types) -> Choice | None:
+@lru_cache(maxsize=8192)
+def choose_operator(rows: tuple[Function, ...], inputs: Types) -> Choice | None:
     """oper() and left_oper(): the row for an operator's operands, or None. Raises AmbiguousFunction."""
     candidates = _candidates(rows, len(inputs))
     for types in (inputs, _assumed(inputs)):

@@ -30,11 +30,13 @@ class Registry:
 
     def __init__(self, rows: Iterable[Function], absent: Iterable[Function] = ()) -> None:
         self.rows: tuple[Function, ...] = tuple(rows)
+        missing = tuple(absent)
+        self._absent = frozenset(missing)
         self._functions: dict[str, list[Function]] = defaultdict(list)
         self._operators: dict[tuple[str, int], list[Function]] = defaultdict(list)
         self._casts: dict[tuple[t.PgType, t.PgType], Function] = {}
         seen: set[tuple[object, ...]] = set()
-        for row in (*self.rows, *absent):
+        for row in (*self.rows, *missing):
             self._index(row, seen)
 
     def _index(self, row: Function, seen: set[tuple[object, ...]]) -> None:
@@ -61,6 +63,10 @@ class Registry:
     def find_cast(self, source: t.PgType, target: t.PgType) -> Function | None:
         """The cast row for exactly this pair, as pg_cast would have it; None when there is none."""
         return self._casts.get((source, target))
+
+    def is_absent(self, row: Function) -> bool:
+        """Whether a row is there for the choice only: PostgreSQL has it, Sluice does not."""
+        return row in self._absent
 
     def casts(self) -> Iterator[Function]:
         return iter(self._casts.values())

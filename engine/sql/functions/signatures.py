@@ -827,10 +827,5 @@ def _polymorphic(typ: t.PgType) -> bool:
     )
 
 
-def is_absent(row: Function) -> bool:
-    """Whether a row is there for the choice only: no engine can compute it."""
-    return row.local is None and row.spark is None
-
-
 #: Every name that a call may mean in PostgreSQL, whether or not its signatures are listed.
 PG_FUNCTIONS: Final = frozenset(_OTHER_FUNCTIONS.split()) | {name for name, _ in _lines(_FUNCTIONS)}
