@@ -32,6 +32,7 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
+from engine.operators.send import schema_fingerprint
 from engine.operators.spool import Place, Spooler, SpoolFile
 from wire.errors import ConnectionFailure, QueryCanceled, SerializationFailure, SqlError
 from wire.mesh.channel import BatchArrived
@@ -254,7 +255,7 @@ class Receiver:
         """A sender introduces itself (its token has been checked). Raises Denied."""
         if self._closed or self._error is not None:
             raise Denied("closed", "the query is over")
-        if opening.schema != self.schema.serialize().to_pybytes():
+        if opening.schema != schema_fingerprint(self.schema.serialize()):
             raise Denied("schema", "the stream's schema is not the edge's")
         previous = self._streams.get(opening.partition)
         if previous is not None:

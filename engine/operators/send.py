@@ -9,6 +9,7 @@ shows as `StreamRefused`.
 
 from __future__ import annotations
 
+import hashlib
 import socket
 import time
 from dataclasses import dataclass
@@ -58,7 +59,8 @@ class StreamSender:
         self.bytes = 0
         self.complete = False
         self._edge = edge
-        self._opening = Open(VERSION, edge.channel, edge.token, edge.edge, partition, attempt, stage, edge.schema)
+        schema = schema_fingerprint(edge.schema)
+        self._opening = Open(VERSION, edge.channel, edge.token, edge.edge, partition, attempt, stage, schema)
         self._socket, self._machine = self._connect()
 
     def __enter__(self) -> StreamSender:
@@ -93,7 +95,6 @@ class StreamSender:
         if self.complete:
             return
         self._write(self._machine.offer(b"", 0, last=True))
-        self._socket.shutdown(socket.SHUT_WR)
         while data := self._socket.recv(_RECEIVE_BYTES):
             self._hear(data)
 
@@ -155,6 +156,11 @@ class StreamSender:
             self._socket.sendall(self._machine.cancel(cause.sqlstate, cause.message))
         except OSError:
             return  # The receiver has gone: it knows more about the end of this query than we do.
+
+
+def schema_fingerprint(schema: bytes | pa.Buffer) -> bytes:
+    """What stands for a schema (its Arrow IPC message) where a stream is opened."""
+    return hashlib.sha256(schema).digest()
 
 
 def _receive(connection: socket.socket) -> bytes:

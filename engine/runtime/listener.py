@@ -38,6 +38,7 @@ class DataListener:
         self._server: asyncio.Server | None = None
         self._channels: dict[str, tuple[bytes, Receiver]] = {}
         self._connections: set[DataConnection] = set()
+        self._idle: asyncio.Future[None] | None = None
         self.denied = 0
 
     @property
@@ -79,16 +80,26 @@ class DataListener:
         if self._server is None:
             return
         self._server.close()
+        # A connection that was accepted a moment ago gets its transport a turn of the loop later.
+        await asyncio.sleep(0)
         for connection in list(self._connections):
             connection.abort()
+        while self._connections:
+            self._idle = asyncio.get_running_loop().create_future()
+            await self._idle
         await self._server.wait_closed()
         self._server = None
 
     def opened(self, connection: DataConnection) -> None:
         self._connections.add(connection)
+        if self._server is None or not self._server.is_serving():
+            connection.abort()
 
     def closed(self, connection: DataConnection) -> None:
         self._connections.discard(connection)
+        if self._idle is not None and not self._connections:
+            self._idle.set_result(None)
+            self._idle = None
 
 
 class DataConnection(asyncio.BufferedProtocol):

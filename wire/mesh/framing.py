@@ -103,8 +103,10 @@ class FrameReader:
         self._head += rest[:count]
         if self._preface:
             self._check_preface()
-        elif len(self._head) == self._head_length():
-            self._begin_body()
+        elif len(self._head) >= _PREFIX.size:
+            self._check_body_length()
+            if len(self._head) == self._head_length():
+                self._begin_body()
         return rest[count:]
 
     def _head_length(self) -> int:
@@ -121,10 +123,13 @@ class FrameReader:
             self._head.clear()
             self._preface = False
 
-    def _begin_body(self) -> None:
-        self._kind, _, length = _PREFIX.unpack_from(self._head)
+    def _check_body_length(self) -> None:
+        length = int.from_bytes(self._head[4:8], "big")
         if length > self.body_limit:
             raise RemoteProtocolError(f"a body of {length} bytes where {self.body_limit} are allowed")
+
+    def _begin_body(self) -> None:
+        self._kind, _, length = _PREFIX.unpack_from(self._head)
         self._header = memoryview(bytes(self._head[_PREFIX.size :]))
         self._head.clear()
         self._body = bytearray(length)

@@ -33,7 +33,7 @@ class Open(Message, frozen=True):
     channel, token: the receiving end, and the proof that one was told of it.
     edge, partition, attempt: the stream. A later attempt at the same partition has a higher number.
     stage: the sender's own name of the work unit, for whoever has to ask why an attempt failed.
-    schema: Arrow IPC schema message of the batches.
+    schema: fingerprint of the batches' Arrow schema (its SHA-256), which both ends know from elsewhere.
     """
 
     version: int
