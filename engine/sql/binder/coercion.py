@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Final
 
 from engine.sql import types as st
-from engine.sql.binder import literals
+from engine.sql.binder import literals, regnames
 from engine.sql.binder.casts import POLYMORPHIC, TEXTUAL, Means, can_coerce, find_pathway, is_string
 from engine.sql.expr import ArrayOf, Call, Const, Expr, ParamRef, with_type
 from engine.sql.functions import CastContext, Function
@@ -24,7 +24,7 @@ from engine.sql.scope import BindContext, cursor
 from engine.sql.types import SqlType
 from wire import types as t
 from wire.carriers import NumericScale
-from wire.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported
+from wire.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, StringDataRightTruncation
 
 _INTEGER_DIGITS: Final = {t.INT2: 5, t.INT4: 10, t.INT8: 19}
 _OIDS: Final = frozenset({t.OID, t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE})
@@ -154,6 +154,9 @@ class Coercer:
             raise FeatureNotSupported(
                 f"not supported: an expression of type unknown as {target.pg.sql_name}", position=cursor(expr.position)
             )
+        if isinstance(expr.value, str) and regnames.is_name(target.pg, expr.value):
+            oid = regnames.read_name(target.pg, expr.value, self._context, expr.position)
+            return literals.constant(target.pg, oid, expr.position)
         if isinstance(expr.value, str) and literals.depends_on_now(expr.value, target.pg):
             self._context.stable = False
         return literals.read_unknown(expr, target, self._context.input_settings)
@@ -223,9 +226,22 @@ class Coercer:
             folded = literals.fold(expr, target, self._context.input_settings)
             if folded is not None:
                 return folded
-        if context != "explicit" and base is t.VARCHAR:
-            raise FeatureNotSupported(f"not supported: assignment to {target}", position=cursor(expr.position))
+        if context != "explicit" and base in (t.VARCHAR, t.BPCHAR):
+            return _assigned(expr, target)
         return self._call_cast(expr, target.pg, target)
+
+
+def _assigned(expr: Expr, target: SqlType) -> Expr:
+    """A string for a column of limited length: only blanks may be cut off. Raises StringDataRightTruncation."""
+    if not isinstance(expr, Const) or target.pg.is_array:
+        raise FeatureNotSupported(f"not supported: assignment to {target}", position=cursor(expr.position))
+    if expr.value is None:
+        return with_type(expr, target)
+    length = target.typmod - 4
+    if len(str(expr.value).rstrip(" ")) > length:
+        raise StringDataRightTruncation(f"value too long for type {target}")
+    kept = str(expr.value)[:length]
+    return replace(expr, type=target, value=kept.ljust(length) if target.pg is t.BPCHAR else kept)
 
 
 def element_type(array: SqlType) -> SqlType:

@@ -82,6 +82,12 @@ class ExpressionBinder:
         """`expr`, or as text when its type is still unknown (output columns, sort and group keys)."""
         return self.coercer.settle(expr)
 
+    def as_output(self, expr: Expr) -> Expr:
+        """`expr` as a column of the statement's result: settled, and an object type (regtype ...) as its name."""
+        if expr.type.pg in (t.REGTYPE, t.REGCLASS, t.REGPROC, t.REGNAMESPACE):
+            return self.coerce(expr, st.of(t.TEXT), "explicit")
+        return self.settle(expr)
+
     def require_ordering(self, expr: Expr) -> None:
         """Raises UndefinedFunction (42883) for a type whose values have no order: ORDER BY, windows."""
         if expr.type.pg is t.JSON:

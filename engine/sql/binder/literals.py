@@ -226,6 +226,8 @@ def _to_text(source: t.PgType, value: Any) -> str | None:
         return format(value, "f") if isinstance(value, Decimal) else str(value)
     if source is t.BOOL:
         return "true" if value else "false"
+    if source is t.REGTYPE and value in t.BY_OID:
+        return t.format_type(t.BY_OID[value])
     return None
 
 
