@@ -117,7 +117,7 @@ class Commands:
 
     async def prepare(self, statement: s.Statement, parameter_types: Sequence[int]) -> Command:
         """Analyse a statement. Raises SqlError, with positions in the whole query string."""
-        with located(statement):
+        with located(_query_of(statement)):
             return Command(statement, await self._analyse(statement, parameter_types))
 
     async def _analyse(self, statement: s.Statement, parameter_types: Sequence[int]) -> Prepared | None:
@@ -173,7 +173,7 @@ class Commands:
         if own := self._own.get(type(statement)):
             return await own(statement)
         assert command.prepared is not None
-        with located(statement):
+        with located(_query_of(statement)):
             return await self.engine.execute(command.prepared, arguments)
 
     def _warn_outside_block(self, what: str) -> None:
@@ -273,7 +273,7 @@ class Commands:
             self.block.require_block("DECLARE CURSOR")
         self.portals.require_free(statement.name)
         assert command.prepared is not None
-        with located(statement):
+        with located(statement.query):
             execution = await self.engine.execute(command.prepared, arguments)
         columns = execution.columns or ()
         portal = Portal(
@@ -373,6 +373,16 @@ class Commands:
         if self.block.open:
             self._roll_back_engine()
         await self.engine.close()
+
+
+def _query_of(statement: s.Statement) -> s.Statement:
+    """The query inside a statement, whose text the engine's positions count in; else the statement itself."""
+    match statement:
+        case s.DeclareCursor(query=query) | s.CreateView(query=query):
+            return query
+        case s.Explain(inner=inner):
+            return _query_of(inner)
+    return statement
 
 
 @contextmanager

@@ -21,6 +21,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -33,6 +34,7 @@ from engine.settings import SETTINGS
 from wire.errors import SqlError
 
 _PREFIX: Final = "SLUICE_"
+_LOOPBACK: Final[list[IPv4Network | IPv6Network]] = [IPv4Network("127.0.0.0/8"), IPv6Network("::1/128")]
 
 
 class ConfigurationError(Exception):
@@ -106,6 +108,10 @@ class Config(_Section):
     console: HostPort = Field("127.0.0.1:8432", description="where the web console is served")
     data: Path = Field(Path("sluice-data"), description="data directory: catalog, spool, relative paths of tables")
     roots: list[Path] = Field(default_factory=list, description="folders that tables must lie in; empty: any")
+    trust: list[IPv4Network | IPv6Network] = Field(
+        _LOOPBACK,
+        description="networks whose clients need no password; others are refused",
+    )
     member: str = Field("m1", pattern=r"^[A-Za-z0-9_.-]{1,63}$", description="this member's name")
     max_connections: int = Field(500, ge=1, le=100_000)
     authentication_timeout: float = Field(60.0, gt=0, description="seconds a client may take to log in")
@@ -200,8 +206,15 @@ def _from_environment(environment: Mapping[str, str]) -> _Source:
         level = values
         for parent in parents:
             level = level.setdefault(parent, {})
-        level[key] = value.split(os.pathsep) if key == "roots" else value
+        level[key] = _split(key, value)
     return _Source(values, "environment")
+
+
+def _split(key: str, value: str) -> str | list[str]:
+    """Lists in one variable: folders as in PATH, networks by commas."""
+    if key == "roots":
+        return value.split(os.pathsep)
+    return [part.strip() for part in value.split(",")] if key == "trust" else value
 
 
 def _from_file(path: Path) -> _Source:
