@@ -7,6 +7,7 @@ of a 30-day month, a fraction of a day becomes time, each rounded to a microseco
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -237,12 +238,16 @@ ROWS: tuple[Function, ...] = (
     _row("fn", "justify_hours", (t.INTERVAL,), _justify("hours")),
     _row("fn", "justify_days", (t.INTERVAL,), _justify("days")),
     _row("fn", "justify_interval", (t.INTERVAL,), _justify_interval),
-    fn(
-        "make_interval",
-        (*(t.INT4,) * 6, t.FLOAT8),
-        t.INTERVAL,
-        local=on("local", _make_interval),
-        spark=on("spark", _make_interval),
-        optional=7,
+    replace(
+        fn(
+            "make_interval",
+            (*(t.INT4,) * 6, t.FLOAT8),
+            t.INTERVAL,
+            local=on("local", _make_interval),
+            spark=on("spark", _make_interval),
+            optional=7,
+        ),
+        names=("years", "months", "weeks", "days", "hours", "mins", "secs"),
+        defaults=(0, 0, 0, 0, 0, 0, 0.0),
     ),
 )
