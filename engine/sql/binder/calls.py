@@ -222,10 +222,18 @@ def _positional(binder: ExpressionBinder, written: Written, args: list[Expr]) ->
     names = [a.this.name if isinstance(a, exp.Kwarg) else None for a in written.node.expressions]
     if not any(names):
         return rows, args
-    named = [r for r in rows if all(n is None or n in r.names for n in names)]
+    named = [r for r in rows if _takes(r, names)]
     if not named:
         raise _no_such_names(written, rows, names, args)
     return named[:1], _filled(named[0], names, args)
+
+
+def _takes(row: Function, names: Sequence[str | None]) -> bool:
+    """Whether a row has arguments of these names, none given twice, none without a default left out."""
+    if len(names) > len(row.args) or not all(n is None or n in row.names for n in names):
+        return False
+    given = [row.names.index(n) if n is not None else i for i, n in enumerate(names)]
+    return len(set(given)) == len(given) and set(range(len(row.args) - row.optional)) <= set(given)
 
 
 def _no_such_names(
