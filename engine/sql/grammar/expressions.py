@@ -796,7 +796,8 @@ class ExpressionGrammar(TypeGrammar):
             return [pattern, self.expression()]
         found: dict[str, exp.Expression] = {}
         while self.word_at("from", "for") and self.token.text not in found:
-            found[self.next().text] = self.expression()
+            word = self.next().text
+            found[word] = self.expression()
         if not found:
             self.fail()
         start = found.get("from") or self.node(exp.Literal, token, this="1", is_string=False)
