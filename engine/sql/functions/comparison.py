@@ -1,0 +1,97 @@
+"""Comparison: = <> < <= > >= for every type that PostgreSQL orders.
+
+Both engines order integers, floats (NaN equals itself and comes last), decimals, booleans, binary strings, dates and times
+as PostgreSQL does, and text by its bytes, which is the C collation. What differs is written out here: bpchar ignores
+trailing blanks, interval counts a month as thirty days and a day as 24 hours, timetz orders by the instant and then by the
+zone, dates meet timestamps by the session's time zone. jsonb has no order here, only equality.
+
+Source: PostgreSQL 15, pg_operator; varchar.c (bpchareq), timestamp.c (interval_cmp_value), date.c (timetz_cmp_internal).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.sql.functions import Function
+from engine.sql.functions.building import NOTHING, op
+from wire import types as t
+
+_EQUALITY: Final = ("=", "<>")
+_ALL: Final = (*_EQUALITY, "<", "<=", ">", ">=")
+_INTS: Final = (t.INT2, t.INT4, t.INT8)
+_FLOATS: Final = (t.FLOAT4, t.FLOAT8)
+_PLAIN: Final = (
+    t.NUMERIC, t.BOOL, t.TEXT, t.NAME, t.CHAR, t.BYTEA, t.OID, t.DATE, t.TIME, t.TIMESTAMP, t.TIMESTAMPTZ, t.UUID,
+)  # fmt: skip
+#: The greater of two kinds of date, to which the other is brought; by the type's name in each engine.
+_TEMPORAL: Final = (t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ)
+_LOCAL_NAMES: Final = {t.TIMESTAMP: "TIMESTAMP", t.TIMESTAMPTZ: "TIMESTAMPTZ"}
+_SPARK_NAMES: Final = {t.TIMESTAMP: "TIMESTAMP_NTZ", t.TIMESTAMPTZ: "TIMESTAMP"}
+_SPAN: Final = "(CAST({0}.months AS DECIMAL(38, 0)) * 30 + {0}.days) * 86400000000 + {0}.micros"
+_INSTANT_LOCAL: Final = "row({0}.micros + CAST({0}.zone AS BIGINT) * 1000000, {0}.zone)"
+_INSTANT_SPARK: Final = "struct({0}.micros + CAST({0}.zone AS BIGINT) * 1000000, {0}.zone)"
+
+
+def _same_type() -> Iterator[Function]:
+    for kind in _PLAIN:
+        for symbol in _ALL:
+            yield op(symbol, (kind, kind), t.BOOL, f"$1 {symbol} $2")
+
+
+def _numbers() -> Iterator[Function]:
+    for family in (_INTS, _FLOATS):
+        for left in family:
+            for right in family:
+                for symbol in _ALL:
+                    yield op(symbol, (left, right), t.BOOL, f"$1 {symbol} $2")
+
+
+def _names() -> Iterator[Function]:
+    for left, right in ((t.NAME, t.TEXT), (t.TEXT, t.NAME)):
+        for symbol in _ALL:
+            yield op(symbol, (left, right), t.BOOL, f"$1 {symbol} $2")
+
+
+def _temporal() -> Iterator[Function]:
+    for i, left in enumerate(_TEMPORAL):
+        for j, right in enumerate(_TEMPORAL):
+            if i == j:
+                continue
+            wider = _TEMPORAL[max(i, j)]
+            for symbol in _ALL:
+                sides = {
+                    names[wider]: " ".join(
+                        (
+                            "$1" if left is wider else f"CAST($1 AS {names[wider]})",
+                            symbol,
+                            "$2" if right is wider else f"CAST($2 AS {names[wider]})",
+                        )
+                    )
+                    for names in (_LOCAL_NAMES, _SPARK_NAMES)
+                }
+                local, spark = sides[_LOCAL_NAMES[wider]], sides[_SPARK_NAMES[wider]]
+                yield op(symbol, (left, right), t.BOOL, local=local, spark=spark, volatility="stable")
+
+
+def _others() -> Iterator[Function]:
+    for symbol in _ALL:
+        blank = f"rtrim($1, ' ') {symbol} rtrim($2, ' ')"
+        yield op(symbol, (t.BPCHAR, t.BPCHAR), t.BOOL, local=blank, spark=f"rtrim($1) {symbol} rtrim($2)")
+        spans = f"{_SPAN.format('$1')} {symbol} {_SPAN.format('$2')}"
+        yield op(symbol, (t.INTERVAL, t.INTERVAL), t.BOOL, local=f"$1 {symbol} $2", spark=spans)
+        yield op(
+            symbol,
+            (t.TIMETZ, t.TIMETZ),
+            t.BOOL,
+            local=f"{_INSTANT_LOCAL.format('$1')} {symbol} {_INSTANT_LOCAL.format('$2')}",
+            spark=f"{_INSTANT_SPARK.format('$1')} {symbol} {_INSTANT_SPARK.format('$2')}",
+        )
+        # Spark puts null elements first in an array's order, PostgreSQL and DuckDB last; equality is the same.
+        spark = f"$1 {symbol} $2" if symbol in _EQUALITY else NOTHING
+        yield op(symbol, (t.ANYARRAY, t.ANYARRAY), t.BOOL, local=f"$1 {symbol} $2", spark=spark)
+    for symbol in _EQUALITY:
+        yield op(symbol, (t.JSONB, t.JSONB), t.BOOL, f"$1 {symbol} $2")
+
+
+ROWS: tuple[Function, ...] = (*_same_type(), *_numbers(), *_names(), *_temporal(), *_others())
