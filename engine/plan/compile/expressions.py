@@ -107,6 +107,15 @@ def condition(expr: Expr, scope: Scope) -> exp.Expression:
             return render(expr, scope)
 
 
+def conjunct(expr: Expr, scope: Scope) -> exp.Expression:
+    """As `condition`, for WHERE and HAVING: there NOT IN is itself in both engines."""
+    if isinstance(expr, And):
+        return conjunction([conjunct(arg, scope) for arg in expr.args])
+    if isinstance(expr, Not) and subqueries.is_membership(expr.arg):
+        return negated(subqueries.membership(expr.arg, scope))
+    return condition(expr, scope)
+
+
 def render_as(expr: Expr, typ: SqlType, scope: Scope) -> exp.Expression:
     """`expr`, of the same PostgreSQL type as `typ`, with the digits of `typ`."""
     tree = render(expr, scope)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from engine.plan.compile.block import Block, Stage, is_plain
-from engine.plan.compile.expressions import condition
+from engine.plan.compile.expressions import condition, conjunct
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.trees import conjunction
 from engine.plan.free_columns import free_columns
@@ -46,7 +46,7 @@ def _condition(node: Join, test: Expr, left: Block) -> tuple[Block, list[exp.Exp
     """ON's conditions; an inner join's subqueries go to WHERE, where every engine takes them."""
     has_subquery = any(isinstance(part, Subquery) for part in test.walk())
     if has_subquery and node.kind == "inner":
-        left.where.append(condition(test, left.scope))
+        left.where.append(conjunct(test, left.scope))
         return left, []
     if has_subquery and left.scope.engine == "spark":
         raise left.compilation.unsupported(f"a subquery in the condition of a {node.kind} join")

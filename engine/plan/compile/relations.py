@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from engine.plan.compile import grouping, joins, limits, sets, sources
 from engine.plan.compile.block import Block, Stage, volatile_ids
-from engine.plan.compile.expressions import condition, render
+from engine.plan.compile.expressions import conjunct, render
 from engine.plan.compile.ordering import sorted_block
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.trees import QueryTree
@@ -99,9 +99,9 @@ def filtered(block: Block, test: Expr) -> Block:
         block = block.derived(keep_order=True)
     block = block.flat().ready_for([test])
     if block.stage is Stage.GROUPED:
-        block.having.append(condition(test, block.scope))
+        block.having.append(conjunct(test, block.scope))
     else:
-        block.where.append(condition(test, block.scope))
+        block.where.append(conjunct(test, block.scope))
         block.stage = Stage.FILTERED
     return block
 

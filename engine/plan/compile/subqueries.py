@@ -7,6 +7,8 @@ counts as false, as in WHERE, the second is not needed.
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from sqlglot import exp
 
 from engine.plan.compile import expressions
@@ -44,26 +46,32 @@ def render(expr: Subquery, scope: Scope) -> exp.Expression:
         case SubqueryKind.ARRAY:
             return _array(expr, scope)
         case SubqueryKind.IN:
-            return _membership(expr, scope) if _is_plain_in(expr) else _quantified(expr, scope)
+            if is_membership(expr) and scope.engine == "local":
+                return membership(expr, scope)
+            return _quantified(expr, scope)
 
 
 def condition(expr: Subquery, scope: Scope) -> exp.Expression:
     """Something true exactly when the subquery's value is true."""
-    if expr.kind is not SubqueryKind.IN or _is_plain_in(expr) or expr.quantifier == "all":
-        return render(expr, scope)
-    return _some_row(expr, scope, outcome=None)
+    if is_membership(expr):
+        return membership(expr, scope)
+    if expr.kind is SubqueryKind.IN and expr.quantifier == "any":
+        return _some_row(expr, scope, outcome=None)
+    return render(expr, scope)
+
+
+def is_membership(expr: Expr) -> TypeGuard[Subquery]:
+    """Whether it is a plain IN."""
+    return isinstance(expr, Subquery) and expr.kind is SubqueryKind.IN and expr.operator is None
 
 
 def _in_parentheses(query: QueryTree) -> exp.Expression:
     return exp.Subquery(this=query)
 
 
-def _is_plain_in(expr: Subquery) -> bool:
-    return expr.operator is None
-
-
-def _membership(expr: Subquery, scope: Scope) -> exp.Expression:
-    """(tests) IN (query), with its nulls as SQL has them: both engines do it right, for rows too."""
+def membership(expr: Subquery, scope: Scope) -> exp.Expression:
+    """(tests) IN (query). DuckDB's is null where SQL's is; Spark's is false then, except in NOT IN as a conjunct of
+    WHERE, which it plans with regard to nulls."""
     engine = scope.engine
     tests = [equality_key(expressions.render(test, scope), test.type, engine) for test in expr.tests]
     query = scope.compilation.query(expr.plan, scope)
@@ -122,12 +130,14 @@ def _some_row(expr: Subquery, scope: Scope, outcome: bool | str | None) -> exp.E
 
 
 def _comparison(expr: Subquery, inner: Scope) -> exp.Expression:
-    """`test op column` inside the subquery."""
-    assert expr.operator is not None
+    """`test op column` inside the subquery; equality where no operator is said."""
     boolean = of(t.BOOL)
     parts = []
     for test, target in zip(expr.tests, expr.plan.columns, strict=True):
-        bound: tuple[Expr, ...] = (test, ColumnRef(target.type, target))
+        bound: tuple[Expr, Expr] = (test, ColumnRef(target.type, target))
+        if expr.operator is None:
+            parts.append(expressions.equal(*bound, inner))
+            continue
         compared = Call(boolean, expr.operator, bound)
         parts.append(apply(compared, [expressions.render(arg, inner) for arg in bound], inner.engine))
     return conjunction(parts)

@@ -1,0 +1,29 @@
+-- local
+SELECT
+  t1.c2 AS c1
+FROM (VALUES
+  (2),
+  (2),
+  (CAST(NULL AS INT)),
+  (CAST(NULL AS INT))) AS t1(c2)
+EXCEPT ALL
+SELECT
+  t2.c3 AS c1
+FROM (VALUES
+  (2),
+  (CAST(NULL AS INT))) AS t2(c3)
+
+-- spark
+SELECT
+  t1.c2 AS c1
+FROM VALUES
+  (2),
+  (2),
+  (CAST(NULL AS INT)),
+  (CAST(NULL AS INT)) AS t1(c2)
+EXCEPT ALL
+SELECT
+  t2.c3 AS c1
+FROM VALUES
+  (2),
+  (CAST(NULL AS INT)) AS t2(c3)

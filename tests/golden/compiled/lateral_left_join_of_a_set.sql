@@ -1,0 +1,26 @@
+-- local
+SELECT
+  t1.c1 AS c1,
+  t2.f0 AS c2
+FROM (VALUES
+  (0),
+  (1),
+  (2)) AS t1(c1)
+LEFT JOIN LATERAL (
+  SELECT
+    UNNEST(GENERATE_SERIES(1, t1.c1)) AS f0
+) AS t2
+  ON TRUE
+
+-- spark
+SELECT
+  t1.c1 AS c1,
+  t2.f0 AS c2
+FROM VALUES
+  (0),
+  (1),
+  (2) AS t1(c1)
+LEFT JOIN LATERAL EXPLODE(
+  CASE WHEN 1 <= t1.c1 THEN SEQUENCE(1, t1.c1) ELSE CAST(ARRAY() AS ARRAY<INT>) END
+) AS t2(f0)
+  ON TRUE

@@ -1,0 +1,25 @@
+-- local
+SELECT
+  CAST(t1."name" AS TEXT) AS c6
+FROM READ_PARQUET(['/data/region.parquet'], hive_partitioning = FALSE) AS t1
+WHERE
+  NOT EXISTS(
+    SELECT
+      1 AS one
+    FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE) AS t2
+    WHERE
+      CAST(t2."region" AS BIGINT) = CAST(t1."id" AS BIGINT)
+  )
+
+-- spark
+SELECT
+  t1.`name` AS c6
+FROM sluice_17028_1 AS t1
+WHERE
+  NOT EXISTS(
+    SELECT
+      1 AS one
+    FROM sluice_17033_1 AS t2
+    WHERE
+      t2.`region` = t1.`id`
+  )

@@ -1,0 +1,25 @@
+-- local
+SELECT
+  1 AS c5
+UNION ALL
+SELECT
+  2 AS c4
+UNION ALL
+SELECT
+  t1.c3 AS c5
+FROM (VALUES
+  (2),
+  (3)) AS t1(c3)
+
+-- spark
+SELECT
+  1 AS c5
+UNION ALL
+SELECT
+  2 AS c4
+UNION ALL
+SELECT
+  t1.c3 AS c5
+FROM VALUES
+  (2),
+  (3) AS t1(c3)

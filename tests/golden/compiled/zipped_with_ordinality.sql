@@ -1,0 +1,32 @@
+-- local
+SELECT
+  t1.f0 AS c1,
+  t1.f1 AS c2,
+  t1.ordinality AS c3
+FROM (
+  SELECT
+    UNNEST(GENERATE_SERIES(1, 2)) AS f0,
+    UNNEST(GENERATE_SERIES(1, 3)) AS f1,
+    UNNEST(
+      RANGE(
+        CAST(1 AS BIGINT),
+        CAST(GREATEST(COALESCE(LEN(GENERATE_SERIES(1, 2)), 0), COALESCE(LEN(GENERATE_SERIES(1, 3)), 0)) AS BIGINT) + 1
+      )
+    ) AS ordinality
+) AS t1
+
+-- spark
+SELECT
+  t1.f0 AS c1,
+  t1.f1 AS c2,
+  t1.ordinality AS c3
+FROM INLINE(
+  ARRAYS_ZIP(
+    COALESCE(SEQUENCE(1, 2), CAST(ARRAY() AS ARRAY<INT>)),
+    COALESCE(SEQUENCE(1, 3), CAST(ARRAY() AS ARRAY<INT>)),
+    TRANSFORM(
+      ARRAY_REPEAT(0, GREATEST(COALESCE(SIZE(SEQUENCE(1, 2)), 0), COALESCE(SIZE(SEQUENCE(1, 3)), 0))),
+      (x, i) -> CAST(i + 1 AS BIGINT)
+    )
+  )
+) AS t1(f0, f1, ordinality)

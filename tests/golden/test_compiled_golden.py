@@ -1,0 +1,24 @@
+"""The SQL that plans compile to, for both engines, read by people: one golden file a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from compiled_plans import CASES, Data
+
+from engine.executor import EngineName
+from engine.plan.compile import Bindings, Unsupported, compile_plan, to_sql
+
+
+def _sql(name: str, engine: EngineName) -> str:
+    try:
+        fragment = compile_plan(CASES[name].build(Data()), engine, Bindings({1: 2, 2: 1}))
+    except Unsupported as lacking:
+        return f"not supported: {lacking.what}"
+    return to_sql(fragment.statement, engine, pretty=True)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_compiled(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"compiled/{name}.sql", f"-- local\n{_sql(name, 'local')}\n\n-- spark\n{_sql(name, 'spark')}")

@@ -1,0 +1,60 @@
+"""The compiled plans run on Spark and give PostgreSQL's rows, as they do on DuckDB (tests/unit/test_compile_on_local.py)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from compiled_plans import CASES, Data, write_tables
+
+from engine.config import SparkConfig
+from engine.executor import ExecutionContext, QueryId
+from engine.plan.compile import Bindings, compile_plan
+from engine.spark.executor import SparkExecutor
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.asyncio(loop_scope="module"),
+    # PySpark leaves the sockets of a collected result to the garbage collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tables")
+    write_tables(path)
+    return path
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def spark(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SparkExecutor]:
+    executor = SparkExecutor(SparkConfig("local[2]"), tmp_path_factory.mktemp("member"))
+    await executor.start()
+    yield executor
+    await executor.close()
+
+
+def _sortable(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple((value is None, str(value)) for value in row)
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.lacking != "spark"])
+async def test_rows(name: str, folder: Path, spark: SparkExecutor) -> None:
+    case = CASES[name]
+    compiled = compile_plan(case.build(Data(str(folder))), "spark", Bindings({1: 2, 2: 1}))
+    stream = await spark.open(replace(compiled, small=True), ExecutionContext(QueryId("m1", 1)))
+    rows: list[tuple[Any, ...]] = []
+    try:
+        while (batch := await stream.next_batch()) is not None:
+            rows += [tuple(row.values()) for row in batch.to_pylist()]
+    finally:
+        await stream.close()
+    if case.ordered:
+        assert rows == case.rows
+    else:
+        assert sorted(rows, key=_sortable) == sorted(case.rows, key=_sortable)
