@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
-from engine.catalog.objects import Table, TableColumn
+from engine.catalog.objects import SystemTable, Table, TableColumn
 from engine.plan.logical import Evaluator, Node, OrderKey, TableReader, Values
 from engine.sql.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, OrderItem
 from engine.sql.functions import Function, Kind, Template
@@ -84,7 +84,7 @@ class Plans:
         constants = tuple(tuple(Const(typ, v) for typ, v in zip(kinds, values, strict=True)) for values in rows)
         return Values(self.columns(*kinds), constants)
 
-    def read(self, table: Table, *names: str, **more: Any) -> TableReader:
+    def read(self, table: Table | SystemTable, *names: str, **more: Any) -> TableReader:
         types = {c.name: c.type for c in table.columns}
         return TableReader(tuple(self.column(n, types[n]) for n in names), table, names, **more)
 

@@ -1,6 +1,7 @@
 """The member's DuckDB database, and the cursors that streams borrow from it.
 
-The database is in memory; it holds no table, only compiled statements run in it. Settings are locked once it is open: a
+The database is in memory and holds no table of its own: statements read files in place, and the system catalog's rows from
+the Arrow tables that come with a fragment. Settings are locked once it is open: a
 statement changes nothing but its cursor's time zone. Extensions are neither fetched nor loaded, variables of the Python
 program are not visible, and a query that outgrows the memory limit spills to the member's own folder.
 
@@ -14,19 +15,22 @@ import re
 import shutil
 import threading
 from collections import OrderedDict, defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import duckdb
 
+from engine.catalog.objects import SystemTable, Table
 from engine.config import EngineConfig
 from engine.local import udf
+from engine.plan.compile.storage import relation_name
 from wire.errors import InvalidParameterValue
 
 _IDLE_PER_ZONE: Final = 8
 _ZONES: Final = 32
 _RELATIONS: Final = 64
+_SYSTEM_TABLES: Final = 128
 #: `<+02>-02`, as PostgreSQL names a zone that was given by its offset.
 _OFFSET_ZONE: Final = re.compile(r"<([+-]\d\d)(?::?(\d\d))?>.*|([+-]\d\d):?(\d\d)?")
 
@@ -38,10 +42,14 @@ class LocalCursor:
         self.time_zone = time_zone
         self._connection = connection
         self._relations: OrderedDict[Hashable, duckdb.DuckDBPyRelation] = OrderedDict()
+        self._registered: OrderedDict[str, None] = OrderedDict()
 
-    def run(self, statement: str, version: Hashable, batch_rows: int) -> Any:
-        """Begin to run a statement: an Arrow reader. `version`: of what it reads; another one is bound anew."""
-        key = (statement, version)
+    def run(self, statement: str, tables: Sequence[Table | SystemTable], batch_rows: int) -> Any:
+        """Begin to run a statement: an Arrow reader. `tables`: what it reads; another version is bound anew."""
+        key = (statement, tuple((table.oid, table.version) for table in tables))
+        for table in tables:
+            if isinstance(table, SystemTable):
+                self._register(table)
         relation = self._relations.get(key)
         if relation is None:
             relation = self._connection.sql(statement)
@@ -51,6 +59,19 @@ class LocalCursor:
         else:
             self._relations.move_to_end(key)
         return relation.to_arrow_reader(batch_rows)
+
+    def _register(self, table: SystemTable) -> None:
+        """Have a system table's rows known by name."""
+        name = relation_name(table)
+        if name in self._registered:
+            self._registered.move_to_end(name)
+            return
+        self._connection.register(name, table.rows)
+        self._registered[name] = None
+        if len(self._registered) > _SYSTEM_TABLES:
+            # What was bound to the oldest one must not be run again.
+            self._relations.clear()
+            self._connection.unregister(self._registered.popitem(last=False)[0])
 
     def interrupt(self) -> None:
         self._connection.interrupt()

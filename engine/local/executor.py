@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -120,7 +120,7 @@ class LocalStream:
         self._streams = streams
         self._statement = statement
         self._time_zone = context.time_zone
-        self._version: Hashable = tuple((table.oid, table.version) for table in fragment.tables)
+        self._tables = fragment.tables
         self._schema = carrier_schema(fragment.columns)
         self._batch_rows = batch_rows(fragment.columns, context.page_bytes)
         self._loop = asyncio.get_running_loop()
@@ -230,7 +230,7 @@ class LocalStream:
             if self._closing:
                 raise QueryCanceled("canceling statement due to user request")
             self._cursor = self._database.borrow(self._time_zone)
-            self._reader = self._cursor.run(self._statement, self._version, self._batch_rows)
+            self._reader = self._cursor.run(self._statement, self._tables, self._batch_rows)
         while True:
             try:
                 batch = self._reader.read_next_batch()
