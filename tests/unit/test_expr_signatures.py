@@ -1,0 +1,43 @@
+"""The function table's signatures are PostgreSQL's, and PostgreSQL's that have no row still take part in the choice."""
+
+from __future__ import annotations
+
+from engine.sql.functions import Function, signatures
+from engine.sql.functions.registry import Registry, registry
+from wire import types as t
+
+#: What special syntax ends in, for which PostgreSQL has no function.
+_SYNTAX = {"subscript", "slice", "greatest", "least"}
+
+
+def _key(row: Function) -> tuple[bool, str, tuple[t.PgType, ...], bool]:
+    return row.kind == "operator", row.name, row.args, row.variadic
+
+
+def test_every_row_is_postgresqls() -> None:
+    theirs = {_key(row): row for row in signatures.absent(())}
+    strange = []
+    for row in registry().rows:
+        if row.kind == "cast" or row.name in _SYNTAX:
+            continue
+        original = theirs.get(_key(row))
+        same = original is not None and (original.returns, original.kind) == (row.returns, row.kind)
+        if not same or (original is not None and original.returns_set is not row.returns_set):
+            strange.append(row)
+    assert strange == []
+
+
+def test_an_absent_signature_is_a_candidate_only() -> None:
+    row = Function("||", "operator", (t.TEXT, t.TEXT), t.TEXT, local="$1 || $2", spark="$1 || $2")
+    table = Registry([row], signatures.absent([row]))
+    found = table.operators("||", 2)
+    assert row in found
+    assert not table.is_absent(row)
+    (jsonb,) = [f for f in found if f.args == (t.JSONB, t.JSONB)]
+    assert table.is_absent(jsonb)
+    assert table.rows == (row,)
+
+
+def test_a_row_replaces_the_absent_one() -> None:
+    row = Function("abs", "function", (t.INT4,), t.INT4, local="abs($1)")
+    assert all(f.args != (t.INT4,) for f in signatures.absent([row]) if f.name == "abs")
