@@ -202,10 +202,20 @@ class ClientStream(asyncio.Protocol):
                 self.flush()
         else:
             self.flush()
-            for start in range(0, len(data), PIECE_BYTES):
-                await self.drain()
-                self._write(data[start : start + PIECE_BYTES])
+            await self._write_in_pieces(data)
         await self.drain()
+
+    async def _write_in_pieces(self, data: memoryview) -> None:
+        written = 0
+        try:
+            while written < len(data):
+                await self.drain()
+                self._write(data[written : written + PIECE_BYTES])
+                written += PIECE_BYTES
+        except BaseException:
+            # Pieces are cut anywhere: what follows an interrupt must not begin within a message.
+            self._write(data[written:])
+            raise
 
     def flush(self) -> None:
         """Give the transport what was gathered."""
