@@ -1,0 +1,89 @@
+"""Brings conditions down to the readers: conjuncts of a filter that concern one table only become that reader's filter.
+
+The engines push filters by themselves; here it is for what the planner decides before them: which files and row groups are
+read, and how large the input is. A conjunct goes through joins to the side whose columns it names (never to the side of an
+outer join that is padded with nulls), from an inner join's ON too. One with a subquery or a volatile function stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.plan.logical import Evaluator, Join, Node, TableReader
+from engine.plan.rewrite import rewrite_plan
+from engine.sql import types as st
+from engine.sql.expr import AggregateCall, And, Call, ColumnRef, Expr, Subquery, WindowCall
+from wire import types as t
+
+
+def push_filters(plan: Node) -> Node:
+    return rewrite_plan(plan, _from_evaluator_or_join)
+
+
+def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
+    """The parts of a conjunction; none of nothing."""
+    if expr is None:
+        return ()
+    if isinstance(expr, And):
+        return tuple(part for arg in expr.args for part in conjuncts(arg))
+    return (expr,)
+
+
+def conjunction(parts: tuple[Expr, ...]) -> Expr | None:
+    """The parts joined by AND again."""
+    if not parts:
+        return None
+    return parts[0] if len(parts) == 1 else And(st.of(t.BOOL), parts)
+
+
+def _from_evaluator_or_join(node: Node) -> Node:
+    if isinstance(node, Evaluator) and node.filter is not None:
+        below, left = _push(node.input, conjuncts(node.filter))
+        return replace(node, input=below, filter=conjunction(left)) if below is not node.input else node
+    if isinstance(node, Join) and node.kind == "inner" and node.condition is not None:
+        (left_side, rest), right_side = _push(node.left, conjuncts(node.condition)), node.right
+        right_side, rest = _push(right_side, rest)
+        if left_side is not node.left or right_side is not node.right:
+            return _rejoined(replace(node, left=left_side, right=right_side), rest)
+    return node
+
+
+def _rejoined(join: Join, condition: tuple[Expr, ...]) -> Join:
+    """An inner join whose whole condition has gone elsewhere is a cross join."""
+    return replace(join, condition=conjunction(condition), kind="inner" if condition else "cross")
+
+
+def _push(node: Node, parts: tuple[Expr, ...]) -> tuple[Node, tuple[Expr, ...]]:
+    """`node` with those parts in its readers that can go there, and the parts that stay above."""
+    if isinstance(node, TableReader):
+        mine = tuple(part for part in parts if _concerns(part, node))
+        if not mine:
+            return node, parts
+        whole = conjunction((*conjuncts(node.filter), *mine))
+        return replace(node, filter=whole), _without(parts, mine)
+    if isinstance(node, Join):
+        left, right = node.left, node.right
+        if node.kind in ("inner", "cross", "left"):
+            left, parts = _push(left, parts)
+        if node.kind in ("inner", "cross", "right"):
+            right, parts = _push(right, parts)
+        if left is not node.left or right is not node.right:
+            return replace(node, left=left, right=right), parts
+    return node, parts
+
+
+def _without(parts: tuple[Expr, ...], gone: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    return tuple(part for part in parts if not any(part is other for other in gone))
+
+
+def _concerns(part: Expr, reader: TableReader) -> bool:
+    """Whether `part` can be computed from the reader's columns alone, with the same result wherever it stands."""
+    columns = {column.id for column in reader.columns}
+    named = {expr.column.id for expr in part.walk() if isinstance(expr, ColumnRef)}
+    return bool(named) and named <= columns and all(_movable(expr) for expr in part.walk())
+
+
+def _movable(expr: Expr) -> bool:
+    if isinstance(expr, (Subquery, AggregateCall, WindowCall)):
+        return False
+    return not (isinstance(expr, Call) and (expr.function.volatility == "volatile" or expr.function.returns_set))
