@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
 from typing import Final
 
 from engine.sql import types as st
@@ -274,10 +273,10 @@ def common(exprs: Sequence[Expr]) -> SqlType:
 
 
 def _trimmed(expr: Expr) -> bool:
-    """Whether a numeric constant has no trailing zero after the point."""
-    if not isinstance(expr, Const) or not isinstance(expr.value, Decimal):
-        return False
-    return expr.type.scale == 0 or expr.value.as_tuple().digits[-1] != 0
+    """Whether a numeric constant, or each in an array of them, has no trailing zero after the point."""
+    return isinstance(expr, Const) and all(
+        v.as_tuple().exponent == 0 or v.as_tuple().digits[-1] != 0 for v in literals.flatten([expr.value])
+    )
 
 
 def _same_storage(source: t.PgType, target: t.PgType, means: Means) -> bool:

@@ -26,7 +26,7 @@ from sqlglot import exp
 from engine.sql import types as st
 from engine.sql.binder import calls, literals, operators_syntax, resolution, subqueries, values
 from engine.sql.binder.casts import POLYMORPHIC
-from engine.sql.binder.coercion import Coercer
+from engine.sql.binder.coercion import Coercer, common
 from engine.sql.binder.resolution import Choice
 from engine.sql.expr import Call, Expr, ParamRef
 from engine.sql.functions import CastContext
@@ -163,7 +163,7 @@ class ExpressionBinder:
         shared = [i for i, d in enumerate(declared) if d in POLYMORPHIC and _base(args[i].type.pg) is t.NUMERIC]
         if len(shared) < 2:
             return args
-        digits = literals.common_digits(t.NUMERIC, [args[i].type for i in shared])
+        digits = common([args[i] for i in shared])
         return [
             self.coercer.relabel(a, replace(digits, pg=a.type.pg, typmod=a.type.typmod)) if i in shared else a
             for i, a in enumerate(args)
