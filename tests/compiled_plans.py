@@ -313,6 +313,14 @@ def lateral_left_join_of_a_set(d: Data) -> Node:
     return d.joined("left", values, series, const(True, BOOL), lateral=True)
 
 
+@case([(0, None), (1, None), (2, 2)])
+def lateral_left_join_with_a_condition(d: Data) -> Node:
+    values = d.values([0], [1], [2])
+    series = FunctionScan(d.columns(INT4), (call(_UPTO, const(1), ref(values.columns[0])),))
+    both = And(BOOL, (eq(series.columns[0], values.columns[0]), call(GT, ref(values.columns[0]), const(1))))
+    return d.joined("left", values, series, both, lateral=True)
+
+
 #: generate_series that gives nothing when it would count down, in both engines.
 _UPTO = replace(
     SERIES,
@@ -535,6 +543,20 @@ def window_filter(d: Data) -> Node:
     x = ref(values.columns[0])
     counted = agg(COUNT, filter=call(EQ, x, const(3)))
     return d.windowed(values, WindowCall(INT8, counted, (x,), (), None))
+
+
+@case([("c", 1, "a"), ("b", 2, "a"), ("a", 3, "a")])
+def windows_over_an_ordered_subquery(d: Data) -> Node:
+    values = d.values(["b", 2], ["c", 1], ["a", 3])
+    name, rank = values.columns
+    ordered = Limit(values.columns, values, None, None, (key(rank),))
+    last = replace(LAG, name="last_value", local="last_value($1)", spark="last_value($1)")
+    window = d.windowed(
+        ordered,
+        WindowCall(INT8, call(ROW_NUMBER), (), (), None),
+        WindowCall(TEXT, call(last, ref(name), typ=TEXT), (), (), None),
+    )
+    return d.emit(window, ref(name), ref(window.columns[2]), ref(window.columns[3]))
 
 
 @case([(1, 3), (2, 5), (3, 3)], lacking="spark")

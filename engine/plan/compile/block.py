@@ -159,7 +159,7 @@ class Block:
 
     def at_most(self, stage: Stage) -> Block:
         """A block to which something that comes after `stage` may be added: this one, or one that reads it."""
-        return self if self.stage <= stage and self.whole is None else self.derived()
+        return self if self.stage <= stage and self.whole is None else self.derived(keep_order=True)
 
     def ready_for(self, exprs: Iterable[Expr]) -> Block:
         """A block in which these expressions may be written: this one, or one that reads it; see the module's rules."""
@@ -174,11 +174,11 @@ class Block:
         for id_, tree in self.scope.columns.items():
             uses = direct[id_]
             if id_ in nested and not is_plain(tree):
-                return self.derived()
+                return self.derived(keep_order=True)
             if uses and (id_ in self.volatile or (uses > 1 and not is_cheap(tree))):
-                return self.derived()
+                return self.derived(keep_order=True)
         if self.stage >= Stage.GROUPED and nested & self.scope.columns.keys():
-            return self.derived()
+            return self.derived(keep_order=True)
         return self
 
     def _order_by(self, trees: Sequence[exp.Expression], labels: Sequence[str]) -> list[exp.Ordered]:

@@ -12,11 +12,12 @@ from sqlglot import exp
 
 from engine.plan.compile.block import Block, Stage, is_plain
 from engine.plan.compile.expressions import condition, conjunct
+from engine.plan.compile.filters import filtered
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.trees import conjunction
-from engine.plan.free_columns import free_columns
+from engine.plan.free_columns import free_columns, references
 from engine.plan.logical import Join, Node
-from engine.sql.expr import Expr, Subquery
+from engine.sql.expr import Const, Expr, Subquery
 
 Relation = Callable[[Node, Scope], Block]
 
@@ -24,21 +25,36 @@ Relation = Callable[[Node, Scope], Block]
 def join(node: Join, scope: Scope, relation: Relation) -> Block:
     """Both inputs joined. `relation` compiles an input."""
     left = _left_side(relation(node.left, scope), node)
-    enclosing = left.scope if node.lateral else scope.outer
-    right = relation(node.right, Scope(scope.compilation, {}, enclosing))
-    right = _lateral_side(right) if node.lateral else _right_side(right, node)
+    if node.lateral:
+        return _lateral(node, left, relation)
+    right = _right_side(relation(node.right, Scope(scope.compilation, {}, scope.outer)), node)
     assert right.source is not None
     left.scope.columns = {**left.scope.columns, **right.scope.columns}
     tests = list(right.where)
     if node.condition is not None:
         left, test = _condition(node, node.condition, left)
         tests += test
-    if node.kind in ("inner", "cross") and not node.lateral:
+    if node.kind in ("inner", "cross"):
         left.where += right.where
         tests = tests[len(right.where) :]
     left.joins.append(_clause(node, right.source, tests))
     if left.where:
         left.stage = Stage.FILTERED
+    return left
+
+
+def _lateral(node: Join, left: Block, relation: Relation) -> Block:
+    """A lateral join. Its condition goes inside the right side, which sees the left's columns: DuckDB wants ON TRUE."""
+    right = relation(node.right, Scope(left.compilation, {}, left.scope))
+    if node.condition is not None and node.condition != Const(node.condition.type, True):
+        right = filtered(right.at_most(Stage.FILTERED), node.condition)
+    right = _lateral_side(right)
+    assert right.source is not None
+    left.scope.columns = {**left.scope.columns, **right.scope.columns}
+    side = "LEFT" if node.kind == "left" else None
+    left.joins.append(
+        exp.Join(this=right.source, side=side, kind=None if side else "CROSS", on=exp.true() if side else None)
+    )
     return left
 
 
@@ -67,7 +83,8 @@ def _left_side(block: Block, node: Join) -> Block:
     nullable = node.kind in ("right", "full")
     fits = block.source is not None and not block.volatile and (not nullable or _is_bare(block))
     if node.lateral and fits:
-        outer = {c.id for c in free_columns(node.right)}
+        tested = () if node.condition is None else references(node.condition)
+        outer = {c.id for c in (*free_columns(node.right), *tested)}
         fits = all(is_plain(tree) for id_, tree in block.scope.columns.items() if id_ in outer)
     return block if fits else block.derived()
 

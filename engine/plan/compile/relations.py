@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from engine.plan.compile import grouping, joins, limits, sets, sources
 from engine.plan.compile.block import Block, Stage, volatile_ids
-from engine.plan.compile.expressions import conjunct, render
+from engine.plan.compile.expressions import render
+from engine.plan.compile.filters import filtered
 from engine.plan.compile.ordering import sorted_block
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.trees import QueryTree
@@ -34,7 +35,7 @@ from engine.plan.logical import (
     Window,
     With,
 )
-from engine.sql.expr import Column, ColumnRef, Const, Expr, ParamRef, Subquery
+from engine.sql.expr import Column, ColumnRef, Const, ParamRef
 
 
 def query(node: Node, outer: Scope) -> QueryTree:
@@ -92,20 +93,6 @@ def _table_reader(node: TableReader, scope: Scope) -> Block:
     return block if node.filter is None else filtered(block, node.filter)
 
 
-def filtered(block: Block, test: Expr) -> Block:
-    """The rows for which `test` is true."""
-    grouped = block.stage is Stage.GROUPED and block.whole is None
-    if (grouped and any(isinstance(part, Subquery) for part in test.walk())) or block.stage > Stage.GROUPED:
-        block = block.derived(keep_order=True)
-    block = block.flat().ready_for([test])
-    if block.stage is Stage.GROUPED:
-        block.having.append(conjunct(test, block.scope))
-    else:
-        block.where.append(conjunct(test, block.scope))
-        block.stage = Stage.FILTERED
-    return block
-
-
 def _evaluator(node: Evaluator, scope: Scope) -> Block:
     block = relation(node.input, scope).flat()
     if node.filter is not None:
@@ -130,11 +117,14 @@ def _volatile(node: Evaluator, block: Block) -> set[int]:
 
 
 def _window(node: Window, scope: Scope) -> Block:
-    block = relation(node.input, scope).at_most(Stage.FILTERED).ready_for(node.calls)
+    block = relation(node.input, scope)
+    if block.stage > Stage.FILTERED or block.whole is not None:
+        block = block.derived(keep_order=True)
+    block = block.ready_for(node.calls)
     kept = len(node.columns) - len(node.calls)
     columns = {c.id: block.scope.columns[c.id] for c in node.columns[:kept]}
     calls = zip(node.columns[kept:], node.calls, strict=True)
-    columns.update({c.id: render_window(call, block.scope) for c, call in calls})
+    columns.update({c.id: render_window(call, block.scope, block.order) for c, call in calls})
     block.scope.columns = columns
     block.stage = Stage.PROJECTED
     return block

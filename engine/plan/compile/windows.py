@@ -3,10 +3,14 @@
 DuckDB has PostgreSQL's windows whole. Spark has neither GROUPS nor EXCLUDE; its FILTER is said by a CASE in the argument,
 its ROWS offsets are int literals and its RANGE offsets literals too, and a function that ranks must have an ORDER BY:
 without one PostgreSQL holds all rows to be peers, and so does an ordering by a constant.
+
+A call that tells rows apart by their place (row_number, lag, first_value ...) and has no ORDER BY of its own takes the rows
+as they come: where a subquery below ordered them, its order becomes the call's, and the frame stays all of the partition.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from sqlglot import exp
@@ -22,6 +26,10 @@ from wire import types as t
 from wire.errors import SqlError
 
 _INT4_MAX: Final = 2**31 - 1
+#: Functions whose result tells the order of the rows though they have none of their own.
+_BY_PLACE: Final = frozenset({"row_number", "ntile", "lag", "lead", "first_value", "last_value", "nth_value"})
+#: Functions that look at the partition whatever the frame; Spark refuses any frame but its own for them.
+_FRAMELESS: Final = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"})
 #: Aggregates that pass over nulls, so that FILTER may be said by making the argument null.
 _SKIPS_NULLS: Final = frozenset(
     {"count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every", "string_agg", "bit_and", "bit_or", "bit_xor"}
@@ -29,14 +37,14 @@ _SKIPS_NULLS: Final = frozenset(
 )
 
 
-def render_window(window: WindowCall, scope: Scope) -> exp.Expression:
-    """The window call, in the storage type of its result."""
+def render_window(window: WindowCall, scope: Scope, input_order: Sequence[exp.Ordered] = ()) -> exp.Expression:
+    """The window call, in the storage type of its result. `input_order`: how the SELECT's rows were ordered below."""
     inner = window.call
     if isinstance(inner, AggregateCall):
         tree = _aggregate(inner, scope)
     else:
         tree = apply(inner, [render(arg, scope) for arg in inner.args], scope.engine)
-    tree = on_aggregates(tree, scope.engine, lambda node: _over(node, window, scope))
+    tree = on_aggregates(tree, scope.engine, lambda node: _over(node, window, scope, input_order))
     return settle(tree, window.type, scope.engine)
 
 
@@ -54,19 +62,27 @@ def _aggregate(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
     return apply(aggregate, [case([(test, args[0])], None), *args[1:]], scope.engine)
 
 
-def _over(node: exp.Expression, window: WindowCall, scope: Scope) -> exp.Expression:
+def _over(node: exp.Expression, window: WindowCall, scope: Scope, input_order: Sequence[exp.Ordered]) -> exp.Expression:
     inner = window.call
     if isinstance(inner, AggregateCall) and inner.filter is not None and scope.engine == "local":
         node = exp.Filter(this=node, expression=exp.Where(this=condition(inner.filter, scope)))
     order = order_items(window.order_by, scope)
+    spec = None if window.frame is None else _spec(window.frame, window, scope)
+    if not order and input_order and inner.function.name in _BY_PLACE:
+        order = [item.copy() for item in input_order]
+        spec = spec or _whole_partition()
     if not order and scope.engine == "spark" and inner.function.kind == "window":
         order = [ordered(integer(1), descending=False, nulls_first=False)]
     return exp.Window(
         this=node,
         partition_by=[equality_key(render(e, scope), e.type, scope.engine) for e in window.partition_by],
         order=exp.Order(expressions=order) if order else None,
-        spec=None if window.frame is None else _spec(window.frame, window, scope),
+        spec=spec if inner.function.name not in _FRAMELESS else None,
     )
+
+
+def _whole_partition() -> exp.WindowSpec:
+    return exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="UNBOUNDED", end_side="FOLLOWING")
 
 
 def _spec(frame: Frame, window: WindowCall, scope: Scope) -> exp.WindowSpec:
