@@ -78,7 +78,9 @@ def micros_of(engine: EngineName, value: exp.Expression, typ: t.PgType) -> exp.E
         return value
     if typ is t.TIMESTAMPTZ:
         return sql("spark", "unix_micros($1)", value)
-    return sql("spark", f"timestampdiff(MICROSECOND, {SPARK_EPOCH}, $1)", value)
+    # timestampdiff would read both on the session's clock, and miss the hour that it skips.
+    seconds = f"CAST(CAST($1 - {SPARK_EPOCH} AS INTERVAL SECOND) AS DECIMAL(19, 6))"
+    return sql("spark", f"CAST({seconds} * {SECOND} AS BIGINT)", value)
 
 
 def moment(engine: EngineName, micros: exp.Expression, typ: t.PgType) -> exp.Expression:
