@@ -25,7 +25,7 @@ from wire.errors import (
 )
 from wire.text_datetime_tokens import BadFormat, Kind, Token, split, word_meaning
 from wire.text_settings import InputSettings
-from wire.time_zone_abbreviations import OFFSETS, ZONES
+from wire.time_zone_abbreviations import OFFSETS, SUMMER, ZONES
 from wire.time_zones import Zone, find_zone, zone
 
 DATE_INFINITY: Final = (1 << 31) - 1
@@ -98,17 +98,16 @@ class _Reader:
     offset: int | None = None
     named_zone: Zone | None = None
     abbreviation: str = ""
+    summer_modifier: bool = False
     special: str = ""
 
     def read(self, tokens: list[Token]) -> None:
         """Raises BadFormat, ClockOverflow, _ZoneOverflow, and SqlError for an unknown zone."""
         for index, token in enumerate(tokens):
             self._token(tokens, index, token)
-        if self.prefix:
-            raise BadFormat
-        if not self.special:
-            self._finish_date()
-            self._finish_hour()
+        self._finish_date()
+        self._finish_hour()
+        self._finish_zone()
 
     def _claim(self, *names: str) -> None:
         """These fields are given by the present token; none may be given twice."""
@@ -121,11 +120,13 @@ class _Reader:
             case Kind.DATE:
                 self._date_token(tokens, index, token.text)
             case Kind.TIME:
-                self._take_prefix("time")
+                if not self.time_only:
+                    self._take_prefix("time")
                 self._clock(token.text)
             case Kind.ZONE:
+                offset = read_offset(token.text)
                 self._claim("zone")
-                self.offset = read_offset(token.text)
+                self.offset = offset
             case Kind.NUMBER:
                 self._number_token(tokens, index, token.text)
             case Kind.WORD | Kind.SIGNED_WORD:
@@ -150,8 +151,9 @@ class _Reader:
         elif text[0].isdigit() or self.prefix:
             self._clock_with_zone(text)
         else:
+            named = zone(text)
             self._claim("zone")
-            self.named_zone = zone(text)
+            self.named_zone = named
 
     def _clock_with_zone(self, text: str) -> None:
         """`040506-08`: digits of a time (or after J, of a Julian day) and an offset."""
@@ -231,11 +233,11 @@ class _Reader:
 
     def _julian_day(self, text: str) -> None:
         whole, _, fraction = text.partition(".")
-        if int(whole) > _INT_MAX:
-            raise ClockOverflow
+        number = _bounded(whole or "0")
         self._claim("year", "month", "day")
+        self.special = ""
         self.julian = True
-        self.year, self.month, self.day = civil_from_days(int(whole) - 2_440_588)
+        self.year, self.month, self.day = civil_from_days(number - 2_440_588)
         if fraction:
             self._claim("time")
             self._set_time(0, int(float(f".{fraction}") * DAY_MICROS))
@@ -266,14 +268,19 @@ class _Reader:
 
     def _number(self, text: str) -> None:
         """A number whose place decides what it is, by DateStyle's order."""
-        digits, point, _ = text.partition(".")
+        digits, point, fraction = text.partition(".")
         value = _bounded(digits or "0")
-        if point:
-            self._number_with_point(text, digits)
+        if point and not digits and not fraction:
+            raise BadFormat
+        if len(digits) > 2 and point:
+            self._digits_field(text)
             return
+        if point:
+            # `8 jan 12.5`: the fraction is one of a second, as odd as it looks.
+            self.hour_micros = _fraction_micros(fraction)
         known = frozenset(self.have & {"year", "month", "day"})
         order = self.settings.date_order
-        length = len(digits)
+        length = len(text)
         if length == 3 and known == {"year"} and 1 <= value <= 366:
             self._claim("month", "day")
             self.year_day = value
@@ -290,13 +297,6 @@ class _Reader:
         elif known == {"month", "day"}:
             self._set("year", value, length)
         elif known == {"year", "month", "day"}:
-            self._digits_field(text)
-        else:
-            raise BadFormat
-
-    def _number_with_point(self, text: str, digits: str) -> None:
-        """After a date, `12.5` can only be digits of a time; a short one is no time at all."""
-        if len(digits) > 2:
             self._digits_field(text)
         else:
             raise BadFormat
@@ -319,11 +319,11 @@ class _Reader:
 
     def _word(self, tokens: list[Token], index: int, text: str) -> None:
         if text[:10] in OFFSETS:
-            self._claim("zone")
+            self._claim("zone", *(("summer",) if text[:10] in SUMMER else ()))
             self.offset = OFFSETS[text[:10]]
             return
         if text[:10] in ZONES:
-            self._claim("zone")
+            self._claim("zone", "changing zone")
             self.named_zone, self.abbreviation = zone(ZONES[text[:10]]), text[:10]
             return
         meaning = word_meaning(text)
@@ -344,9 +344,10 @@ class _Reader:
             case "era":
                 self._claim("era")
                 self.bc = value == "bc"
-            case "summer" if self.offset is not None:
+            case "summer":
                 self._claim("summer")
-                self.offset += 3600
+                self.summer_modifier = True
+                self.offset = None if self.offset is None else self.offset + 3600
             case "time":
                 self._time_marker(tokens, index)
             case "unit":
@@ -389,14 +390,17 @@ class _Reader:
         elif self.time_only:
             raise BadFormat
         elif word in ("today", "yesterday", "tomorrow"):
+            self.special = ""
             self._claim("year", "month", "day")
             shift = {"today": 0, "yesterday": -1, "tomorrow": 1}[word]
             self.year, self.month, self.day = civil_from_days(self.local_now() // DAY_MICROS + shift)
         else:
+            self._claim("special")
             self.special = word
 
     def _now(self) -> None:
         self._claim("year", "month", "day", "time", "zone")
+        self.special = ""
         self.offset = zone(self.settings.time_zone).offset_at(self.settings.now // 1_000_000)
         days, micros = divmod(self.local_now(), DAY_MICROS)
         self._set_time(0, micros)
@@ -415,13 +419,18 @@ class _Reader:
 
     def _set_time(self, hour: int, micros: int) -> None:
         """micros: minutes and seconds; with a leap second they may be a whole hour."""
-        if hour > 24 or hour * HOUR_MICROS + micros > DAY_MICROS:
-            raise ClockOverflow
         self.hour, self.hour_micros = hour, micros
+        if not self.time_only and self.time_micros > DAY_MICROS:
+            raise ClockOverflow
 
     @property
     def time_micros(self) -> int:
         return self.hour * HOUR_MICROS + self.hour_micros
+
+    def _finish_zone(self) -> None:
+        """DST makes the offset before it an hour more; it says nothing of a named zone or of none."""
+        if self.summer_modifier and self.offset is None and not self.special:
+            raise BadFormat
 
     def _finish_hour(self) -> None:
         if self.hour12 and self.hour > 12:
@@ -615,7 +624,8 @@ def read_timetz(text: str, typmod: int, settings: InputSettings) -> dict[str, in
 def _time_reader(text: str, type_name: str, settings: InputSettings) -> _Reader:
     reader = _parse(text, type_name, settings, time_only=True)
     dated = {"year", "month", "day"} <= reader.have
-    changing = reader.named_zone is not None and len(reader.named_zone.offsets) > 1
+    named = reader.named_zone if not reader.abbreviation else None
+    changing = named is not None and len(named.offsets) > 1
     if "time" not in reader.have or (changing and not dated):
         raise describe(BadFormat(), type_name, text)
     return reader

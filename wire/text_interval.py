@@ -83,12 +83,17 @@ def _smallest_field(typmod: int) -> str:
 
 @dataclass(slots=True)
 class _Sum:
-    """An interval under construction. `seen`: units given; none may be given twice."""
+    """An interval under construction.
+
+    all_negative: the SQL standard's reading of a leading minus, when no other sign follows. seen: units given; none may be
+    given twice.
+    """
 
     months: int = 0
     days: int = 0
     micros: int = 0
     years: int = 0
+    all_negative: bool = False
     seen: set[str] = field(default_factory=set)
 
     def claim(self, *units: str) -> None:
@@ -98,6 +103,8 @@ class _Sum:
 
     def add(self, unit: str, whole: int, fraction: float) -> None:
         """`whole` + `fraction` of a unit, both with their sign."""
+        if self.all_negative:
+            whole, fraction = -abs(whole), -abs(fraction)
         if unit in _MICROS:
             self.micros += whole * _MICROS[unit]
             self.add_fraction_micros(fraction, _MICROS[unit])
@@ -132,10 +139,6 @@ class _Sum:
 
     def negate(self) -> None:
         self.months, self.days, self.micros, self.years = -self.months, -self.days, -self.micros, -self.years
-
-    def force_negative(self) -> None:
-        self.months, self.days = -abs(self.months), -abs(self.days)
-        self.micros, self.years = -abs(self.micros), -abs(self.years)
 
 
 def read_interval(text: str, typmod: int, settings: InputSettings) -> pa.MonthDayNano:
@@ -197,6 +200,8 @@ def _parse_words(tokens: list[Token], typmod: int, settings: InputSettings) -> _
     ago = False
     bits = FULL_RANGE if typmod < 0 else (typmod >> 16) & FULL_RANGE
     minute_to_second = bits == FIELD_BITS["minute"] | FIELD_BITS["second"]
+    signed = [token.text[0] in "+-" for token in tokens]
+    total.all_negative = settings.interval_style == "sql_standard" and tokens[0].text[0] == "-" and not any(signed[1:])
     for token in reversed(tokens):
         if token.kind is Kind.TIME or (token.kind is Kind.ZONE and ":" in token.text):
             _add_clock(total, token.text, minute_to_second=minute_to_second)
@@ -210,9 +215,6 @@ def _parse_words(tokens: list[Token], typmod: int, settings: InputSettings) -> _
             unit = _add_number(total, token.text, unit or _smallest_field(typmod))
     if not total.seen:
         raise BadFormat
-    signed = [token.text[0] in "+-" for token in tokens]
-    if settings.interval_style == "sql_standard" and tokens[0].text[0] == "-" and not any(signed[1:]):
-        total.force_negative()
     if ago:
         total.negate()
     return total
@@ -225,12 +227,12 @@ def _unit(word: str) -> str:
 
 
 def _add_clock(total: _Sum, text: str, *, minute_to_second: bool) -> None:
-    total.claim("hour", "minute", "second", "millisecond", "microsecond")
     hours, below = read_clock(text.lstrip("+-"), minute_to_second=minute_to_second)
     micros = hours * HOUR_MICROS + below
     if micros >= _INT64:
         raise ClockOverflow
-    total.micros += -micros if text.startswith("-") else micros
+    total.claim("hour", "minute", "second", "millisecond", "microsecond")
+    total.micros += -micros if text.startswith("-") or total.all_negative else micros
 
 
 def _add_number(total: _Sum, text: str, unit: str) -> str:

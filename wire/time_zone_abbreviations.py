@@ -86,8 +86,15 @@ _BY_ZONE: Final = {
     "Pacific/Niue": "nut",
     "Pacific/Rarotonga": "ckt",
 }
+_SUMMER: Final = (
+    "acdt acsst adt aedt aesst akdt almst awsst azost bdst brst bst cadt cdt cest cetdst chadt clst edt "
+    "eest eetdst egst fjst fnst idt kdt kgst mdt mest mesz metdst msd must ndt nzdt pdt pkst pmdt pyst "
+    "sadt ulast uyst uzst wadt wdt wetdst wgst yekst "
+)
 
 #: Abbreviation, in lower case, to seconds east of Greenwich.
 OFFSETS: Final[dict[str, int]] = {name: offset for offset, names in _BY_OFFSET.items() for name in names.split()}
 #: Abbreviation, in lower case, to the zone that knows its offset.
 ZONES: Final[dict[str, str]] = {name: zone for zone, names in _BY_ZONE.items() for name in names.split()}
+#: Abbreviations of summer time.
+SUMMER: Final[frozenset[str]] = frozenset(_SUMMER.split())

@@ -229,22 +229,29 @@ class _Rule:
         yield from sorted(found)
 
 
+#: PostgreSQL asks nothing of the names: whatever ends in a number may be a zone.
 _POSIX: Final = re.compile(
-    r"(?P<std><[A-Za-z0-9+\-]+>|[A-Za-z]{3,})(?P<stdoff>[+-]?\d{1,3}(?::\d{1,2}){0,2})"
-    r"(?:(?P<dst><[A-Za-z0-9+\-]+>|[A-Za-z]{3,})(?P<dstoff>[+-]?\d{1,3}(?::\d{1,2}){0,2})?"
+    r"(?P<std><[^>]*>|[^<0-9,+\-][^0-9,+\-]*)(?P<stdoff>[+-]?\d+(?::\d+){0,2})"
+    r"(?:(?P<dst><[^>]*>|[^<0-9,+\-:][^0-9,+\-]*)(?P<dstoff>[+-]?\d+(?::\d+){0,2})?"
     r"(?:,(?P<begin>[^,]+),(?P<end>[^,]+))?)?"
 )
 _CHANGE: Final = re.compile(
     r"(?:J(?P<julian>\d{1,3})|(?P<day>\d{1,3})|M(?P<month>\d{1,2})\.(?P<week>[1-5])\.(?P<weekday>[0-6]))"
-    r"(?:/(?P<time>[+-]?\d{1,3}(?::\d{1,2}){0,2}))?"
+    r"(?:/(?P<time>[+-]?\d+(?::\d+){0,2}))?"
 )
 #: What a specification without dates means: the rule of the United States, as PostgreSQL has it.
 _DEFAULT_DATES: Final = ("M3.2.0", "M11.1.0")
 
 
-def _hms(text: str) -> int:
+_HOURS_MAX: Final = 167
+
+
+def _hms(text: str) -> int | None:
+    """Seconds of `[+-]hh[:mm[:ss]]`, or None for a week of hours and more, or too many minutes or seconds."""
     sign = -1 if text.startswith("-") else 1
     parts = [int(part) for part in text.lstrip("+-").split(":")]
+    if any(part > limit for part, limit in zip(parts, (_HOURS_MAX, 59, 60), strict=False)):
+        return None
     return sign * sum(part * unit for part, unit in zip(parts, (3600, 60, 1), strict=False))
 
 
@@ -253,6 +260,8 @@ def _parse_change(text: str) -> _Change | None:
     if not match:
         return None
     second = _hms(match["time"]) if match["time"] else 7200
+    if second is None:
+        return None
     if match["julian"]:
         return _Change("J", (int(match["julian"]),), second)
     if match["day"]:
@@ -265,8 +274,8 @@ def _parse_posix(text: str) -> _Rule | None:
     match = _POSIX.fullmatch(text)
     if not match:
         return None
-    offset = -_hms(match["stdoff"])
-    if abs(offset) > 168 * 3600:
+    west, summer_west = _hms(match["stdoff"]), _hms(match["dstoff"] or "0")
+    if west is None or summer_west is None:
         return None
     begins = _parse_change(match["begin"] or _DEFAULT_DATES[0])
     ends = _parse_change(match["end"] or _DEFAULT_DATES[1])
@@ -274,13 +283,14 @@ def _parse_posix(text: str) -> _Rule | None:
         return None
     summer = None
     if match["dst"]:
-        summer = (-_hms(match["dstoff"]) if match["dstoff"] else offset + 3600, match["dst"].strip("<>"))
-    return _Rule((offset, match["std"].strip("<>")), summer, begins, ends)
+        summer = (-summer_west if match["dstoff"] else 3600 - west, match["dst"].strip("<>"))
+    return _Rule((-west, match["std"].strip("<>")), summer, begins, ends)
 
 
 def _posix_zone(text: str) -> Zone | None:
-    rule = _parse_posix(text)
-    if rule is None:
+    rule = _parse_posix(text.upper())
+    # PostgreSQL takes an offset with seconds for a database with leap seconds, and refuses it.
+    if rule is None or rule.standard[0] % 60:
         return None
     base = _fixed(text, *rule.standard)
     return base if rule.summer is None else _extended(base, rule)

@@ -176,7 +176,7 @@ def _numeric_bytes(array: pa.Array, shown: Ints) -> ByteColumn:
     keep = (place >= first[:, None]) & (place < last[:, None])
     sheet = Sheet(rows)
     sheet.part(header.astype(">i2").view(np.uint8).reshape(rows, 8))
-    sheet.part(groups.astype(">i2").view(np.uint8).reshape(rows, -1), np.repeat(keep, 2, axis=1))
+    sheet.part(groups.astype(">i2").view(np.uint8).reshape(rows, 2 * groups.shape[1]), np.repeat(keep, 2, axis=1))
     return sheet.finish()
 
 
@@ -195,7 +195,7 @@ def _base_10000(array: pa.Array) -> tuple[Ints, int]:
     padded = as_binary(pc.ascii_lpad(digits, width, "0"))
     matrix, _ = matrix_of(padded, width)
     numbers = np.concatenate((matrix - ord("0"), np.zeros((len(array), fill), np.uint8)), axis=1)
-    by_group = numbers.reshape(len(array), -1, 4).astype(np.int64)
+    by_group = numbers.reshape(len(array), (width + fill) // 4, 4).astype(np.int64)
     return by_group @ np.array([1000, 100, 10, 1]), before_point
 
 
@@ -249,7 +249,7 @@ def _array_header(
     for index, lengths in enumerate(dimensions):
         words[:, 3 + 2 * index] = lengths
         words[:, 4 + 2 * index] = lower
-    matrix = words.astype(">i4").view(np.uint8).reshape(rows, -1)
+    matrix = words.astype(">i4").view(np.uint8).reshape(rows, 4 * words.shape[1])
     sheet = Sheet(rows)
     sheet.part(matrix[:, :12])
     # An empty vector keeps its one dimension of no elements; an empty array has none.
