@@ -18,7 +18,7 @@ from wire import types as t
 from wire.errors import SqlSyntaxError, UndefinedParameter
 
 
-def require_count(statement: ExecuteStatement, parameters: Sequence[t.PgType]) -> None:
+def _require_count(statement: ExecuteStatement, parameters: Sequence[t.PgType]) -> None:
     if len(statement.arguments) != len(parameters):
         raise SqlSyntaxError(
             f'wrong number of parameters for prepared statement "{statement.name}"',
@@ -30,9 +30,10 @@ async def evaluate(
     engine: EngineSession, statement: ExecuteStatement, parameters: Sequence[t.PgType]
 ) -> tuple[object, ...]:
     """The values of an EXECUTE's arguments, one for each parameter type. Raises SqlError."""
-    require_count(statement, parameters)
     if not parameters:
+        # PostgreSQL does not even look at arguments that nobody asked for (prepare.c, ExecuteQuery).
         return ()
+    _require_count(statement, parameters)
     prepared = await engine.prepare(_query(statement, parameters), ())
     if prepared.parameters:
         raise UndefinedParameter("there is no parameter $1")

@@ -20,14 +20,22 @@ from sqlglot import exp
 from engine.api import EngineSession, Execution, Prepared, ResultColumn
 from engine.executor import BatchStream
 from engine.sql import statements as s
+from engine.sql.scope import cursor, position
 from engine.sql.type_names import resolve_type
 from server.arguments import evaluate
 from server.cursors import Run
-from server.portal import Portal, Portals, PortalState
+from server.portal import Portal, Portals
 from server.prepared import Command, NamedStatement, PreparedStatements
 from server.results import BINARY, TEXT
 from server.transaction import Ending, TransactionBlock
-from wire.errors import FeatureNotSupported, InvalidCursorName, Notice, ObjectNotInPrerequisiteState, SqlError
+from wire.errors import (
+    FeatureNotSupported,
+    InvalidCursorName,
+    Notice,
+    ObjectNotInPrerequisiteState,
+    SqlError,
+    UndefinedParameter,
+)
 
 #: Statements that are let through in a failed transaction block.
 EXITS: Final = (s.Commit, s.Rollback, s.RollbackTo)
@@ -74,7 +82,7 @@ class Fetching:
             return await self._run.next_batch()
         except BaseException:
             # Where it stands is not known any more; a held cursor survives the error, but must not skip rows.
-            self._portal.state = PortalState.FAILED
+            self._portal.fail()
             raise
 
     def statistics(self) -> Mapping[str, int]:
@@ -114,6 +122,14 @@ class Commands:
         }
 
     # -- analysis ------------------------------------------------------------------------------------------------
+
+    async def prepare_simple(self, statement: s.Statement) -> Command:
+        """Analyse a statement that will get no arguments. Raises SqlError."""
+        command = await self.prepare(statement, ())
+        if command.parameters:
+            with located(_query_of(statement)):
+                raise no_such_parameter(statement)
+        return command
 
     async def prepare(self, statement: s.Statement, parameter_types: Sequence[int]) -> Command:
         """Analyse a statement. Raises SqlError, with positions in the whole query string."""
@@ -301,10 +317,8 @@ class Commands:
             if statement.move:
                 return Done(f"MOVE {await portal.cursor.move(statement.direction, statement.count)}")
             return Fetching(portal, await portal.cursor.fetch(statement.direction, statement.count))
-        except ObjectNotInPrerequisiteState:
-            raise
         except BaseException:
-            portal.state = PortalState.FAILED
+            portal.fail()
             raise
 
     async def open(self, portal: Portal) -> None:
@@ -383,6 +397,16 @@ def _query_of(statement: s.Statement) -> s.Statement:
         case s.Explain(inner=inner):
             return _query_of(inner)
     return statement
+
+
+def no_such_parameter(statement: s.Statement) -> UndefinedParameter:
+    """What a simple query with a parameter is told: nobody can give it a value. The first one is named."""
+    query = _query_of(statement)
+    nodes = query.tree.find_all(exp.Parameter) if isinstance(query, s.Query) else ()
+    first = min(nodes, key=position, default=None)
+    if first is None:
+        return UndefinedParameter("there is no parameter $1")
+    return UndefinedParameter(f"there is no parameter ${first.name}", position=cursor(position(first)))
 
 
 @contextmanager

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from engine.sql import statements as s
+from server.commands import EXITS
 from server.exchange import Exchange
 from server.portal import Portal
 from server.prepared import Command, NamedStatement
-from server.results import TEXT, row_description, spread_formats
+from server.results import TEXT, require_known, row_description, spread_formats
 from wire import types as t
 from wire.errors import SqlError, SqlSyntaxError
 from wire.pg import messages as m
@@ -48,7 +49,8 @@ async def bind(exchange: Exchange, message: m.Bind) -> None:
     command = named.command
     exchange.begin(named.source)
     _check_parameters(message, command.parameters)
-    exchange.require_usable(command.statement)
+    if command.statement is None or command.parameters or not isinstance(command.statement, EXITS):
+        commands.block.require_usable()
     commands.portals.require_free(message.portal)
     if not message.portal:
         await commands.portals.close("")
@@ -83,6 +85,7 @@ def _arguments(exchange: Exchange, message: m.Bind, parameters: Sequence[t.PgTyp
     if not parameters:
         return ()
     formats = spread_formats(message.parameter_formats, len(parameters), _PARAMETER_FORMATS)
+    require_known(formats)
     settings = exchange.settings.input(exchange.now_micros)
     return tuple(
         None if value is None else decode_parameter(pg, form, value, settings)

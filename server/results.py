@@ -34,13 +34,9 @@ def spread_formats(formats: Sequence[int], count: int, complaint: str) -> tuple[
     """One format code for each of `count` items: none given is all text, one is for all.
 
     complaint: the error's words for another number of codes, with the two numbers to be put in.
-    Raises InvalidParameterValue for an unknown code.
     """
     if not formats:
         return (TEXT,) * count
-    for form in formats:
-        if form not in (TEXT, BINARY):
-            raise InvalidParameterValue(f"unsupported format code: {form}")
     if len(formats) == 1:
         return (formats[0],) * count
     if len(formats) != count:
@@ -48,7 +44,16 @@ def spread_formats(formats: Sequence[int], count: int, complaint: str) -> tuple[
     return tuple(formats)
 
 
+def require_known(formats: Sequence[int]) -> None:
+    """Raises InvalidParameterValue for a format code that is neither text nor binary."""
+    for form in formats:
+        if form not in (TEXT, BINARY):
+            raise InvalidParameterValue(f"unsupported format code: {form}")
+
+
 def row_encoder(columns: Sequence[ResultColumn], formats: Sequence[int], settings: OutputSettings) -> RowEncoder:
+    """What encodes rows of these columns. Raises InvalidParameterValue: a result's formats are looked at no earlier."""
+    require_known(formats)
     encoded = [EncodedColumn(c.type.pg, c.type.typmod, c.type.display, c.type.minimum) for c in columns]
     return RowEncoder(encoded, formats, settings)
 

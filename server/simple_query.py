@@ -9,7 +9,6 @@ from engine.sql.statements import Statement
 from server.exchange import Exchange
 from server.portal import Portal
 from server.results import row_description
-from wire.errors import UndefinedParameter
 from wire.pg import messages as m
 
 
@@ -29,9 +28,7 @@ async def simple_query(exchange: Exchange, message: m.Query) -> None:
 
 async def _run(exchange: Exchange, statement: Statement, *, last: bool) -> None:
     commands = exchange.commands
-    command = await commands.prepare(statement, ())
-    if command.parameters:
-        raise UndefinedParameter("there is no parameter $1")
+    command = await commands.prepare_simple(statement)
     portal = Portal("", command, commands.columns(command))
     form = commands.simple_format(statement)
     await exchange.open(portal)

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from engine.api import Client, Prepared, ResultColumn
+from engine.api import Client, Execution, Prepared, ResultColumn, Settings
 from engine.executor import BatchStream
 from engine.settings import SessionSettings
 from engine.sql import statements as s
@@ -181,8 +181,11 @@ class Running:
 class DuckSession:
     """One client's session (`engine.api.EngineSession`)."""
 
-    def __init__(self, engine: DuckEngine, options: Mapping[str, str], client: Client) -> None:
-        self.settings = SessionSettings(options)
+    def __init__(self, engine: DuckEngine, user: str, options: Mapping[str, str], client: Client) -> None:
+        values = SessionSettings(options)
+        values.fix("session_authorization", user)
+        self.settings: Settings = values
+        self._values = values
         self.client = client
         self._engine = engine
         self._savepoints: list[tuple[str, int]] = []
@@ -212,7 +215,7 @@ class DuckSession:
                 raise _translate(error) from None
         return tuple(ResultColumn(f.name, _sql_type(f.type)) for f in schema)
 
-    async def execute(self, prepared: Prepared, arguments: Sequence[Any]) -> Running:
+    async def execute(self, prepared: Prepared, arguments: Sequence[Any]) -> Execution:
         match prepared.statement:
             case s.Query() as query:
                 return await self._query(_text(query), prepared, arguments)
@@ -233,7 +236,7 @@ class DuckSession:
                 return Running(None, Empty(), "CREATE SCHEMA")
         raise InternalError(f"the test engine has no {type(prepared.statement).__name__}")
 
-    async def _query(self, text: str, prepared: Prepared, arguments: Sequence[Any]) -> Running:
+    async def _query(self, text: str, prepared: Prepared, arguments: Sequence[Any]) -> Execution:
         assert prepared.columns is not None
         if match := re.search(r"tell_from_thread\('(\w+)'\)", text):
             await asyncio.get_running_loop().run_in_executor(None, self.client.notice, Notice(match[1]))
@@ -248,33 +251,33 @@ class DuckSession:
     def begin(self) -> None:
         self._engine.counters.transactions += 1
         self._log("begin")
-        self.settings.begin()
+        self._values.begin()
         self._savepoints = []
 
     async def commit(self) -> None:
         self._log("commit")
         self._engine.counters.transactions -= 1
-        self.settings.commit()
+        self._values.commit()
 
     def rollback(self) -> None:
         self._log("rollback")
         self._engine.counters.transactions -= 1
-        self.settings.rollback()
+        self._values.rollback()
 
     def savepoint(self, name: str) -> None:
         self._log(f"savepoint {name}")
-        self._savepoints.append((name, self.settings.savepoint()))
+        self._savepoints.append((name, self._values.savepoint()))
 
     def rollback_to(self, name: str) -> None:
         self._log(f"rollback to {name}")
         index = self._find(name)
-        self.settings.rollback_to(self._savepoints[index][1])
+        self._values.rollback_to(self._savepoints[index][1])
         del self._savepoints[index + 1 :]
 
     def release(self, name: str) -> None:
         self._log(f"release {name}")
         index = self._find(name)
-        self.settings.release(self._savepoints[index][1])
+        self._values.release(self._savepoints[index][1])
         del self._savepoints[index:]
 
     def _find(self, name: str) -> int:
@@ -304,9 +307,7 @@ class DuckEngine:
 
     def session(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> DuckSession:
         del database
-        session = DuckSession(self, options, client)
-        session.settings.fix("session_authorization", user)
-        return session
+        return DuckSession(self, user, options, client)
 
     def close(self) -> None:
         self.database.close()

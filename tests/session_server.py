@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import struct
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -13,6 +13,7 @@ from typing import Any, Self
 import psycopg
 from duckdb_sessions import Counters, DuckEngine, DuckSession
 
+from engine.api import Client
 from server.listener import Listener, ListenerOptions
 
 
@@ -42,8 +43,8 @@ async def serve(options: ListenerOptions | None = None, rows_per_batch: int = 10
     engine = DuckEngine(rows_per_batch)
     sessions: list[DuckSession] = []
 
-    def new_session(**arguments: Any) -> DuckSession:
-        sessions.append(engine.session(**arguments))
+    def new_session(*, user: str, database: str, options: Mapping[str, str], client: Client) -> DuckSession:
+        sessions.append(engine.session(user=user, database=database, options=options, client=client))
         return sessions[-1]
 
     before_tasks, before_files = asyncio.all_tasks(), open_files()
@@ -65,7 +66,7 @@ async def serve(options: ListenerOptions | None = None, rows_per_batch: int = 10
 
 async def eventually(condition: Any) -> None:
     """Wait until a condition holds; the test's own timeout is what ends it."""
-    while not condition():
+    while not condition():  # noqa: ASYNC110 -- conditions of many kinds, none of which tells when it changes
         await asyncio.sleep(0.01)
 
 
@@ -84,6 +85,7 @@ class RawClient:
         self.error: dict[str, str] = {}
         self.notices: list[dict[str, str]] = []
         self.tags: list[str] = []
+        self.transcript: list[object] = []
         self.rows: list[list[bytes | None]] = []
         self.parameters: dict[str, str] = {}
         self.status = ""
@@ -132,6 +134,8 @@ class RawClient:
         head = await self.reader.readexactly(5)
         kind, body = chr(head[0]), await self.reader.readexactly(struct.unpack("!i", head[1:])[0] - 4)
         self._note(kind, body)
+        if kind != "S":
+            self.transcript.append(_told(kind, body))
         return kind, body
 
     def _note(self, kind: str, body: bytes) -> None:
@@ -170,6 +174,19 @@ class RawClient:
                 return kinds
 
 
+def _told(kind: str, body: bytes) -> object:
+    """A message as two servers that behave alike say it: without source lines, types and row identities."""
+    if kind in "EN":
+        return kind, {name: text for name, text in _fields(body).items() if name in "SVCMDHP"}
+    if kind == "D":
+        return kind, _values(body)
+    if kind in "CZ":
+        return kind, body
+    if kind == "T":
+        return kind, struct.unpack_from("!h", body)[0]
+    return kind
+
+
 def _text(text: str) -> bytes:
     return text.encode() + b"\0"
 
@@ -192,13 +209,19 @@ def _values(body: bytes) -> list[bytes | None]:
 @asynccontextmanager
 async def raw(server: Server, *, start: bool = True, **parameters: str) -> AsyncIterator[RawClient]:
     """A client by bytes; with `start` it is logged in already."""
-    reader, writer = await asyncio.open_connection(server.host, server.port)
-    client = RawClient(reader, writer)
-    try:
+    async with raw_to(server.host, server.port) as client:
         if start:
-            client.startup(user="ann", database="sluice", **parameters)
+            client.startup(0x30000, **{"user": "ann", "database": "sluice", **parameters})
             await client.until("Z")
         yield client
+
+
+@asynccontextmanager
+async def raw_to(host: str, port: int) -> AsyncIterator[RawClient]:
+    """A connection to any server."""
+    reader, writer = await asyncio.open_connection(host, port)
+    try:
+        yield RawClient(reader, writer)
     finally:
         writer.close()
         with suppress(ConnectionError):

@@ -64,17 +64,21 @@ async def test_scroll(server: Server) -> None:
         assert await tag(connection, "move backward all c") == "MOVE 0"
 
 
-async def test_no_scroll_only_moves_forward(server: Server) -> None:
+@pytest.mark.parametrize(
+    "statement", ["fetch prior c", "fetch backward 1 c", "fetch first c", "move backward all c", "fetch 0 c"]
+)
+async def test_no_scroll_only_moves_forward(server: Server, statement: str) -> None:
     async with await connect(server) as connection:
         await connection.execute("declare c no scroll cursor for select range::int8 from range(1, 11)")
-        await connection.execute("savepoint s")
         assert await numbers(connection, "fetch 2 c") == [1, 2]
-        for statement in ("fetch prior c", "fetch backward 1 c", "fetch first c", "move backward all c", "fetch 0 c"):
-            with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="cursor can only scan forward") as e:
-                await connection.execute(statement)
-            assert e.value.diag.message_hint == "Declare it with SCROLL option to enable backward scan."
-            await connection.execute("rollback to s")
         assert await numbers(connection, "fetch absolute 5 c") == [5]
+        await connection.execute("savepoint s")
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="cursor can only scan forward") as raised:
+            await connection.execute(statement)
+        assert raised.value.diag.message_hint == "Declare it with SCROLL option to enable backward scan."
+        await connection.execute("rollback to s")
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match='portal "c" cannot be run'):
+            await connection.execute("fetch c")
 
 
 async def test_unasked_a_small_cursor_scrolls_and_a_large_one_refuses(

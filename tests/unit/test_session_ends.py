@@ -305,7 +305,7 @@ async def test_a_message_cut_off_in_the_middle(server: Server) -> None:
 )
 async def test_refused_at_the_door(server: Server, parameters: dict[str, str], code: str, words: str) -> None:
     async with raw(server, start=False) as client:
-        client.startup(**parameters)
+        client.startup(0x30000, **parameters)
         assert (await client.until_closed())[-1] == "E"
         assert (client.error["S"], client.error["C"]) == ("FATAL", code)
         assert words in client.error["M"]
