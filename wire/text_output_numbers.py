@@ -301,7 +301,8 @@ def quotient_scales(array: pa.Array, minimum: int) -> npt.NDArray[np.int64]:
     """Decimals printed of each quotient, never more than the carrier has.
 
     PostgreSQL reckons with the first base-10000 digit of both operands. Of the result alone this much is known: a quotient
-    that is a power of 10000 came from operands with equal first digits, which count as if it were just below.
+    that is a power of 10000 came from operands with equal first digits, which count as if it were just below; and one
+    with more decimals than its size asks for was given them by its operands.
     """
     scale = array.type.scale
     digits, _ = unscaled_digits(array)
@@ -311,6 +312,8 @@ def quotient_scales(array: pa.Array, minimum: int) -> npt.NDArray[np.int64]:
     place = length - 1 - scale
     weight = np.where(zero, -1, place // 4 - (power & (place % 4 == 0)))
     wanted: Ints = np.clip(_QUOTIENT_DIGITS - 4 * weight, max(minimum, 0), None)
+    given = trimmed_scales(array)
+    wanted = np.maximum(wanted + 4 * (given > wanted), given)
     return np.asarray(np.minimum(wanted, scale))
 
 

@@ -26,16 +26,21 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.spark import Spark
 
 from engine.executor import EngineName
-from engine.sql.functions import Builder, CastContext, Function, Kind, Template, TypeRule, Volatility
+from engine.sql.functions import Builder, CastContext, Function, Kind, Template, TypeRule, ValueRule, Volatility
 from wire import types as t
 
 if TYPE_CHECKING:
     from engine.sql.expr import AggregateCall, Call
 
 
+#: Calls with a syntax of their own.
+_SYNTAX: Final = ("CAST", "TRY_CAST", "EXTRACT")
+
+
 def _verbatim(dialect: type[Dialect]) -> type[Dialect]:
     """The dialect, except that every function call stays as written."""
-    parser: Any = type("Parser", (dialect.parser_class,), {"FUNCTIONS": {}})
+    special = {name: special for name, special in dialect.parser_class.FUNCTION_PARSERS.items() if name in _SYNTAX}
+    parser: Any = type("Parser", (dialect.parser_class,), {"FUNCTIONS": {}, "FUNCTION_PARSERS": special})
     return type(f"Verbatim{dialect.__name__}", (dialect,), {"Parser": parser})
 
 
@@ -144,6 +149,7 @@ class Options(TypedDict, total=False):
     """What a row may say beside its signature and templates; see `Function`."""
 
     rule: TypeRule | None
+    by_value: ValueRule | None
     variadic: bool
     strict: bool
     volatility: Volatility

@@ -1,0 +1,139 @@
+"""How many digits a numeric result has: the type rules of the function table's numeric rows.
+
+PostgreSQL computes with numerics of any length and gives every value its own display scale. Here a numeric expression has
+a static decimal(p, s) in both engines, p <= 38, so each operation's rule says which digits its result can need:
+
+- sums and products keep every digit PostgreSQL keeps; integer digits that do not fit 38 are an error at run time (22003);
+- a quotient's scale depends on its value (select_div_scale): its storage has room for `QUOTIENT_ROOM` fractional digits
+  or more, the engines round to PostgreSQL's digit, and a quotient so small that PostgreSQL would print more digits than
+  there are is an error, never a shortened answer;
+- what is computed from a quotient keeps its digits, but not its trailing zeros (`NumericScale.TRIMMED`).
+
+Source: PostgreSQL 15, numeric.c (select_div_scale, numeric_add, numeric_mul); section 8.1.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from engine.sql.types import MAX_PRECISION, UNKNOWN_DIGITS, SqlType, numeric
+from wire import types as t
+from wire.carriers import NumericScale
+from wire.errors import FeatureNotSupported
+
+#: Fractional digits that a quotient has at least, when its operands do not bound it.
+QUOTIENT_ROOM: Final = 24
+#: The same for an average: its integer digits are those of the averaged values, which must fit.
+AVERAGE_ROOM: Final = 20
+#: More fractional digits than this serve only quotients below 10^-12.
+QUOTIENT_MOST: Final = 28
+_INTEGERS: Final = {t.INT2: 5, t.INT4: 10, t.INT8: 19, t.OID: 10}
+
+
+def as_numeric(typ: SqlType) -> SqlType:
+    """The numeric that an integer or numeric type is taken as."""
+    if typ.pg in _INTEGERS:
+        return numeric(_INTEGERS[typ.pg], 0)
+    if typ.pg is t.NUMERIC:
+        return typ
+    precision, scale = UNKNOWN_DIGITS
+    return numeric(precision, scale, NumericScale.TRIMMED)
+
+
+def integer_digits(typ: SqlType) -> int:
+    return typ.precision - typ.scale
+
+
+def shown(typ: SqlType) -> int:
+    """How many fractional digits PostgreSQL prints of such a value, or the best estimate where that is the value's.
+
+    A later quotient has at least as many; so an estimate follows the digits through sums and products, as `minimum`.
+    """
+    if typ.display is NumericScale.FIXED:
+        return typ.scale
+    return max(typ.minimum, 16) if typ.display is NumericScale.QUOTIENT else typ.minimum
+
+
+def _result(precision: int, scale: int, minimum: int, args: Sequence[SqlType]) -> SqlType:
+    if all(a.display is NumericScale.FIXED for a in args):
+        return numeric(precision, scale)
+    return numeric(precision, scale, NumericScale.TRIMMED, minimum=min(minimum, scale))
+
+
+def sum_of_two(args: Sequence[SqlType]) -> SqlType:
+    """+ and -: the larger scale, one more integer digit."""
+    a, b = args
+    scale = max(a.scale, b.scale)
+    return _result(max(integer_digits(a), integer_digits(b)) + 1 + scale, scale, max(shown(a), shown(b)), args)
+
+
+def product(args: Sequence[SqlType]) -> SqlType:
+    """*: the sum of the scales. Raises FeatureNotSupported where even the fraction does not fit."""
+    a, b = args
+    scale = a.scale + b.scale
+    if scale > MAX_PRECISION:
+        raise FeatureNotSupported(f"not supported: a product of numerics with {scale} fractional digits")
+    return _result(a.precision + b.precision + 1, scale, shown(a) + shown(b), args)
+
+
+def remainder(args: Sequence[SqlType]) -> SqlType:
+    """%: the larger scale; below the divisor."""
+    a, b = args
+    scale = max(a.scale, b.scale)
+    return _result(min(integer_digits(a), integer_digits(b)) + scale, scale, max(shown(a), shown(b)), args)
+
+
+def quotient(args: Sequence[SqlType]) -> SqlType:
+    """/: enough fractional digits for every quotient there can be, or as many as 38 digits leave room for."""
+    a, b = args
+    smallest = a.scale + integer_digits(b)
+    minimum = max(x.minimum if x.display is NumericScale.QUOTIENT else shown(x) for x in args)
+    needed = max(minimum, 20 + 4 * -(-smallest // 4))
+    return quotient_type(integer_digits(a) + b.scale, needed, minimum, QUOTIENT_ROOM)
+
+
+def average(args: Sequence[SqlType]) -> SqlType:
+    """avg: a quotient whose integer digits are the argument's."""
+    a = as_numeric(args[0])
+    return quotient_type(integer_digits(a), MAX_PRECISION, shown(a), AVERAGE_ROOM)
+
+
+def quotient_type(integers: int, needed: int, minimum: int, room: int) -> SqlType:
+    """A quotient's type.
+
+    integers: integer digits it may have. needed: fractional digits that suffice for every value. minimum: digits printed
+    at least. room: fractional digits kept at the cost of integer digits.
+    """
+    scale = max(minimum, min(needed, QUOTIENT_MOST, max(MAX_PRECISION - integers, room)))
+    return numeric(MAX_PRECISION, scale, NumericScale.QUOTIENT, minimum=minimum)
+
+
+def total(args: Sequence[SqlType]) -> SqlType:
+    """sum: the argument's scale, all integer digits there are."""
+    a = as_numeric(args[0])
+    return _result(MAX_PRECISION, a.scale, shown(a), (a,))
+
+
+def same(args: Sequence[SqlType]) -> SqlType:
+    """The first argument's digits, as they are; its modifier is dropped, as PostgreSQL's functions drop it."""
+    a = args[0]
+    if a.pg is not t.NUMERIC:
+        return SqlType(a.pg)
+    return numeric(a.precision, a.scale, a.display, minimum=a.minimum)
+
+
+def common(args: Sequence[SqlType]) -> SqlType:
+    """greatest, least and their kin: digits that hold every argument, each printed with its own scale."""
+    numerics = [as_numeric(a) for a in args]
+    scale = max(a.scale for a in numerics)
+    precision = max(integer_digits(a) for a in numerics) + scale
+    if all(a.display is NumericScale.FIXED and a.scale == scale for a in numerics):
+        return numeric(precision, scale)
+    return numeric(precision, scale, NumericScale.TRIMMED, minimum=min(shown(a) for a in numerics))
+
+
+def whole(args: Sequence[SqlType]) -> SqlType:
+    """ceil, floor, round and trunc to an integer: one more integer digit (9.5 rounds to 10)."""
+    a = as_numeric(args[0])
+    return numeric(integer_digits(a) + 1, 0)
