@@ -70,6 +70,8 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         "spark.scheduler.mode": "FAIR",
         "spark.speculation": "false",
         "spark.sql.ansi.enabled": "true",
+        # Sums and products of decimals keep their scale or fail; the function table's numeric rows rely on it.
+        "spark.sql.decimalOperations.allowPrecisionLoss": "false",
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.timestampType": "TIMESTAMP_LTZ",
