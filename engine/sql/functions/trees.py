@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.executor import EngineName
-from engine.sql.functions.building import cheap, parse, place
+from engine.sql.functions.building import Templates, cheap, parse, place
 from wire.errors import FeatureNotSupported
 
 if TYPE_CHECKING:
@@ -163,6 +163,11 @@ def on(engine: EngineName, build: EngineBuilder) -> Builder:
         return _put(body, name, {f"a{n}": arg for n, arg in dear.items()})
 
     return template
+
+
+def both(build: EngineBuilder) -> Templates:
+    """The templates of a row that one builder serves in both engines."""
+    return {"local": on("local", build), "spark": on("spark", build)}
 
 
 def _repeated(body: exp.Expression, name: str) -> bool:
