@@ -28,11 +28,6 @@ _CODECS: Final = {
 _UNCONVERTED: Final = ("UTF8", "SQL_ASCII")
 
 
-def known(name: str) -> bool:
-    """Whether an encoding, by PostgreSQL's name in capitals, can be a client's."""
-    return name in _UNCONVERTED or name in _CODECS
-
-
 def _codec(name: str) -> str:
     try:
         return _CODECS[name]
@@ -56,11 +51,6 @@ def from_client(data: bytes, name: str) -> str:
     if "\0" in text:
         raise CharacterNotInRepertoire('invalid byte sequence for encoding "UTF8": 0x00')
     return text
-
-
-def to_client(text: str, name: str) -> bytes:
-    """Text for a client, such as a message; what its encoding lacks becomes a question mark."""
-    return text.encode() if name in _UNCONVERTED else text.encode(_codec(name), "replace")
 
 
 def column_to_client(array: pa.BinaryArray, name: str) -> pa.BinaryArray:

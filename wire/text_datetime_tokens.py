@@ -79,8 +79,8 @@ _SKIPPED: Final = frozenset(string.punctuation) - set("+-.")
 
 _TIME: Final = re.compile(r"\d+:[\d:.]*", re.ASCII)
 _DIGITS: Final = re.compile(r"\d+", re.ASCII)
-#: Digits, a delimiter, digits; and then the same delimiter with whatever digits follow.
-_NUMERIC_DATE: Final = re.compile(r"\d+([-/.])\d+(?:\1[\d\-/.]*)?", re.ASCII)
+#: Digits, a delimiter, digits; and then the same delimiter with whatever digits and more of it follow.
+_NUMERIC_DATE: Final = re.compile(r"\d+([-/.])\d+(?:\1(?:\d|\1)*)?", re.ASCII)
 _MIXED_DATE: Final = re.compile(r"\d+([-/.])")
 _FRACTION: Final = re.compile(r"\.\d*", re.ASCII)
 _LETTERS: Final = re.compile(r"[A-Za-z]+")
@@ -134,15 +134,8 @@ def _number(text: str, at: int) -> tuple[Token, int]:
     if _TIME.match(text, at):
         return _matched(Kind.TIME, _TIME, text, at)
     if match := _NUMERIC_DATE.match(text, at):
-        delimiter = match[1]
-        # The delimiters must match: `1999-01/08` ends before the slash.
-        end = match.end()
-        run = re.compile(rf"\d+{re.escape(delimiter)}\d+(?:{re.escape(delimiter)}[\d{re.escape(delimiter)}]*)?")
-        exact = run.match(text, at)
-        assert exact is not None
-        end = exact.end()
-        single = exact[0].count(delimiter) == 1
-        return Token(Kind.NUMBER if delimiter == "." and single else Kind.DATE, exact[0]), end
+        single = match[0].count(match[1]) == 1
+        return Token(Kind.NUMBER if match[1] == "." and single else Kind.DATE, match[0]), match.end()
     if match := _MIXED_DATE.match(text, at):
         return _matched(Kind.DATE, re.compile(rf"\d+[A-Za-z0-9{re.escape(match[1])}]*"), text, at)
     return _matched(Kind.NUMBER, _DIGITS, text, at)

@@ -31,6 +31,7 @@ from wire.byte_columns import (
     lengths_of,
     matrix_of,
     of_array,
+    validity_of,
     values_of,
 )
 from wire.carriers import NumericScale
@@ -233,11 +234,10 @@ def small_unscaled(array: pa.Array) -> npt.NDArray[np.int64] | None:
     """The unscaled integers of decimals that all fit 64 bits, else None."""
     words = values_of(array, np.dtype([("low", "<i8"), ("high", "<i8")]))
     low = np.ascontiguousarray(words["low"])
-    if array.null_count:
-        low = np.where(np.asarray(pc.is_valid(array).to_numpy(zero_copy_only=False)), low, 0)
-        high = np.where(np.asarray(pc.is_valid(array).to_numpy(zero_copy_only=False)), words["high"], 0)
-    else:
-        high = words["high"]
+    high = words["high"]
+    valid = validity_of(array)
+    if valid is not None:
+        low, high = np.where(valid, low, 0), np.where(valid, high, 0)
     fits = bool((high == low >> 63).all()) and not (len(low) and int(low.min()) == -(1 << 63))
     return low if fits else None
 

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from wire.byte_columns import Bools, ByteColumn, Ints, Sheet, values_of
+from wire.byte_columns import Bools, ByteColumn, Ints, Sheet, validity_of, values_of
 from wire.text_datetime import (
     DATE_INFINITY,
     DATE_MINUS_INFINITY,
@@ -63,8 +63,8 @@ def _civil(days: Ints) -> _Days:
 
 def date_text(array: pa.Array, settings: OutputSettings) -> ByteColumn:
     days = values_of(array, np.int32).astype(np.int64)
-    if array.null_count:
-        valid = np.asarray(array.is_valid().to_numpy(zero_copy_only=False))
+    valid = validity_of(array)
+    if valid is not None:
         days = np.where(valid, days, days[valid][0] if valid.any() else 0)
     table = _date_table(days, settings)
     return table if table is not None else _dates(days, settings)
@@ -166,9 +166,8 @@ def timetz_fields(array: pa.StructArray) -> tuple[Ints, Ints]:
 
 def _without_nulls(array: pa.Array, values: Ints) -> Ints:
     """0 under nulls: what lies there may be anything, and must not widen the column."""
-    if array.null_count == 0:
-        return values
-    return np.where(np.asarray(array.is_valid().to_numpy(zero_copy_only=False)), values, 0)
+    valid = validity_of(array)
+    return values if valid is None else np.where(valid, values, 0)
 
 
 def timestamp_text(array: pa.Array, settings: OutputSettings) -> ByteColumn:

@@ -44,10 +44,12 @@ from wire.text_datetime import (
 )
 from wire.text_output import EncodedColumn, OutputSettings
 from wire.text_output_nested import check_rectangular, elements_of
-from wire.text_output_numbers import quotient_scales, trimmed_scales, unscaled_digits
+from wire.text_output_numbers import quotient_scales, small_unscaled, trimmed_scales, unscaled_digits
 from wire.text_output_times import interval_fields, timetz_fields
 
 _NEGATIVE: Final = 0x4000
+#: Decimal digits that always fit 64 bits.
+_SMALL_DIGITS: Final = 18
 _JSONB_VERSION: Final = b"\x01"
 
 
@@ -188,6 +190,9 @@ def _base_10000(array: pa.Array) -> tuple[Ints, int]:
     """(groups of four digits of every row, how many of them stand before the point)."""
     scale = array.type.scale
     fill = -scale % 4
+    small = small_unscaled(array) if scale + fill <= _SMALL_DIGITS else None
+    if small is not None:
+        return _small_base_10000(np.abs(small), scale, fill)
     digits, _ = unscaled_digits(array)
     widest = int(pc.max(pc.binary_length(digits)).as_py() or 1) if len(array) else 1
     before_point = max((widest - scale + 3) // 4, 0)
@@ -197,6 +202,22 @@ def _base_10000(array: pa.Array) -> tuple[Ints, int]:
     numbers = np.concatenate((matrix - ord("0"), np.zeros((len(array), fill), np.uint8)), axis=1)
     by_group = numbers.reshape(len(array), (width + fill) // 4, 4).astype(np.int64)
     return by_group @ np.array([1000, 100, 10, 1]), before_point
+
+
+def _small_base_10000(size: Ints, scale: int, fill: int) -> tuple[Ints, int]:
+    """As `_base_10000`, for sizes that 64 bits hold."""
+    whole = size // 10**scale
+    decimals = (size - whole * 10**scale) * 10**fill
+    after_point = (scale + fill) // 4
+    before_point = (len(str(int(whole.max()))) + 3) // 4 if len(whole) else 1
+    groups = np.empty((len(size), before_point + after_point), np.int64)
+    for rest, first, last in ((whole, 0, before_point), (decimals, before_point, before_point + after_point)):
+        left = rest
+        for column in range(last - 1, first - 1, -1):
+            higher = left // 10_000
+            groups[:, column] = left - higher * 10_000
+            left = higher
+    return groups, before_point
 
 
 # --- arrays and records -------------------------------------------------------------------------------------------------
