@@ -7,14 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import pytest_asyncio
 from compiled_plans import CASES, Data, write_tables
+from literal_values import LITERALS
+from plans import Plans
 
 from engine.config import SparkConfig
 from engine.executor import ExecutionContext, QueryId
 from engine.plan.compile import Bindings, compile_plan
+from engine.plan.logical import Values
 from engine.spark.executor import SparkExecutor
+from engine.sql.expr import Const
+from engine.sql.types import of
 
 pytestmark = [
     pytest.mark.spark,
@@ -58,3 +64,18 @@ async def test_rows(name: str, folder: Path, spark: SparkExecutor) -> None:
         assert rows == case.rows
     else:
         assert sorted(rows, key=_sortable) == sorted(case.rows, key=_sortable)
+
+
+async def test_literals(spark: SparkExecutor) -> None:
+    """All literals in one SELECT, far from UTC: each comes back as the value that it was."""
+    constants = tuple(Const(of(typ), value) for typ, value in LITERALS)
+    columns = Plans().columns(*(constant.type for constant in constants))
+    compiled = compile_plan(Values(columns, (constants,)), "spark", Bindings())
+    stream = await spark.open(compiled, ExecutionContext(QueryId("m1", 2), time_zone="America/St_Johns"))
+    try:
+        batch = await stream.next_batch()
+    finally:
+        await stream.close()
+    assert batch is not None
+    for column, (typ, value) in zip(batch.columns, LITERALS, strict=True):
+        assert column[0].equals(pa.scalar(value, column.type)), (typ, value)

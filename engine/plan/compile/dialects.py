@@ -38,6 +38,11 @@ def _within_group(generator: Any, node: exp.WithinGroup) -> str:
     return f"{generator.sql(node, 'this')} WITHIN GROUP ({order})"
 
 
+def _spark_literal(generator: Any, node: exp.Literal) -> str:
+    """Spark puts its configuration in the place of `${name}`, even inside a string."""
+    return str(generator.literal_sql(node)).replace("${", "\\u0024{")
+
+
 class LocalSql(DuckDB):
     """DuckDB's SQL, verbatim."""
 
@@ -69,6 +74,7 @@ class SparkSql(Spark):
             **SparkGenerator.TRANSFORMS,
             exp.Ordered: _ordered,
             exp.WithinGroup: _within_group,
+            exp.Literal: _spark_literal,
         }
 
 

@@ -67,13 +67,15 @@ def _float(value: float, typ: SqlType, engine: EngineName) -> exp.Expression:
 def _numeric(value: Decimal, typ: SqlType, engine: EngineName) -> exp.Expression:
     if not value.is_finite():
         raise Unsupported(engine, f"numeric {value}")
-    sign, digits, exponent = value.normalize().as_tuple()
+    # Decimal's arithmetic (normalize, abs, unary minus) rounds to the context's 28 digits: only copies here.
+    sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
-    integer_digits = 0 if digits == (0,) else max(len(digits) + exponent, 0)
-    if -exponent > typ.scale or integer_digits > typ.precision - typ.scale:
+    significant = "".join(map(str, digits)).lstrip("0")
+    scale = max(len(significant.rstrip("0")) - len(significant) - exponent, 0) if significant else 0
+    if significant and (scale > typ.scale or len(significant) + exponent > typ.precision - typ.scale):
         raise NumericValueOutOfRange(f"numeric value {value} does not fit numeric({typ.precision},{typ.scale})")
-    text = format(abs(value), "f")
-    if len(digits) + abs(exponent) > _LITERAL_DIGITS:
+    text = format(value.copy_abs(), "f")
+    if len(text) > _LITERAL_DIGITS:
         return _typed(string(("-" if sign else "") + text), typ, engine)
     magnitude: exp.Expression = exp.Literal.number(text)
     return _typed(exp.Neg(this=magnitude) if sign else magnitude, typ, engine)
