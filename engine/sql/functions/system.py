@@ -1,0 +1,127 @@
+"""System information and administration: PostgreSQL 15, section 9.26 and 9.27, as far as rows can say it.
+
+What belongs to a session (`current_setting`, `set_config`, `pg_cancel_backend` ...) has a row without templates: the session
+evaluates such calls itself before a plan is compiled (`engine.session_functions`). Values that are fixed when execution
+begins (`current_database()`, `pg_backend_pid()`) are the binder's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.settings import SETTINGS
+from engine.sql.functions import Function
+from engine.sql.functions.building import fn
+from engine.sql.functions.trees import both, sql, text
+from wire import types as t
+
+if TYPE_CHECKING:
+    from engine.sql.expr import AggregateCall, Call
+
+
+def version_text() -> str:
+    """What version() says: `PostgreSQL 15.18 (...)`, from which drivers read the number."""
+    return f"PostgreSQL {SETTINGS['server_version'].default}"
+
+
+def _version(_engine: EngineName, _args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    return text(version_text())
+
+
+# --- format_type ------------------------------------------------------------------------------------------------------
+
+
+def _names(engine: EngineName, oid: exp.Expression) -> exp.Expression:
+    """A type's name without its modifier, `???` for an unknown one; arrays by their element's name."""
+    listed = sorted(t.BY_OID.values(), key=lambda typ: typ.oid)
+    whens = [
+        exp.If(this=exp.EQ(this=oid.copy(), expression=exp.Literal.number(typ.oid)), true=text(t.format_type(typ)))
+        for typ in listed
+    ]
+    nothing = sql(engine, "CASE WHEN $1 = 0 THEN '-' WHEN $1 IS NOT NULL THEN '???' END", oid)
+    return exp.Case(ifs=whens, default=nothing)
+
+
+def _format_type(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    oid, modifier = args
+    string = "VARCHAR" if engine == "local" else "STRING"
+    plain = _names(engine, oid)
+    scale = "(($2 - 4) & 2047)"
+    signed = f"(CASE WHEN {scale} > 1023 THEN {scale} - 2048 ELSE {scale} END)"
+    precision = "((($2 - 4) - (($2 - 4) & 65535)) / 65536)"
+
+    def joined(*parts: str) -> str:
+        return f"concat({', '.join(parts)})"
+
+    def group(base: t.PgType) -> str:
+        return f"$1 IN ({base.oid}, {base.array})"
+
+    def named(name: str, inside: str, base: t.PgType, tail: str = "") -> str:
+        return joined(f"'{name}('", inside, f"'){tail}'", f"CASE WHEN $1 = {base.array} THEN '[]' ELSE '' END")
+
+    length, whole = f"CAST($2 - 4 AS {string})", f"CAST(CAST({precision} AS INT) AS {string})"
+    digits = joined(whole, "','", f"CAST({signed} AS {string})")
+    unbounded = joined("'character'", f"CASE WHEN $1 = {t.BPCHAR.oid} THEN '' ELSE '[]' END")
+    clocks = []
+    for typ in (t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ):
+        head, _, tail = typ.sql_name.partition(" ")
+        clocks.append(f"WHEN {group(typ)} THEN {named(head, f'CAST($2 AS {string})', typ, ' ' + tail)}")
+    return sql(
+        engine,
+        f"CASE WHEN $2 IS NULL AND {group(t.BPCHAR)} THEN {unbounded} "
+        "WHEN $2 IS NULL OR $2 < 0 THEN $3 "
+        f"WHEN {group(t.BPCHAR)} THEN {named('character', length, t.BPCHAR)} "
+        f"WHEN {group(t.VARCHAR)} THEN {named('character varying', length, t.VARCHAR)} "
+        f"WHEN {group(t.NUMERIC)} THEN {named('numeric', digits, t.NUMERIC)} "
+        f"{' '.join(clocks)} ELSE $3 END",
+        oid, modifier, plain,
+    )  # fmt: skip
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+_NO_TEXT: Final = {"local": "CAST(NULL AS VARCHAR)", "spark": "CAST(NULL AS STRING)"}
+
+_SESSION = (
+    fn("current_setting", (t.TEXT,), t.TEXT, volatility="stable"),
+    fn("current_setting", (t.TEXT, t.BOOL), t.TEXT, volatility="stable"),
+    fn("set_config", (t.TEXT, t.TEXT, t.BOOL), t.TEXT, strict=False, volatility="volatile"),
+    fn("current_schemas", (t.BOOL,), t.array_of(t.NAME), volatility="stable"),
+    fn("pg_cancel_backend", (t.INT4,), t.BOOL, volatility="volatile"),
+    fn("pg_terminate_backend", (t.INT4, t.INT8), t.BOOL, volatility="volatile", optional=1),
+)
+
+_DESCRIPTIONS = tuple(
+    fn(name, args, t.TEXT, local=_NO_TEXT["local"], spark=_NO_TEXT["spark"], volatility="stable")
+    for name, args in (
+        ("obj_description", (t.OID,)),
+        ("obj_description", (t.OID, t.NAME)),
+        ("col_description", (t.OID, t.INT4)),
+        ("shobj_description", (t.OID, t.NAME)),
+    )
+)
+
+ROWS: tuple[Function, ...] = (
+    *_SESSION,
+    *_DESCRIPTIONS,
+    fn("version", (), t.TEXT, **both(_version), volatility="stable"),
+    fn("format_type", (t.OID, t.INT4), t.TEXT, **both(_format_type), strict=False, volatility="stable"),
+    fn("pg_client_encoding", (), t.NAME, "'UTF8'", volatility="stable"),
+    fn(
+        "pg_encoding_to_char", (t.INT4,), t.NAME,
+        "CASE WHEN $1 = 6 THEN 'UTF8' WHEN $1 = 0 THEN 'SQL_ASCII' WHEN $1 IS NOT NULL THEN '' END",
+        volatility="stable",
+    ),
+    fn("pg_is_in_recovery", (), t.BOOL, "FALSE", volatility="volatile"),
+    fn("gen_random_uuid", (), t.UUID, local="CAST(gen_random_uuid() AS VARCHAR)", spark="uuid()", volatility="volatile"),
+    # Only DuckDB's sleep can be interrupted.
+    fn(
+        "pg_sleep", (t.FLOAT8,), t.VOID,
+        local="CAST(sleep_ms(CAST(greatest($1, 0) * 1000 AS BIGINT)) AS BOOLEAN)",
+        volatility="volatile",
+    ),
+)  # fmt: skip
