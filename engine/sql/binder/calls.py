@@ -25,6 +25,7 @@ from engine.sql.binder.values import bind_coalesce, bind_greatest, bind_nullif
 from engine.sql.expr import (
     AggregateCall,
     Call,
+    ColumnRef,
     Const,
     ContextRef,
     Expr,
@@ -428,6 +429,8 @@ def _check_distinct_order(order: Sequence[OrderItem], args: Sequence[Expr]) -> N
 def _check_nesting(call: AggregateCall, written: Written) -> None:
     for child in call.children():
         for inner in child.walk():
+            if isinstance(inner, WindowCall) and written.over is not None:
+                raise WindowingError("window function calls cannot be nested", position=cursor(inner.position))
             if isinstance(inner, WindowCall):
                 message = "aggregate function calls cannot contain window function calls"
                 raise GroupingError(message, position=cursor(inner.position))
@@ -480,7 +483,7 @@ def _windowed(binder: ExpressionBinder, written: Written, call: Call | Aggregate
     partition = tuple(binder.settle(binder.bind(p, scope)) for p in window.args.get("partition_by") or ())
     order = tuple(_order_items(binder, window.args.get("order"), scope))
     spec = window.args.get("spec")
-    frame = _frame(binder, spec, order, scope) if spec is not None else None
+    frame = _FrameBinder(binder, scope, order, position(window)).frame(spec) if spec is not None else None
     return WindowCall(call.type, call, partition, order, frame, position=written.at)
 
 
@@ -493,75 +496,60 @@ def _order_items(binder: ExpressionBinder, order: exp.Expression | None, scope: 
     return items
 
 
-def _frame(binder: ExpressionBinder, spec: exp.Expression, order: Sequence[OrderItem], scope: Scope) -> Frame:
-    unit = FrameUnit(str(spec.args["kind"]).lower())
-    start = _bound(binder, unit, spec.args["start"], spec.args.get("start_side"), order, scope, spec)
-    end = FrameBound("current row")
-    if spec.args.get("end"):
-        end = _bound(binder, unit, spec.args["end"], spec.args.get("end_side"), order, scope, spec)
-    _check_frame(start, end, position(spec))
-    if unit is FrameUnit.GROUPS and not order:
-        raise WindowingError("GROUPS mode requires an ORDER BY clause", position=cursor(position(spec)))
-    excluded = str(getattr(spec.args.get("exclude"), "name", spec.args.get("exclude")) or "").lower()
-    assert excluded in ("", "current row", "group", "ties")
-    return Frame(unit, start, end, cast(Literal["", "current row", "group", "ties"], excluded))
+@dataclass(frozen=True, slots=True)
+class _FrameBinder:
+    """A frame clause being bound: the scope of its offsets, the window's order, and where the window stands."""
 
+    binder: ExpressionBinder
+    scope: Scope
+    order: Sequence[OrderItem]
+    at: int
 
-def _bound(
-    binder: ExpressionBinder,
-    unit: FrameUnit,
-    given: str | exp.Expression,
-    side: str | None,
-    order: Sequence[OrderItem],
-    scope: Scope,
-    spec: exp.Expression,
-) -> FrameBound:
-    if given == "CURRENT ROW":
-        return FrameBound("current row")
-    following = str(side).upper() == "FOLLOWING"
-    if isinstance(given, str):
-        return FrameBound("unbounded following" if following else "unbounded preceding")
-    offset = _offset(binder, unit, binder.bind(given, scope), order, spec)
-    return FrameBound("following" if following else "preceding", offset)
+    def frame(self, spec: exp.Expression) -> Frame:
+        unit = FrameUnit(str(spec.args["kind"]).lower())
+        start = self._bound(unit, spec.args["start"], spec.args.get("start_side"))
+        end = FrameBound("current row")
+        if spec.args.get("end"):
+            end = self._bound(unit, spec.args["end"], spec.args.get("end_side"))
+        if unit is FrameUnit.GROUPS and not self.order:
+            raise WindowingError("GROUPS mode requires an ORDER BY clause", position=cursor(self.at))
+        excluded = str(spec.args.get("exclude") or "").lower()
+        assert excluded in ("", "current row", "group", "ties")
+        return Frame(unit, start, end, cast(Literal["", "current row", "group", "ties"], excluded))
 
+    def _bound(self, unit: FrameUnit, given: str | exp.Expression, side: str | None) -> FrameBound:
+        if given == "CURRENT ROW":
+            return FrameBound("current row")
+        following = side == "FOLLOWING"
+        if isinstance(given, str):
+            return FrameBound("unbounded following" if following else "unbounded preceding")
+        offset = self._offset(unit, self.binder.bind(given, self.scope))
+        return FrameBound("following" if following else "preceding", offset)
 
-def _offset(
-    binder: ExpressionBinder, unit: FrameUnit, offset: Expr, order: Sequence[OrderItem], spec: exp.Expression
-) -> Expr:
-    """transformFrameOffset."""
-    if unit is not FrameUnit.RANGE:
-        return binder.as_type(offset, t.INT8, unit.name)
-    if len(order) != 1:
-        message = "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column"
-        raise WindowingError(message, position=cursor(position(spec)))
-    key = order[0].expr.type.pg
-    wanted = _RANGE_OFFSETS.get(key)
-    if wanted is None:
-        message = f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {key.sql_name}"
-        raise FeatureNotSupported(message, position=cursor(offset.position))
-    if offset.type.pg.category != wanted.category and offset.type.pg is not t.UNKNOWN:
-        message = (
-            f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {key.sql_name}"
-            f" and offset type {offset.type.pg.sql_name}"
-        )
-        hint = "Cast the offset value to an appropriate type."
-        raise FeatureNotSupported(message, hint=hint, position=cursor(offset.position))
-    return binder.coercer.coerce_type(offset, wanted, "assignment")
+    def _offset(self, unit: FrameUnit, offset: Expr) -> Expr:
+        """transformFrameOffset."""
+        bound = self._ranged(offset) if unit is FrameUnit.RANGE else self.binder.as_type(offset, t.INT8, unit.name)
+        column = next((x for x in bound.walk() if isinstance(x, ColumnRef)), None)
+        if column is not None:
+            message = f"argument of {unit.name} must not contain variables"
+            raise InvalidColumnReference(message, position=cursor(column.position))
+        return bound
 
-
-def _check_frame(start: FrameBound, end: FrameBound, at: int) -> None:
-    """What the grammar of frames forbids (gram.y: frame_extent)."""
-    wrong = None
-    if start.kind == "unbounded following":
-        wrong = "frame start cannot be UNBOUNDED FOLLOWING"
-    elif end.kind == "unbounded preceding":
-        wrong = "frame end cannot be UNBOUNDED PRECEDING"
-    elif start.kind == "current row" and end.kind == "preceding":
-        wrong = "frame starting from current row cannot have preceding rows"
-    elif start.kind == "following" and end.kind in ("preceding", "current row"):
-        wrong = "frame starting from following row cannot have preceding rows"
-    if wrong is not None:
-        raise WindowingError(wrong, position=cursor(at))
+    def _ranged(self, offset: Expr) -> Expr:
+        """An offset from the one ORDER BY column, in the type that such columns are moved by."""
+        prefix = "RANGE with offset PRECEDING/FOLLOWING"
+        if len(self.order) != 1:
+            raise WindowingError(f"{prefix} requires exactly one ORDER BY column", position=cursor(self.at))
+        key, given = self.order[0].expr.type.pg, offset.type.pg
+        wanted = _RANGE_OFFSETS.get(key)
+        if wanted is None:
+            message = f"{prefix} is not supported for column type {key.sql_name}"
+            raise FeatureNotSupported(message, position=cursor(offset.position))
+        if given.category != wanted.category and given is not t.UNKNOWN:
+            message = f"{prefix} is not supported for column type {key.sql_name} and offset type {given.sql_name}"
+            hint = "Cast the offset value to an appropriate type."
+            raise FeatureNotSupported(message, hint=hint, position=cursor(offset.position))
+        return self.binder.coercer.coerce_type(offset, wanted, "assignment")
 
 
 # -- functions of the binder's own -----------------------------------------------------------------------------------

@@ -723,7 +723,7 @@ class ExpressionGrammar(TypeGrammar):
         if not self.take("over"):
             return call
         if self.symbol_at("("):
-            window = self.window(token)
+            window = self.window(self.token)
         else:
             window = self.node(exp.Window, token, alias=self.column_id())
             window.meta["bare"] = True
