@@ -404,6 +404,21 @@ date_trunc('day', '2020-01-01')
 age(ts)
 age(ts, ts)
 age(d, d)
+sum(i4) filter (where sum(i4) > 1)
+sum(i4) over (order by i4 rows i8 preceding)
+sum(i4) over (order by n range 'a' preceding)
+first_value(i4) over (order by d range between '1 day' preceding and '1 month' following)
+count(distinct js)
+count(x.*)
+max(js)
+upper(null)
+sum(null)
+null + null
+now() - '1 day'
+now() - interval '1 day' > '2020-01-01'
+d between '2020-01-01' and now()
+i4 || 'x' || n
+b || b
 """.strip().splitlines()
 
 

@@ -399,9 +399,13 @@ def _aggregate(
         order = _order_items(binder, written.order, scope)
         if written.distinct:
             _check_distinct_order(order, [binder.settle(a) for a in args] + direct)
+    if written.distinct:
+        for arg in coerced:
+            binder.require_equality(arg)
     condition = None
     if written.filter is not None:
         condition = binder.as_boolean(binder.bind(written.filter, scope), "FILTER")
+        _check_filter(condition)
     from engine.sql.binder.expressions import result_type
 
     call = AggregateCall(
@@ -424,6 +428,16 @@ def _check_distinct_order(order: Sequence[OrderItem], args: Sequence[Expr]) -> N
                 "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
                 position=cursor(item.expr.position),
             )
+
+
+def _check_filter(condition: Expr) -> None:
+    for inner in condition.walk():
+        if isinstance(inner, AggregateCall):
+            message = "aggregate functions are not allowed in FILTER"
+            raise GroupingError(message, position=cursor(inner.position))
+        if isinstance(inner, WindowCall):
+            message = "window functions are not allowed in FILTER"
+            raise WindowingError(message, position=cursor(inner.position))
 
 
 def _check_nesting(call: AggregateCall, written: Written) -> None:

@@ -15,7 +15,6 @@ Source: PostgreSQL 15, pg_operator, pg_proc and pg_type, without what serves as 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Collection, Iterator
 from typing import Final, cast
 
@@ -796,35 +795,11 @@ def _functions() -> Iterator[Function]:
 
 
 def absent(present: Collection[Function]) -> Iterator[Function]:
-    """A row without templates for every signature of PostgreSQL's that `present` does not cover.
-
-    A polymorphic argument covers any other polymorphic one: rows may be declared a little otherwise than PostgreSQL's.
-    """
-    exact = {(r.kind == "operator", r.name, r.args) for r in present}
-    alike: dict[tuple[bool, str, int], list[Function]] = defaultdict(list)
-    for row in present:
-        alike[row.kind == "operator", row.name, len(row.args)].append(row)
+    """A row without templates for every signature of PostgreSQL's that is not among `present`."""
+    there = {(row.kind == "operator", row.name, row.args) for row in present}
     for row in (*_operators(), *_functions()):
-        operator = row.kind == "operator"
-        rivals = alike[operator, row.name, len(row.args)]
-        if (operator, row.name, row.args) not in exact and not any(_covers(r, row) for r in rivals):
+        if (row.kind == "operator", row.name, row.args) not in there:
             yield row
-
-
-def _covers(row: Function, other: Function) -> bool:
-    return all(a is b or (_polymorphic(a) and _polymorphic(b)) for a, b in zip(row.args, other.args, strict=True))
-
-
-def _polymorphic(typ: t.PgType) -> bool:
-    return typ in (
-        t.ANY,
-        t.ANYELEMENT,
-        t.ANYARRAY,
-        t.ANYNONARRAY,
-        t.ANYCOMPATIBLE,
-        t.ANYCOMPATIBLEARRAY,
-        t.ANYCOMPATIBLENONARRAY,
-    )
 
 
 #: Every name that a call may mean in PostgreSQL, whether or not its signatures are listed.
