@@ -56,6 +56,12 @@ def map_expressions(node: NodeT, change: Callable[[Expr], Expr]) -> NodeT:
     return rebuilt
 
 
+def map_operands(expr: Expr, change: Callable[[Expr], Expr], change_plan: Callable[[Node], Node] = _same) -> Expr:
+    """`expr` with each direct operand replaced by `change(operand)`, and a subquery's plan by `change_plan(plan)`."""
+    rebuilt: Expr = _replace_fields(expr, change_plan, change)
+    return rebuilt
+
+
 def rewrite_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """`change` applied to every expression below and at `expr`, operands first; does not enter a subquery's plan."""
     return change(_replace_fields(expr, _same, lambda e: rewrite_expr(e, change)))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 from sqlglot import exp
 
 from engine.sql import types as st
-from engine.sql.expr import Column, Expr, Row
+from engine.sql.expr import Column, ColumnRef, Expr, Row
 from engine.sql.suggestions import column_hint
 from engine.sql.types import SqlType
 from wire import types as t
@@ -83,6 +83,7 @@ class ParameterTypes:
     def __init__(self, declared: Sequence[int] = (), digits: Mapping[int, tuple[int, int]] | None = None) -> None:
         self._types: dict[int, SqlType | None] = {}
         self._digits = digits or {}
+        self._open: set[int] = set()
         for index, oid in enumerate(declared, 1):
             if oid in (0, t.UNKNOWN.oid):
                 self._types[index] = None
@@ -101,6 +102,8 @@ class ParameterTypes:
     def fix(self, index: int, typ: SqlType, at: int = -1) -> SqlType:
         """Give $index its type. Raises AmbiguousParameter where an earlier use gave it another one."""
         known = self.type_of(index, at)
+        if known is None and index in self._open:
+            raise AmbiguousParameter(f"could not determine data type of parameter ${index}", position=cursor(at))
         if known is None:
             known = self._types[index] = self._with_digits(index, typ.pg)
         elif known.pg is not typ.pg:
@@ -110,6 +113,10 @@ class ParameterTypes:
                 position=cursor(at),
             )
         return known
+
+    def leave_open(self, index: int) -> None:
+        """Note a use of $index that says nothing of its type (`count($1)`): no later use may give it one."""
+        self._open.add(index)
 
     def finish(self) -> tuple[t.PgType, ...]:
         """The types of $1 to the highest parameter. Raises IndeterminateDatatype where one has remained unknown."""
@@ -126,7 +133,7 @@ class ParameterTypes:
         base = st.of(pg)
         if digits is None or base.precision == 0:
             return base
-        return SqlType(pg, -1, *digits, base.display)
+        return replace(st.numeric(*digits), pg=pg)
 
 
 class QueryBinder(Protocol):
@@ -165,6 +172,22 @@ class BindContext:
 
     def new_cte_id(self) -> int:
         return next(self._ctes)
+
+
+@dataclass(slots=True)
+class CommonTable:
+    """A WITH item as FROM sees it.
+
+    columns: its plan's; names: theirs, aliases put in. available: False for one that is written further on.
+    references: how often it has been read.
+    """
+
+    id: int
+    name: str
+    columns: tuple[Column, ...] = ()
+    names: tuple[str, ...] = ()
+    available: bool = True
+    references: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +237,7 @@ class Scope:
     """One SELECT level's names.
 
     sources: what can be referred to now. known: every FROM item met so far, for error messages.
-    windows: the WINDOW clause, by name.
+    windows: the WINDOW clause, by name. ctes: this level's WITH items.
     lateral_active: whether a LATERAL item is being bound, which sees its left neighbours.
     """
 
@@ -225,6 +248,7 @@ class Scope:
         self.sources: list[Source] = []
         self.known: list[Source] = []
         self.windows: dict[str, exp.Window] = {}
+        self.ctes: dict[str, CommonTable] = {}
         self.lateral_active = False
 
     @property
@@ -241,6 +265,18 @@ class Scope:
         while scope is not None:
             yield scope
             scope = scope.parent
+
+    def common_table(self, name: str) -> CommonTable | None:
+        """The WITH item of that name, innermost first; None: a table of the catalog is meant."""
+        return next((s.ctes[name] for s in self.levels() if name in s.ctes and s.ctes[name].available), None)
+
+    def add(self, source: Source) -> None:
+        """Make a FROM item known, its columns this level's own."""
+        self.known.append(source)
+        for column in source.columns:
+            for part in column.expr.walk():
+                if isinstance(part, ColumnRef):
+                    self.context.owners.setdefault(part.column.id, self)
 
     # -- columns -------------------------------------------------------------------------------------------------
 
@@ -270,6 +306,18 @@ class Scope:
         if source is None:
             self._missing_source([p.name for p in parts][-1], position(parts[0]))
         return source.columns
+
+    def has_column(self, name: str, at: int) -> bool:
+        """Whether a bare name is a column of this level. Raises AmbiguousColumn."""
+        return self._bare_here(name, at) is not None
+
+    def describe(self, column: Column) -> str:
+        """A column of this level as messages name it: `relation.column`."""
+        for source in self.known:
+            for offered in source.columns:
+                if not source.join and isinstance(offered.expr, ColumnRef) and offered.expr.column == column:
+                    return f"{source.name}.{offered.name}"
+        return column.name
 
     def find_source(self, parts: Sequence[exp.Identifier]) -> Source | None:
         """The FROM item that `name` or `schema.name` means, looked for through all levels."""

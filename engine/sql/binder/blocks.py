@@ -1,0 +1,83 @@
+"""What binding a query gives before it is put somewhere, and the small plan builders that all parts use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from engine.plan.logical import Evaluator, Limit, Node, Ordering
+from engine.sql.expr import Column, ColumnRef, Expr
+from engine.sql.scope import BindContext
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A bound query: its plan, its visible columns' names, and the order it asks for.
+
+    The plan's columns are the visible ones, then those that only the order needs.
+    """
+
+    plan: Node
+    names: tuple[str, ...]
+    requirement: Ordering = ()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The visible columns."""
+        return self.plan.columns[: len(self.names)]
+
+    def closed(self) -> Node:
+        """The plan of a subquery: visible columns only, its order stated by a Limit."""
+        if not self.requirement:
+            return self.plan
+        if isinstance(self.plan, Limit):
+            return replace(self.plan, columns=self.columns)
+        return Limit(self.columns, self.plan, requirement=self.requirement)
+
+
+def refer(column: Column) -> ColumnRef:
+    return ColumnRef(column.type, column)
+
+
+def passed(columns: Sequence[Column]) -> tuple[Expr, ...]:
+    """The columns as expressions, to be emitted as they are."""
+    return tuple(refer(c) for c in columns)
+
+
+def filtered(node: Node, condition: Expr) -> Node:
+    """The rows for which `condition` holds."""
+    return Evaluator(node.columns, node, passed(node.columns), condition)
+
+
+def project(context: BindContext, node: Node, emit: Sequence[Expr], names: Sequence[str]) -> Evaluator:
+    """New columns of `emit` over `node`, their origins kept; a filter just below is taken in."""
+    columns = tuple(emitted(context, name, expr) for name, expr in zip(names, emit, strict=True))
+    if isinstance(node, Evaluator) and node.filter is not None and node.emit == passed(node.columns):
+        return Evaluator(columns, node.input, tuple(emit), node.filter)
+    return Evaluator(columns, node, tuple(emit))
+
+
+def emitted(context: BindContext, name: str, expr: Expr) -> Column:
+    """A new column that holds `expr`, with the origin of a column that is passed on as it is."""
+    column = context.new_column(name, expr.type)
+    if isinstance(expr, ColumnRef) and (origin := context.origins.get(expr.column.id)) is not None:
+        context.origins[column.id] = origin
+    return column
+
+
+def extended(context: BindContext, node: Node, emit: Sequence[Expr], name: str) -> tuple[Node, tuple[Column, ...]]:
+    """`node` with further columns that hold `emit`; plain columns of it are taken as they are."""
+    here = {c.id for c in node.columns}
+    found: list[Column] = []
+    added: list[tuple[Column, Expr]] = []
+    for expr in emit:
+        if isinstance(expr, ColumnRef) and expr.column.id in here:
+            found.append(expr.column)
+            continue
+        column = emitted(context, name, expr)
+        found.append(column)
+        added.append((column, expr))
+    if not added:
+        return node, tuple(found)
+    columns = (*node.columns, *(c for c, _ in added))
+    return Evaluator(columns, node, (*passed(node.columns), *(e for _, e in added))), tuple(found)

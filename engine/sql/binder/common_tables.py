@@ -1,0 +1,280 @@
+"""WITH: common table expressions, recursive ones too (parse_cte.c).
+
+An item is bound once, where it is written. One that is read once is then put in its reader's place, as PostgreSQL does
+unless it is MATERIALIZED; one that nobody reads is only checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.plan.logical import Cte, CteReader, Evaluator, Node, With
+from engine.plan.rewrite import rewrite_plan, walk_all
+from engine.sql.binder import set_operations
+from engine.sql.binder.blocks import Bound, passed, project
+from engine.sql.binder.positions import branch_position
+from engine.sql.expr import AggregateCall, Expr
+from engine.sql.scope import CommonTable, Scope, cursor, position
+from engine.sql.types import MAX_PRECISION, SqlType
+from wire.errors import (
+    DatatypeMismatch,
+    DuplicateAlias,
+    FeatureNotSupported,
+    InvalidColumnReference,
+    InvalidRecursion,
+)
+
+if TYPE_CHECKING:
+    from engine.sql.binder.queries import QueryBinder
+
+#: How often a recursive term is bound again until the digits of its numerics no longer change.
+_ROUNDS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A bound WITH item. materialized: as written, None for neither."""
+
+    cte: Cte
+    materialized: bool | None
+
+
+def bind_with(binder: QueryBinder, with_: exp.With, scope: Scope) -> list[Item]:
+    """Bind a WITH clause's items and make them known in `scope`."""
+    written = list(with_.expressions)
+    seen: set[str] = set()
+    for item in written:
+        name = item.args["alias"].this.name
+        if name in seen:
+            message = f'WITH query name "{name}" specified more than once'
+            raise DuplicateAlias(message, position=cursor(position(item)))
+        seen.add(name)
+    if with_.args.get("recursive"):
+        written = _in_order(written)
+    for item in written:
+        table = CommonTable(binder.context.new_cte_id(), item.args["alias"].this.name, available=False)
+        scope.ctes[table.name] = table
+    return [_bind_item(binder, item, scope, bool(with_.args.get("recursive"))) for item in written]
+
+
+def _bind_item(binder: QueryBinder, item: exp.CTE, scope: Scope, recursive: bool) -> Item:
+    table = scope.ctes[item.args["alias"].this.name]
+    if recursive and reads(item.this, table.name):
+        cte = _bind_recursive(binder, item, table, scope)
+    else:
+        bound = binder.bind(item.this, scope)
+        plan = bound.closed()
+        table.columns, table.names = plan.columns, _names(item, bound.names)
+        cte = Cte(table.id, table.name, plan)
+    table.available = True
+    return Item(cte, item.args.get("materialized"))
+
+
+def _names(item: exp.CTE, names: Sequence[str]) -> tuple[str, ...]:
+    alias = item.args["alias"]
+    given = [c.name for c in alias.args.get("columns") or ()]
+    if len(given) > len(names):
+        raise InvalidColumnReference(
+            f'WITH query "{alias.this.name}" has {len(names)} columns available but {len(given)} columns specified',
+            position=cursor(position(item)),
+        )
+    return (*given, *names[len(given) :])
+
+
+# -- which item reads which ---------------------------------------------------------------------------------------
+
+
+def reads(tree: exp.Expression, name: str) -> bool:
+    """Whether a query reads a WITH item of that name; one of its own by that name hides it."""
+    return any(True for _ in references(tree, name))
+
+
+def references(tree: exp.Expression, name: str) -> Iterator[exp.Table]:
+    """The places where a query reads `name`."""
+    if isinstance(tree, exp.Table) and not tree.args.get("rows_from"):
+        if tree.name == name and tree.args.get("db") is None:
+            yield tree
+        return
+    with_ = tree.args.get("with_")
+    if with_ is not None and any(c.args["alias"].this.name == name for c in with_.expressions):
+        return
+    for child in tree.iter_expressions():
+        yield from references(child, name)
+
+
+def _in_order(items: list[exp.CTE]) -> list[exp.CTE]:
+    """The items of WITH RECURSIVE so that each follows those it reads. Raises FeatureNotSupported for a cycle."""
+    left = list(items)
+    found: list[exp.CTE] = []
+    while left:
+        names = {i.args["alias"].this.name for i in left}
+        ready = next(
+            (i for i in left if not any(n != i.args["alias"].this.name and reads(i.this, n) for n in names)), None
+        )
+        if ready is None:
+            message = "mutual recursion between WITH items is not implemented"
+            raise FeatureNotSupported(message, position=cursor(position(left[0])))
+        left.remove(ready)
+        found.append(ready)
+    return found
+
+
+# -- recursion ----------------------------------------------------------------------------------------------------
+
+
+def _bind_recursive(binder: QueryBinder, item: exp.CTE, table: CommonTable, scope: Scope) -> Cte:
+    """A recursive item. Its columns' types are the non-recursive term's; a numeric takes as many digits as it needs."""
+    tree = item.this
+    _check_form(tree, table.name)
+    if tree.args.get("with_") is not None:
+        raise FeatureNotSupported("not supported: WITH in a recursive query")
+    first = binder.bind(tree.this, scope)
+    names = _names(item, first.names)
+    types = [c.type for c in first.columns]
+    for _ in range(_ROUNDS):
+        plan = _with_types(binder, first, types)
+        table.columns, table.names, table.available = plan.columns, names, True
+        step = binder.bind(tree.expression, scope, settle=False)
+        operation = set_operations.combined(binder, tree, Bound(plan, first.names), step)
+        _check_types(table, [c.type for c in plan.columns], [c.type for c in operation.columns], item)
+        _check_step(step.plan, table)
+        wider = [_settled(before, c.type) for before, c in zip(types, operation.columns, strict=True)]
+        if wider == types:
+            return Cte(table.id, table.name, operation.left, operation.right, not tree.args["distinct"])
+        types = wider
+    message = f'not supported: recursive query "{table.name}" whose numerics grow digits in each step'
+    raise FeatureNotSupported(message, position=cursor(position(item)))
+
+
+def _with_types(binder: QueryBinder, first: Bound, types: Sequence[SqlType]) -> Node:
+    plan = first.closed()
+    if [c.type for c in plan.columns] == list(types):
+        return plan
+    coerced: list[Expr] = [
+        binder.expressions.coercer.relabel(expr, typ) for expr, typ in zip(passed(plan.columns), types, strict=True)
+    ]
+    return project(binder.context, plan, coerced, first.names)
+
+
+def _settled(before: SqlType, after: SqlType) -> SqlType:
+    """The digits to try next: a longer integer part goes to the limit at once, as it would grow with each step."""
+    if before == after or before.precision == 0:
+        return before
+    return replace(after, precision=MAX_PRECISION, typmod=before.typmod)
+
+
+def _check_types(table: CommonTable, before: Sequence[SqlType], after: Sequence[SqlType], item: exp.CTE) -> None:
+    for index, (first, overall) in enumerate(zip(before, after, strict=True), 1):
+        if first.pg is not overall.pg:
+            message = (
+                f'recursive query "{table.name}" column {index} has type {first} in non-recursive term'
+                f" but type {overall} overall"
+            )
+            hint = "Cast the output of the non-recursive term to the correct type."
+            raise DatatypeMismatch(message, hint=hint, position=cursor(branch_position(item.this.this)))
+
+
+def _check_form(tree: exp.Expression, name: str) -> None:
+    """parse_cte.c: checkWellFormedRecursion, on the tree as it was written."""
+
+    def refuse(what: str, at: exp.Expression) -> None:
+        raise InvalidRecursion(what, position=cursor(position(at)))
+
+    reference = next(references(tree, name))
+    if not isinstance(tree, exp.Union):
+        refuse(
+            f'recursive query "{name}" does not have the form non-recursive-term UNION [ALL] recursive-term', reference
+        )
+    within = next(references(tree.this, name), None)
+    if within is not None:
+        refuse(f'recursive reference to query "{name}" must not appear within its non-recursive term', within)
+    for key, what in (("order", "ORDER BY"), ("offset", "OFFSET"), ("limit", "LIMIT")):
+        if (clause := tree.args.get(key)) is not None:
+            message = f"{what} in a recursive query is not implemented"
+            raise FeatureNotSupported(message, position=cursor(position(clause)))
+    _check_references(tree.expression, name)
+
+
+def _check_references(term: exp.Expression, name: str) -> None:
+    """The recursive term reads the item once, at its own level and not where rows might be missed."""
+    found = list(references(term, name))
+    if len(found) > 1:
+        message = f'recursive reference to query "{name}" must not appear more than once'
+        raise InvalidRecursion(message, position=cursor(position(found[1])))
+    reference = found[0]
+    node: exp.Expr | None = reference
+    while node is not None and node is not term:
+        above = node.parent
+        what = _forbidden(above, node)
+        if what is not None:
+            message = f'recursive reference to query "{name}" must not appear within {what}'
+            raise InvalidRecursion(message, position=cursor(position(reference)))
+        node = above
+
+
+def _forbidden(above: exp.Expr | None, below: exp.Expr) -> str | None:
+    match above:
+        case exp.Join():
+            kind = above.args["kind"]
+            right = above.this is below
+            if kind == "FULL" or (kind == "LEFT" and right) or (kind == "RIGHT" and not right):
+                return "an outer join"
+        case exp.Except() if above.expression is below or not above.args["distinct"]:
+            return "EXCEPT"
+        case exp.Intersect() if not above.args["distinct"]:
+            return "INTERSECT"
+        case exp.Exists() | exp.In() | exp.Any() | exp.All() | exp.Array() | exp.CTE():
+            return "a subquery"
+        case exp.Subquery() if above.args.get("alias") is None:
+            return "a subquery"
+    return None
+
+
+def _check_step(step: Node, table: CommonTable) -> None:
+    """A recursive term may not aggregate over the rows of the previous step."""
+    for node in walk_all(step):
+        aggregates: tuple[AggregateCall, ...] = getattr(node, "aggregates", ())
+        if aggregates and any(isinstance(n, CteReader) and n.cte == table.id for n in walk_all(node)):
+            message = "aggregate functions are not allowed in a recursive query's recursive term"
+            raise InvalidRecursion(message, position=cursor(aggregates[0].position))
+
+
+# -- plans --------------------------------------------------------------------------------------------------------
+
+
+def with_ctes(items: Sequence[Item], body: Node) -> Node:
+    """The body with its WITH items: those read more than once in a With, those read once in their reader's place."""
+    kept: list[Cte] = []
+    for item in reversed(items):
+        plans = [body, *(c.plan for c in kept), *(c.step for c in kept if c.step is not None)]
+        count = sum(_readers(plan, item.cte.id) for plan in plans)
+        if count == 0:
+            continue
+        if count == 1 and item.materialized is not True and item.cte.step is None:
+            body = _inlined(body, item.cte)
+            kept = [_inlined_cte(c, item.cte) for c in kept]
+        else:
+            kept.insert(0, item.cte)
+    return With(body.columns, tuple(kept), body) if kept else body
+
+
+def _readers(plan: Node, cte: int) -> int:
+    return sum(isinstance(node, CteReader) and node.cte == cte for node in walk_all(plan))
+
+
+def _inlined(plan: Node, cte: Cte) -> Node:
+    def put(node: Node) -> Node:
+        if isinstance(node, CteReader) and node.cte == cte.id:
+            return Evaluator(node.columns, cte.plan, passed(cte.plan.columns))
+        return node
+
+    return rewrite_plan(plan, put)
+
+
+def _inlined_cte(kept: Cte, cte: Cte) -> Cte:
+    step = None if kept.step is None else _inlined(kept.step, cte)
+    return replace(kept, plan=_inlined(kept.plan, cte), step=step)

@@ -1,0 +1,247 @@
+"""FROM: relations, views, derived tables and the names they offer (parse_clause.c: transformFromClause; parse_relation.c).
+
+Each item is bound with the items to its left visible to LATERAL only, and gives a plan and the `Source`s it adds to its
+scope. `joins` has the joins, `table_functions` the functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, NoReturn
+
+from sqlglot import exp
+
+from engine.catalog.objects import View
+from engine.plan.free_columns import free_columns
+from engine.plan.logical import CteReader, Join, JoinKind, Node, TableReader, Values
+from engine.sql.binder import joins, table_functions
+from engine.sql.binder.blocks import passed, project
+from engine.sql.parser import parse
+from engine.sql.scope import CommonTable, Scope, Source, SourceColumn, cursor, position
+from engine.sql.statements import Query
+from wire.errors import (
+    DuplicateAlias,
+    FeatureNotSupported,
+    InternalError,
+    InvalidColumnReference,
+    SqlError,
+    UndefinedTable,
+)
+
+if TYPE_CHECKING:
+    from engine.sql.binder.queries import QueryBinder
+
+#: A FROM item bound: its plan, and what it makes visible.
+Item = tuple[Node, list[Source]]
+
+
+def bind(binder: QueryBinder, from_: exp.Expression | None, scope: Scope) -> Node:
+    """The plan of a FROM clause; afterwards its names are `scope.sources`. Without one: one row of no columns."""
+    if from_ is None:
+        return Values((), ((),))
+    node: Node | None = None
+    sources: list[Source] = []
+    for written in from_.expressions:
+        with beside(scope, sources):
+            item, offered = bind_item(binder, written, scope)
+        check_names(sources, offered, written)
+        sources += offered
+        node = item if node is None else joined(node, item, "cross")
+    scope.sources = sources
+    assert node is not None
+    return node
+
+
+@contextmanager
+def beside(scope: Scope, left: Sequence[Source], *, allowed: bool = True) -> Iterator[None]:
+    """While an item is bound: what stands to its left is there for LATERAL only. allowed: and may be used there."""
+    kept = scope.sources
+    scope.sources = [*kept, *(replace(s, lateral_only=True, lateral_ok=allowed) for s in left)]
+    try:
+        yield
+    finally:
+        scope.sources = kept
+
+
+@contextmanager
+def lateral(scope: Scope, active: bool = True) -> Iterator[None]:
+    """While an item that may look to its left is bound."""
+    kept, scope.lateral_active = scope.lateral_active, active
+    try:
+        yield
+    finally:
+        scope.lateral_active = kept
+
+
+def joined(left: Node, right: Node, kind: JoinKind) -> Join:
+    """A join without condition, lateral where the right side refers to the left one."""
+    return Join((*left.columns, *right.columns), kind, left, right, lateral=refers(right, left))
+
+
+def refers(right: Node, left: Node) -> bool:
+    return not free_columns(right).isdisjoint(left.columns)
+
+
+def bind_item(binder: QueryBinder, item: exp.Expression, scope: Scope) -> Item:
+    """One FROM item, with the sources that it offers; they are known to the scope from here on."""
+    match item:
+        case exp.Join():
+            return joins.bind(binder, item, scope)
+        case exp.Paren():
+            return _parenthesized(binder, item, scope)
+        case exp.Subquery():
+            return _derived(binder, item, scope)
+        case exp.Table() if item.args.get("rows_from"):
+            with lateral(scope):
+                return table_functions.bind(binder, item, scope)
+        case exp.Table():
+            return _relation(binder, item, scope)
+        case _:
+            raise AssertionError(f"{type(item).__name__} is no FROM item")
+
+
+def _parenthesized(binder: QueryBinder, item: exp.Paren, scope: Scope) -> Item:
+    """A join in parentheses; an alias hides what is inside."""
+    node, sources = bind_item(binder, item.this, scope)
+    alias = item.args.get("alias")
+    if alias is None:
+        return node, sources
+    visible = [c for s in sources if s.columns_visible for c in s.columns]
+    names = aliased_names(alias, [c.name for c in visible], alias.this.name)
+    columns = tuple(SourceColumn(name, c.expr) for name, c in zip(names, visible, strict=True))
+    return node, [offered(scope, Source(alias.this.name, columns))]
+
+
+def offered(scope: Scope, source: Source) -> Source:
+    scope.add(source)
+    return source
+
+
+def source_of(node: Node, name: str, names: Sequence[str]) -> Source:
+    """A source of a node's columns."""
+    return Source(name, tuple(SourceColumn(n, e) for n, e in zip(names, passed(node.columns), strict=True)))
+
+
+def aliased_names(alias: exp.Expression | None, names: Sequence[str], relation: str, what: str = "table") -> list[str]:
+    """Column names with an alias's column list put over the first ones. Raises InvalidColumnReference."""
+    given = [c.name for c in alias.args.get("columns") or ()] if alias is not None else []
+    if len(given) > len(names):
+        message = f'{what} "{relation}" has {len(names)} columns available but {len(given)} columns specified'
+        raise InvalidColumnReference(message)
+    return [*given, *names[len(given) :]]
+
+
+def check_names(left: Sequence[Source], right: Sequence[Source], at: exp.Expression) -> None:
+    """checkNameSpaceConflicts."""
+    for a in left:
+        for b in right:
+            if not (a.relation_visible and b.relation_visible) or a.name != b.name or a.join or b.join:
+                continue
+            if a.schema is not None and b.schema is not None and a.schema != b.schema:
+                continue
+            raise DuplicateAlias(f'table name "{a.name}" specified more than once')
+
+
+# -- derived tables ----------------------------------------------------------------------------------------------
+
+
+def _derived(binder: QueryBinder, item: exp.Subquery, scope: Scope) -> Item:
+    """A subquery in FROM; it sees its left neighbours only if it is LATERAL."""
+    with lateral(scope, bool(item.meta.get("lateral"))):
+        bound = binder.bind(item.this, scope)
+    alias = item.args["alias"]
+    node = bound.closed()
+    names = aliased_names(alias, bound.names, alias.this.name)
+    return node, [offered(scope, source_of(node, alias.this.name, names))]
+
+
+# -- relations ---------------------------------------------------------------------------------------------------
+
+
+def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
+    name = item.name
+    alias = item.args.get("alias")
+    if item.args.get("db") is None:
+        cte = scope.common_table(name)
+        if cte is not None:
+            return _common_table(binder, cte, alias, scope)
+    schema = item.text("db") or None
+    _check_database(binder, item)
+    relation = binder.context.catalog.resolve(schema, name, binder.context.search_path)
+    if relation is None:
+        _missing(item, scope)
+    if isinstance(relation, View):
+        node, names = _view(binder, relation)
+    else:
+        columns = tuple(binder.context.new_column(c.name, c.type) for c in relation.columns)
+        for column, declared in zip(columns, relation.columns, strict=True):
+            binder.context.origins[column.id] = (relation.oid, declared.number)
+        names = [c.name for c in relation.columns]
+        node = TableReader(columns, relation, tuple(names))
+    shown = alias.this.name if alias is not None else name
+    source = source_of(node, shown, aliased_names(alias, names, shown))
+    source.schema = relation.schema if alias is None else None
+    return node, [offered(scope, source)]
+
+
+def _check_database(binder: QueryBinder, item: exp.Table) -> None:
+    database = item.text("catalog")
+    if database and database != binder.context.database:
+        dotted = f"{database}.{item.text('db')}.{item.name}"
+        message = f'cross-database references are not implemented: "{dotted}"'
+        raise FeatureNotSupported(message, position=cursor(position(item)))
+
+
+def _missing(item: exp.Table, scope: Scope) -> NoReturn:
+    """parserOpenTable."""
+    dotted = ".".join(part for part in (item.text("db"), item.name) if part)
+    message = f'relation "{dotted}" does not exist'
+    ahead = any(item.name in s.ctes and not s.ctes[item.name].available for s in scope.levels())
+    if ahead and not item.text("db"):
+        raise UndefinedTable(
+            message,
+            detail=f'There is a WITH item named "{item.name}", but it cannot be referenced from this part of the query.',
+            hint="Use WITH RECURSIVE, or re-order the WITH items to remove forward references.",
+            position=cursor(position(item)),
+        )
+    raise UndefinedTable(message, position=cursor(position(item)))
+
+
+def _common_table(binder: QueryBinder, cte: CommonTable, alias: exp.Expression | None, scope: Scope) -> Item:
+    context = binder.context
+    columns = tuple(context.new_column(n, c.type) for n, c in zip(cte.names, cte.columns, strict=True))
+    for column, original in zip(columns, cte.columns, strict=True):
+        if (origin := context.origins.get(original.id)) is not None:
+            context.origins[column.id] = origin
+    cte.references += 1
+    node = CteReader(columns, cte.id, cte.name)
+    shown = alias.this.name if alias is not None else cte.name
+    return node, [offered(scope, source_of(node, shown, aliased_names(alias, cte.names, shown)))]
+
+
+def _view(binder: QueryBinder, view: View) -> tuple[Node, list[str]]:
+    """A view's definition, bound where it was written; errors in it have no place in this statement's text."""
+    try:
+        (query,) = parse(view.definition)
+        if not isinstance(query, Query):
+            raise InternalError(f'the definition of view "{view.name}" is no query')
+        with binder.search_path(view.search_path):
+            bound = binder.bind(query.tree, None)
+    except SqlError as error:
+        error.position = None
+        raise
+    node = bound.closed()
+    if len(node.columns) != len(view.columns):
+        raise InternalError(f'view "{view.name}" has other columns than when it was created')
+    columns = _view_columns(binder, view, node)
+    return columns, [c.name for c in view.columns]
+
+
+def _view_columns(binder: QueryBinder, view: View, node: Node) -> Node:
+    """New columns over the definition's, whose origin is the view."""
+    renamed = project(binder.context, node, passed(node.columns), [c.name for c in view.columns])
+    for column, declared in zip(renamed.columns, view.columns, strict=True):
+        binder.context.origins[column.id] = (view.oid, declared.number)
+    return renamed

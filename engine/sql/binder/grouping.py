@@ -1,0 +1,228 @@
+"""GROUP BY, HAVING and aggregates (parse_clause.c: transformGroupClause; parse_agg.c: parseCheckAggregates).
+
+A grouped level has an AGGREGATOR over its FROM and WHERE. Every other clause is then rewritten: what equals a group key
+becomes the key's column, an aggregate becomes its column, and a column that is left over is PostgreSQL's error 42803.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.plan.logical import Aggregator, Node
+from engine.plan.rewrite import map_operands
+from engine.sql.binder import set_returning
+from engine.sql.binder.blocks import emitted, extended, refer
+from engine.sql.binder.levels import (
+    belongs_to,
+    check_aggregate,
+    check_no_windows,
+    own_aggregates,
+    own_columns,
+    replace_parts,
+)
+from engine.sql.binder.sorting import Target, find_target
+from engine.sql.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, GroupingCall, WindowCall
+from engine.sql.scope import Scope, cursor
+from wire.errors import GroupingError, ProgramLimitExceeded
+
+if TYPE_CHECKING:
+    from engine.sql.binder.queries import QueryBinder
+
+_SETS_MAX: Final = 4096
+#: Grouping sets, each by the indexes of its keys.
+Sets = list[tuple[int, ...]]
+
+
+@dataclass(slots=True)
+class GroupBy:
+    """A GROUP BY clause: its distinct keys, and its sets where it has more than the one of all keys."""
+
+    keys: list[Expr] = field(default_factory=list)
+    sets: tuple[tuple[int, ...], ...] | None = None
+
+
+def bind_group_by(binder: QueryBinder, group: exp.Group, targets: list[Target], scope: Scope) -> GroupBy:
+    """The keys, found among the select list as ORDER BY's are, and the sets they form."""
+    clause = _Clause(binder, targets, scope)
+    lists = [clause.sets_of(item) for item in group.expressions]
+    sets: Sets = [()]
+    for one in lists:
+        sets = [_merged(a, b) for a, b in itertools.product(sets, one)]
+        if len(sets) > _SETS_MAX:
+            raise ProgramLimitExceeded(f"too many grouping sets present (maximum {_SETS_MAX})")
+    if group.args.get("distinct"):
+        sets = list({frozenset(s): s for s in sets}.values())
+    plain = len(sets) == 1 and len(sets[0]) == len(clause.keys) and sets != [()]
+    return GroupBy(clause.keys, None if plain else tuple(sets))
+
+
+def _merged(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+    return (*left, *(i for i in right if i not in left))
+
+
+class _Clause:
+    """A GROUP BY clause while it is read."""
+
+    def __init__(self, binder: QueryBinder, targets: list[Target], scope: Scope) -> None:
+        self._binder = binder
+        self._targets = targets
+        self._scope = scope
+        self.keys: list[Expr] = []
+
+    def sets_of(self, item: exp.Expression) -> Sets:
+        """The grouping sets that one element stands for."""
+        match item:
+            case exp.Tuple() if not item.meta.get("row"):
+                return [self._unit(item)]
+            case exp.Rollup():
+                units = [self._unit(e) for e in item.expressions]
+                return [_concatenated(units[:n]) for n in range(len(units), -1, -1)]
+            case exp.Cube():
+                return self._cube([self._unit(e) for e in item.expressions])
+            case exp.GroupingSets():
+                return [s for e in item.expressions for s in self.sets_of(e)]
+            case _:
+                return [self._unit(item)]
+
+    def _cube(self, units: Sets) -> Sets:
+        """Every subset of the units, the largest first as PostgreSQL expands them."""
+        if len(units) > 12:
+            raise ProgramLimitExceeded("CUBE is limited to 12 elements")
+        every = range(len(units))
+        chosen = (c for n in range(len(units), -1, -1) for c in itertools.combinations(every, n))
+        return [_concatenated([units[i] for i in c]) for c in chosen]
+
+    def _unit(self, item: exp.Expression) -> tuple[int, ...]:
+        if isinstance(item, exp.Tuple) and not item.meta.get("row"):
+            return _concatenated([self._unit(e) for e in item.expressions])
+        return (self._key(item),)
+
+    def _key(self, item: exp.Expression) -> int:
+        before = len(self._targets)
+        index = find_target(self._binder, item, self._targets, self._scope, "GROUP BY")
+        expr = self._targets[index].expr
+        del self._targets[before:]
+        for aggregate in own_aggregates(expr, self._scope):
+            what = "grouping operations" if isinstance(aggregate, GroupingCall) else "aggregate functions"
+            raise GroupingError(f"{what} are not allowed in GROUP BY", position=cursor(aggregate.position))
+        check_no_windows(expr, "GROUP BY")
+        self._binder.expressions.require_equality(expr)
+        if expr in self.keys:
+            return self.keys.index(expr)
+        self.keys.append(expr)
+        return len(self.keys) - 1
+
+
+def _concatenated(units: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    found: tuple[int, ...] = ()
+    for unit in units:
+        found = _merged(found, unit)
+    return found
+
+
+def is_grouped(exprs: Sequence[Expr], scope: Scope) -> bool:
+    return any(True for expr in exprs for _ in own_aggregates(expr, scope))
+
+
+def aggregated(
+    binder: QueryBinder, node: Node, group: GroupBy, exprs: Sequence[Expr], having: Expr | None, scope: Scope
+) -> tuple[Node, list[Expr]]:
+    """The AGGREGATOR over `node`, and `exprs` as they are above it. Raises GroupingError (42803)."""
+    node, keys_in = _with_keys(binder, node, group.keys)
+    collected = _Collected(binder, group, keys_in, scope)
+    above = [collected.rewritten(expr) for expr in exprs]
+    test = collected.rewritten(having) if having is not None else None
+    columns = (*collected.keys, *collected.columns, *collected.grouping_columns)
+    plan = Aggregator(columns, node, keys_in, tuple(collected.calls), group.sets, tuple(collected.groupings), test)
+    return plan, above
+
+
+def _with_keys(binder: QueryBinder, node: Node, keys: list[Expr]) -> tuple[Node, tuple[Column, ...]]:
+    """`node` with a column for each key; sets in keys run before grouping."""
+    exprs = keys
+    if any(set_returning.has_sets(key) for key in keys):
+        node, exprs = set_returning.expanded(binder.context, node, keys)
+    return extended(binder.context, node, exprs, "key")
+
+
+class _Collected:
+    """The aggregates of one level, found while its clauses are rewritten."""
+
+    def __init__(self, binder: QueryBinder, group: GroupBy, keys_in: Sequence[Column], scope: Scope) -> None:
+        self._context = binder.context
+        self._scope = scope
+        self._exprs = group.keys
+        self.keys = [emitted(binder.context, c.name, key) for key, c in zip(group.keys, keys_in, strict=True)]
+        self.calls: list[AggregateCall] = []
+        self.columns: list[Column] = []
+        self.groupings: list[tuple[int, ...]] = []
+        self.grouping_columns: list[Column] = []
+
+    def rewritten(self, expr: Expr) -> Expr:
+        found = replace_parts(expr, self._change)
+        self._check(found)
+        return found
+
+    def _change(self, part: Expr, depth: int) -> Expr | None:
+        if (depth == 0 or isinstance(part, ColumnRef)) and not isinstance(part, Const) and part in self._exprs:
+            return refer(self.keys[self._exprs.index(part)])
+        match part:
+            case AggregateCall() if belongs_to(part, self._scope, depth):
+                return self._aggregate(part)
+            case GroupingCall() if belongs_to(part, self._scope, depth):
+                return self._grouping(part)
+            case WindowCall() if isinstance(part.call, AggregateCall):
+                return self._window(part, depth)
+            case _:
+                return None
+
+    def _window(self, window: WindowCall, depth: int) -> Expr:
+        """An aggregate over a window stays; what it computes over is rewritten."""
+
+        def change(part: Expr) -> Expr:
+            if part is window.call:
+                return map_operands(part, lambda operand: replace_parts(operand, self._change, depth))
+            return replace_parts(part, self._change, depth)
+
+        return map_operands(window, change)
+
+    def _aggregate(self, call: AggregateCall) -> Expr:
+        check_aggregate(call, self._scope)
+        if call in self.calls and not _is_volatile(call):
+            return refer(self.columns[self.calls.index(call)])
+        column = self._context.new_column(call.function.name, call.type)
+        self.calls.append(call)
+        self.columns.append(column)
+        return refer(column)
+
+    def _grouping(self, call: GroupingCall) -> Expr:
+        indexes = []
+        for arg in call.args:
+            if arg not in self._exprs:
+                message = "arguments to GROUPING must be grouping expressions of the associated query level"
+                raise GroupingError(message, position=cursor(arg.position))
+            indexes.append(self._exprs.index(arg))
+        if tuple(indexes) not in self.groupings:
+            self.groupings.append(tuple(indexes))
+            self.grouping_columns.append(self._context.new_column("grouping", call.type))
+        return refer(self.grouping_columns[self.groupings.index(tuple(indexes))])
+
+    def _check(self, expr: Expr) -> None:
+        """check_ungrouped_columns."""
+        for column, depth in own_columns(expr, self._scope):
+            name = self._scope.describe(column.column)
+            message = (
+                f'subquery uses ungrouped column "{name}" from outer query'
+                if depth
+                else f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate function'
+            )
+            raise GroupingError(message, position=cursor(column.position))
+
+
+def _is_volatile(call: AggregateCall) -> bool:
+    return any(isinstance(part, Call) and part.function.volatility == "volatile" for part in call.walk())

@@ -1,0 +1,134 @@
+"""JOIN: ON, USING and NATURAL, and which names are visible where (parse_clause.c: transformFromClauseItem)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, cast
+
+from sqlglot import exp
+
+from engine.plan.logical import Join, JoinKind
+from engine.sql import types as st
+from engine.sql.binder import from_clause
+from engine.sql.binder.levels import check_plain
+from engine.sql.expr import And, Coalesce, Const, Expr
+from engine.sql.scope import Scope, Source, SourceColumn, cursor, position
+from wire import types as t
+from wire.errors import AmbiguousColumn, DuplicateColumn, UndefinedColumn
+
+if TYPE_CHECKING:
+    from engine.sql.binder.from_clause import Item
+    from engine.sql.binder.queries import QueryBinder
+
+#: The joins whose right side may refer to the left one.
+_LATERAL: Final = frozenset(("inner", "left", "cross"))
+
+
+def bind(binder: QueryBinder, item: exp.Join, scope: Scope) -> Item:
+    """A join, and its sources: both sides' by name, and its own columns, merged ones first."""
+    kind = cast(JoinKind, item.args["kind"].lower())
+    left, left_sources = from_clause.bind_item(binder, item.args["left"], scope)
+    with from_clause.beside(scope, left_sources, allowed=kind in _LATERAL):
+        right, right_sources = from_clause.bind_item(binder, item.this, scope)
+    from_clause.check_names(left_sources, right_sources, item)
+    joining = _Joining(binder, scope, kind, left_sources, right_sources)
+    names = _merged_names(item, joining)
+    condition: Expr | None = None
+    if names is not None:
+        condition = joining.equal(names)
+    elif item.args.get("on") is not None:
+        condition = joining.on(item.args["on"])
+    if kind != "cross" and condition is None:
+        condition = Const(st.of(t.BOOL), True)
+    node = Join((*left.columns, *right.columns), kind, left, right, condition, from_clause.refers(right, left))
+    return node, _sources(scope, joining, item.args.get("alias"))
+
+
+def _merged_names(item: exp.Join, joining: _Joining) -> list[exp.Identifier | str] | None:
+    """The columns that USING or NATURAL merges; None for neither."""
+    if item.args.get("natural"):
+        theirs = {c.name for c in joining.right}
+        return list(dict.fromkeys(c.name for c in joining.left if c.name in theirs))
+    using = item.args.get("using")
+    return list(using) if using else None
+
+
+class _Joining:
+    """Both sides of a join, while its condition is bound."""
+
+    def __init__(
+        self, binder: QueryBinder, scope: Scope, kind: JoinKind, left: list[Source], right: list[Source]
+    ) -> None:
+        self._expressions = binder.expressions
+        self._scope = scope
+        self._kind = kind
+        self.sources = (left, right)
+        self.left = [c for s in left if s.columns_visible for c in s.columns]
+        self.right = [c for s in right if s.columns_visible for c in s.columns]
+        self.merged: list[SourceColumn] = []
+
+    def on(self, tree: exp.Expression) -> Expr:
+        """An ON condition sees the two sides and nothing else of this level."""
+        kept = self._scope.sources
+        self._scope.sources = [*self.sources[0], *self.sources[1]]
+        try:
+            with from_clause.lateral(self._scope, active=False):
+                bound = self._expressions.bind(tree, self._scope)
+        finally:
+            self._scope.sources = kept
+        condition = self._expressions.as_boolean(bound, "JOIN/ON")
+        check_plain(condition, "JOIN conditions", self._scope)
+        return condition
+
+    def equal(self, names: Sequence[exp.Identifier | str]) -> Expr | None:
+        """left.x = right.x AND ..., noting the merged columns."""
+        tests: list[Expr] = []
+        for written in names:
+            name = written if isinstance(written, str) else written.name
+            at = -1 if isinstance(written, str) else position(written)
+            if any(c.name == name for c in self.merged):
+                raise DuplicateColumn(
+                    f'column name "{name}" appears more than once in USING clause', position=cursor(at)
+                )
+            left = _side(self.left, name, "left", at)
+            right = _side(self.right, name, "right", at)
+            tests.append(self._expressions.operator("=", [left, right], at))
+            self.merged.append(SourceColumn(name, self._merge(left, right)))
+        if not tests:
+            return None
+        return tests[0] if len(tests) == 1 else And(st.of(t.BOOL), tuple(tests))
+
+    def _merge(self, left: Expr, right: Expr) -> Expr:
+        """buildMergedJoinVar."""
+        typ, (left_one, right_one) = self._expressions.unify([left, right], "JOIN/USING")
+        if self._kind == "full":
+            return Coalesce(typ, (left_one, right_one))
+        if self._kind == "right":
+            return right_one
+        if self._kind == "inner" and left_one is not left and right_one is right:
+            return right_one
+        return left_one
+
+
+def _side(columns: Sequence[SourceColumn], name: str, side: str, at: int) -> Expr:
+    found = [c.expr for c in columns if c.name == name]
+    if not found:
+        message = f'column "{name}" specified in USING clause does not exist in {side} table'
+        raise UndefinedColumn(message, position=cursor(at))
+    if len(found) > 1:
+        message = f'common column name "{name}" appears more than once in {side} table'
+        raise AmbiguousColumn(message, position=cursor(at))
+    return found[0]
+
+
+def _sources(scope: Scope, joining: _Joining, alias: exp.Expression | None) -> list[Source]:
+    merged = {c.name for c in joining.merged}
+    rest = [c for c in (*joining.left, *joining.right) if c.name not in merged]
+    own = Source("", (*joining.merged, *rest), relation_visible=False, join=True)
+    sides = [replace(s, columns_visible=False) for s in (*joining.sources[0], *joining.sources[1])]
+    found = [own, *sides]
+    if alias is not None:
+        found.append(Source(alias.this.name, tuple(joining.merged), columns_visible=False))
+    scope.add(own)
+    return found

@@ -1,0 +1,133 @@
+"""Whose is an aggregate? And replacing parts of bound trees, subqueries' plans included.
+
+PostgreSQL gives an aggregate to the innermost query level among the columns it reads, or to the level it is written in
+when it reads none (parse_agg.c: check_agg_arguments). A subquery may thus hold an aggregate of a query around it. The
+expression binder leaves all of them where they were written; a level that is done with its clauses takes out its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from engine.plan.free_columns import references
+from engine.plan.logical import Node
+from engine.plan.rewrite import expressions, map_expressions, map_inputs, map_operands
+from engine.sql.expr import AggregateCall, Call, ColumnRef, Expr, GroupingCall, Subquery, WindowCall
+from engine.sql.scope import Scope, cursor
+from wire.errors import FeatureNotSupported, GroupingError, WindowingError
+
+#: Gives what stands in an expression's place, or None to look into its operands. `depth`: nested plans entered so far.
+Change = Callable[[Expr, int], Expr | None]
+
+
+def replace_parts(expr: Expr, change: Change, depth: int = 0) -> Expr:
+    """`expr` with its outermost parts that `change` answers for replaced, those in subqueries' plans too."""
+    replaced = change(expr, depth)
+    if replaced is not None:
+        return replaced
+    return map_operands(
+        expr,
+        lambda operand: replace_parts(operand, change, depth),
+        lambda plan: _replace_in_plan(plan, change, depth + 1),
+    )
+
+
+def _replace_in_plan(node: Node, change: Change, depth: int) -> Node:
+    below = map_inputs(node, lambda child: _replace_in_plan(child, change, depth))
+    return map_expressions(below, lambda expr: replace_parts(expr, change, depth))
+
+
+def walk_deep(expr: Expr, depth: int = 0) -> Iterator[tuple[Expr, int]]:
+    """Every part of an expression with its depth, parents first, those in subqueries' plans too."""
+    yield expr, depth
+    for child in expr.children():
+        yield from walk_deep(child, depth)
+    if isinstance(expr, Subquery):
+        yield from _walk_plan(expr.plan, depth + 1)
+
+
+def _walk_plan(node: Node, depth: int) -> Iterator[tuple[Expr, int]]:
+    for expr in expressions(node):
+        yield from walk_deep(expr, depth)
+    for child in node.inputs():
+        yield from _walk_plan(child, depth)
+
+
+def belongs_to(call: AggregateCall | GroupingCall, scope: Scope, depth: int) -> bool:
+    """Whether an aggregate, found `depth` plans below an expression of `scope`, is that level's."""
+    owners = scope.context.owners
+    read = {id(owners[c.id]) for c in references(call) if c.id in owners}
+    nearest = next((level for level in scope.levels() if id(level) in read), None)
+    if nearest is None:
+        return depth == 0 and not read
+    return nearest is scope and not _reads_inside(call, scope, read)
+
+
+def _reads_inside(call: AggregateCall | GroupingCall, scope: Scope, read: set[int]) -> bool:
+    """Whether it also reads columns of a level nested in `scope`: then it is that level's."""
+    around = {id(level) for level in scope.levels()}
+    return not read <= around
+
+
+def is_set_returning(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.function.returns_set
+
+
+def own_aggregates(expr: Expr, scope: Scope) -> Iterator[AggregateCall | GroupingCall]:
+    """The aggregates of `scope`'s level in an expression; not the calls that windows run over."""
+    windowed = {id(part.call) for part, _ in walk_deep(expr) if isinstance(part, WindowCall)}
+    for part, depth in walk_deep(expr):
+        if (
+            isinstance(part, AggregateCall | GroupingCall)
+            and id(part) not in windowed
+            and belongs_to(part, scope, depth)
+        ):
+            yield part
+
+
+def check_plain(expr: Expr, clause: str, scope: Scope) -> None:
+    """Raise for an aggregate, window function or set-returning function where the clause allows none.
+
+    clause: as PostgreSQL names it in these messages: `WHERE`, `JOIN conditions`, `functions in FROM`.
+    """
+    for aggregate in own_aggregates(expr, scope):
+        what = "grouping operations" if isinstance(aggregate, GroupingCall) else "aggregate functions"
+        raise GroupingError(f"{what} are not allowed in {clause}", position=cursor(aggregate.position))
+    check_no_windows(expr, clause)
+    check_no_sets(expr, clause)
+
+
+def check_no_windows(expr: Expr, clause: str) -> None:
+    for part in expr.walk():
+        if isinstance(part, WindowCall):
+            raise WindowingError(f"window functions are not allowed in {clause}", position=cursor(part.position))
+
+
+def check_no_sets(expr: Expr, clause: str) -> None:
+    for part in expr.walk():
+        if is_set_returning(part):
+            message = f"set-returning functions are not allowed in {clause}"
+            raise FeatureNotSupported(message, position=cursor(part.position))
+
+
+def check_aggregate(call: AggregateCall, scope: Scope) -> None:
+    """What an aggregate's arguments may not hold (parse_agg.c: check_agg_arguments_walker)."""
+    for part in (part for child in call.children() for part in child.walk()):
+        if isinstance(part, AggregateCall | GroupingCall) and belongs_to(part, scope, 0):
+            raise GroupingError("aggregate function calls cannot be nested", position=cursor(part.position))
+        if isinstance(part, WindowCall):
+            message = "aggregate function calls cannot contain window function calls"
+            raise GroupingError(message, position=cursor(part.position))
+        if is_set_returning(part):
+            raise FeatureNotSupported(
+                "aggregate function calls cannot contain set-returning function calls",
+                hint="You might be able to move the set-returning function into a LATERAL FROM item.",
+                position=cursor(part.position),
+            )
+
+
+def own_columns(expr: Expr, scope: Scope) -> Iterator[tuple[ColumnRef, int]]:
+    """The references to columns of `scope`'s own FROM items, with the depth they are found at."""
+    for part, depth in walk_deep(expr):
+        if isinstance(part, ColumnRef) and scope.context.owners.get(part.column.id) is scope:
+            yield part, depth

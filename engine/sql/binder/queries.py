@@ -1,0 +1,91 @@
+"""The entrance of the query binder, and what kind of query a tree is (analyze.c: transformStmt)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from engine.api import ResultColumn
+from engine.plan.logical import Final, Node
+from engine.sql.binder import select, set_operations, values_lists
+from engine.sql.binder.blocks import Bound
+from engine.sql.binder.common_tables import bind_with, with_ctes
+from engine.sql.binder.expressions import ExpressionBinder
+from engine.sql.depth import bounded
+from engine.sql.scope import BindContext, Scope
+from engine.sql.statements import Query
+from wire import types as t
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A query bound: its plan, and what Describe tells of it."""
+
+    plan: Final
+    columns: tuple[ResultColumn, ...]
+    parameters: tuple[t.PgType, ...]
+
+
+def bind_query(query: Query, context: BindContext) -> BoundQuery:
+    """Bind a whole query. Positions in errors count from the beginning of `query.text`.
+
+    Raises SqlError of every kind that PostgreSQL's analysis does; FeatureNotSupported for what is not here.
+    """
+    with bounded():
+        bound = QueryBinder(context).bind(query.tree, None)
+        plan = Final(bound.columns, bound.plan, bound.requirement)
+        columns = tuple(
+            ResultColumn(name, column.type, *context.origins.get(column.id, (0, 0)))
+            for name, column in zip(bound.names, bound.columns, strict=True)
+        )
+        return BoundQuery(plan, columns, context.parameters.finish())
+
+
+class QueryBinder:
+    """Binds queries of one statement, nested ones too.
+
+    context: the statement's. expressions: its expression binder.
+    """
+
+    def __init__(self, context: BindContext) -> None:
+        self.context = context
+        self.expressions = ExpressionBinder(context)
+
+    def bind_subquery(self, tree: exp.Expression, scope: Scope) -> tuple[Node, tuple[str, ...]]:
+        """A query nested in an expression of `scope`; see `engine.sql.scope.QueryBinder`."""
+        bound = self.bind(tree, scope)
+        return bound.closed(), bound.names
+
+    def bind(self, tree: exp.Expression, parent: Scope | None, *, settle: bool = True) -> Bound:
+        """Any query, in a scope of its own below `parent`.
+
+        settle: whether output columns of type unknown become text; a branch of a set operation waits for the others.
+        """
+        scope = Scope(self.context, self, parent)
+        with_ = tree.args.get("with_")
+        ctes = bind_with(self, with_, scope) if with_ is not None else []
+        bound = self._body(tree, scope, settle)
+        return Bound(with_ctes(ctes, bound.plan), bound.names, bound.requirement) if ctes else bound
+
+    def _body(self, tree: exp.Expression, scope: Scope, settle: bool) -> Bound:
+        match tree:
+            case exp.SetOperation():
+                return set_operations.bind(self, tree, scope)
+            case exp.Values():
+                return values_lists.bind(self, tree, scope)
+            case exp.Select():
+                return select.bind(self, tree, scope, settle)
+            case _:
+                raise AssertionError(f"{type(tree).__name__} is no query")
+
+    @contextmanager
+    def search_path(self, path: tuple[str, ...]) -> Iterator[None]:
+        """Another search path while a view's definition is bound."""
+        kept, self.context.search_path = self.context.search_path, path
+        try:
+            yield
+        finally:
+            self.context.search_path = kept

@@ -1,0 +1,196 @@
+"""One SELECT (analyze.c: transformSelectStmt).
+
+The clauses are bound in PostgreSQL's order, so that of several errors the same one is told, and planned in SQL's: FROM,
+WHERE, groups, windows, sets, select list, DISTINCT, ORDER BY, LIMIT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from engine.plan.logical import Aggregator, DistinctOn, Node, OrderKey
+from engine.sql.binder import from_clause, set_returning, sorting, windows
+from engine.sql.binder.blocks import Bound, filtered, project
+from engine.sql.binder.grouping import GroupBy, aggregated, bind_group_by, is_grouped
+from engine.sql.binder.labels import label
+from engine.sql.binder.levels import check_no_sets, check_no_windows, check_plain
+from engine.sql.binder.positions import leftmost
+from engine.sql.binder.sorting import SortItem, Target, find_target
+from engine.sql.binder.values import row_items
+from engine.sql.expr import Expr
+from engine.sql.scope import Scope, cursor, position
+from wire import types as t
+from wire.errors import InvalidColumnReference, SqlSyntaxError, WindowingError
+
+if TYPE_CHECKING:
+    from engine.sql.binder.queries import QueryBinder
+
+
+def bind(binder: QueryBinder, tree: exp.Select, scope: Scope, settle: bool) -> Bound:
+    """A SELECT in its scope. settle: see `QueryBinder.bind`."""
+    node = from_clause.bind(binder, tree.args.get("from_"), scope)
+    _name_windows(tree, scope)
+    targets = _select_list(binder, tree, scope)
+    where = _condition(binder, tree, "where", "WHERE", scope)
+    if where is not None:
+        check_plain(where, "WHERE", scope)
+        node = filtered(node, where)
+    having = _condition(binder, tree, "having", "HAVING", scope)
+    order = sorting.sort_items(binder, tree, targets, scope)
+    group = _group_by(binder, tree, targets, scope)
+    distinct = _bind_distinct(binder, tree, targets, order, scope)
+    if settle or distinct is not None:
+        for target in targets:
+            target.expr = binder.expressions.settle(target.expr)
+    node, exprs = _computed(binder, node, targets, group, having, scope)
+    plan: Node = project(binder.context, node, exprs, [x.name for x in targets])
+    names = tuple(x.name for x in targets if not x.hidden)
+    requirement = sorting.ordering(plan, order)
+    if distinct is not None:
+        plan = _distinct(plan, distinct, order)
+    return sorting.limited(binder, tree, scope, Bound(plan, names, requirement))
+
+
+# -- clauses -----------------------------------------------------------------------------------------------------
+
+
+def _name_windows(tree: exp.Select, scope: Scope) -> None:
+    """The WINDOW clause; a window may build on those before it."""
+    for window in tree.args.get("windows") or ():
+        name = window.this
+        if name.name in scope.windows:
+            raise WindowingError(f'window "{name.name}" is already defined', position=cursor(position(window)))
+        scope.windows[name.name] = scope.resolve_window(window)
+
+
+def _select_list(binder: QueryBinder, tree: exp.Select, scope: Scope) -> list[Target]:
+    found: list[Target] = []
+    for item in tree.expressions:
+        found += _item(binder, item, scope)
+    for target in found:
+        set_returning.check_placement(target.expr)
+    return found
+
+
+def _item(binder: QueryBinder, item: exp.Expression, scope: Scope) -> list[Target]:
+    """One item of a select list: one target, or what a star stands for."""
+    if isinstance(item, exp.Star):
+        if not scope.sources:
+            message = "SELECT * with no tables specified is not valid"
+            raise SqlSyntaxError(message, position=cursor(position(item)))
+        return [Target(c.name, c.expr) for c in scope.star((), position(item))]
+    if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+        parts = [p for p in item.parts if isinstance(p, exp.Identifier)]
+        return [Target(c.name, c.expr) for c in scope.star(parts, position(item))]
+    if isinstance(item, exp.Dot) and isinstance(item.expression, exp.Star):
+        return _fields(binder, item, scope)
+    value = item.this if isinstance(item, exp.Alias) else item
+    return [Target(label(item), binder.expressions.bind(value, scope))]
+
+
+def _fields(binder: QueryBinder, item: exp.Dot, scope: Scope) -> list[Target]:
+    """(record).*"""
+    row = binder.expressions.bind(item.this, scope)
+    if row.type.pg is not t.RECORD:
+        message = f"type {row.type} is not composite"
+        raise SqlSyntaxError(message, position=cursor(position(item)), sqlstate="42809")
+    return [Target(name, e) for (name, _), e in zip(row.type.fields, row_items(row), strict=True)]
+
+
+def _condition(binder: QueryBinder, tree: exp.Select, key: str, clause: str, scope: Scope) -> Expr | None:
+    written = tree.args.get(key)
+    if written is None:
+        return None
+    return binder.expressions.as_boolean(binder.expressions.bind(written.this, scope), clause)
+
+
+def _group_by(binder: QueryBinder, tree: exp.Select, targets: list[Target], scope: Scope) -> GroupBy | None:
+    group = tree.args.get("group")
+    return bind_group_by(binder, group, targets, scope) if group is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Distinct:
+    """The targets that DISTINCT compares; on: DISTINCT ON, which keeps a whole row of each group."""
+
+    keys: tuple[int, ...]
+    on: bool
+
+
+def _bind_distinct(
+    binder: QueryBinder, tree: exp.Select, targets: list[Target], order: Sequence[SortItem], scope: Scope
+) -> _Distinct | None:
+    """transformDistinctClause, transformDistinctOnClause; None without DISTINCT."""
+    distinct = tree.args.get("distinct")
+    if distinct is None:
+        return None
+    on = distinct.args.get("on")
+    if on is None:
+        return _Distinct(_all_distinct(binder, targets, order), False)
+    keys = [find_target(binder, item, targets, scope, "DISTINCT ON") for item in on.expressions]
+    for key in keys:
+        binder.expressions.require_equality(targets[key].expr)
+    _check_leading(keys, on.expressions, order)
+    return _Distinct(tuple(dict.fromkeys(keys)), True)
+
+
+def _check_leading(keys: Sequence[int], written: Sequence[exp.Expression], order: Sequence[SortItem]) -> None:
+    """ORDER BY begins with DISTINCT ON's expressions, in any order; those it lacks may only follow its end."""
+    message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions"
+    passed_over = False
+    for item in order:
+        if item.target not in keys:
+            passed_over = True
+        elif passed_over:
+            raise InvalidColumnReference(message, position=cursor(leftmost(written[keys.index(item.target)])))
+    sorted_by = {item.target for item in order}
+    for key, node in zip(keys, written, strict=True):
+        if passed_over and key not in sorted_by:
+            raise InvalidColumnReference(message, position=cursor(leftmost(node)))
+
+
+def _all_distinct(binder: QueryBinder, targets: list[Target], order: Sequence[SortItem]) -> tuple[int, ...]:
+    for item in order:
+        if targets[item.target].hidden:
+            message = "for SELECT DISTINCT, ORDER BY expressions must appear in select list"
+            raise InvalidColumnReference(message, position=cursor(targets[item.target].expr.position))
+    for target in targets:
+        binder.expressions.require_equality(target.expr)
+    return tuple(range(len(targets)))
+
+
+# -- the plan ----------------------------------------------------------------------------------------------------
+
+
+def _computed(
+    binder: QueryBinder,
+    node: Node,
+    targets: list[Target],
+    group: GroupBy | None,
+    having: Expr | None,
+    scope: Scope,
+) -> tuple[Node, list[Expr]]:
+    """The node below the select list, and the select list's expressions over it."""
+    exprs = [target.expr for target in targets]
+    if having is not None:
+        check_no_windows(having, "HAVING")
+        check_no_sets(having, "HAVING")
+    if group is not None or having is not None or is_grouped(exprs, scope):
+        node, exprs = aggregated(binder, node, group or GroupBy(), exprs, having, scope)
+    node, exprs = windows.computed(binder.context, node, exprs, scope)
+    return set_returning.expanded(binder.context, node, exprs)
+
+
+def _distinct(plan: Node, distinct: _Distinct, order: Sequence[SortItem]) -> Node:
+    """DISTINCT as an AGGREGATOR without aggregates; DISTINCT ON as the first row of each group."""
+    if not distinct.on:
+        return Aggregator(plan.columns, plan, plan.columns)
+    columns = tuple(plan.columns[key] for key in distinct.keys)
+    requirement = sorting.ordering(plan, order)
+    sorted_by = {key.column.id for key in requirement}
+    rest = tuple(OrderKey(c) for c in columns if c.id not in sorted_by)
+    return DistinctOn(plan.columns, plan, columns, (*requirement, *rest))

@@ -1,0 +1,79 @@
+"""UNION, INTERSECT and EXCEPT: the branches' columns brought to common types, pair by pair (analyze.c:
+transformSetOperationTree)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from sqlglot import exp
+
+from engine.plan.logical import Evaluator, Node, SetOperation
+from engine.sql.binder import sorting
+from engine.sql.binder.blocks import Bound, passed, project
+from engine.sql.binder.positions import branch_position
+from engine.sql.expr import Column, Expr
+from engine.sql.scope import Scope, Source, SourceColumn, cursor
+from engine.sql.types import SqlType
+from wire.errors import SqlSyntaxError
+
+if TYPE_CHECKING:
+    from engine.sql.binder.queries import QueryBinder
+
+_KINDS: Final[dict[type[exp.Expression], Literal["union", "intersect", "except"]]] = {
+    exp.Union: "union",
+    exp.Intersect: "intersect",
+    exp.Except: "except",
+}
+
+
+def bind(binder: QueryBinder, tree: exp.SetOperation, scope: Scope) -> Bound:
+    """A set operation with the ORDER BY and LIMIT of the whole, which may name output columns only."""
+    left = binder.bind(tree.this, scope, settle=False)
+    right = binder.bind(tree.expression, scope, settle=False)
+    plan = combined(binder, tree, left, right)
+    source = Source("", tuple(SourceColumn(n, e) for n, e in zip(left.names, passed(plan.columns), strict=True)))
+    return sorting.ordered_set_operation(binder, tree, scope, plan, left.names, source)
+
+
+def combined(binder: QueryBinder, tree: exp.SetOperation, left: Bound, right: Bound) -> SetOperation:
+    """The operation over two bound branches."""
+    kind = _KINDS[type(tree)]
+    every = not tree.args["distinct"]
+    sides = (outputs(left), outputs(right))
+    if len(sides[0]) != len(sides[1]):
+        raise SqlSyntaxError(
+            f"each {kind.upper()} query must have the same number of columns",
+            position=cursor(branch_position(tree.expression)),
+        )
+    unified = [binder.expressions.unify(list(pair), kind.upper()) for pair in zip(*sides, strict=True)]
+    types = [typ for typ, _ in unified]
+    left_node = retyped(binder, left, [exprs[0] for _, exprs in unified])
+    right_node = retyped(binder, right, [exprs[1] for _, exprs in unified])
+    if not every:
+        for expr in passed(left_node.columns):
+            binder.expressions.require_equality(expr)
+    columns = tuple(binder.context.new_column(n, typ) for n, typ in zip(left.names, types, strict=True))
+    return SetOperation(columns, kind, every, left_node, right_node)
+
+
+def outputs(branch: Bound) -> tuple[Expr, ...]:
+    """A branch's columns as expressions: what a plain SELECT emits, so that literals can still take a type."""
+    if isinstance(branch.plan, Evaluator) and not branch.requirement:
+        return branch.plan.emit
+    return passed(branch.columns)
+
+
+def retyped(binder: QueryBinder, branch: Bound, exprs: Sequence[Expr]) -> Node:
+    """The branch with `exprs` (its outputs, coerced) as its columns."""
+    if all(after is before for after, before in zip(exprs, outputs(branch), strict=True)):
+        return branch.closed()
+    if isinstance(branch.plan, Evaluator) and not branch.requirement:
+        columns = tuple(_typed(binder, c.name, e.type) for c, e in zip(branch.columns, exprs, strict=True))
+        return replace(branch.plan, columns=columns, emit=tuple(exprs))
+    return project(binder.context, branch.closed(), exprs, branch.names)
+
+
+def _typed(binder: QueryBinder, name: str, typ: SqlType) -> Column:
+    return binder.context.new_column(name, typ)

@@ -1,0 +1,68 @@
+"""Set-returning functions in a select list: PROJECT SET nodes under the expressions that use their values.
+
+As many rows come out as the longest set has, and calls nested in one another's arguments run in a node each, the
+innermost first (nodeProjectSet.c; parse_func.c: check_srf_call_placement).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from engine.plan.logical import Node, ProjectSet
+from engine.sql.binder.blocks import emitted, passed, refer
+from engine.sql.binder.levels import is_set_returning, replace_parts
+from engine.sql.expr import Call, Case, Coalesce, Column, Expr
+from engine.sql.scope import cursor
+from wire.errors import FeatureNotSupported
+
+if TYPE_CHECKING:
+    from engine.sql.scope import BindContext
+
+
+def expanded(context: BindContext, node: Node, exprs: Sequence[Expr]) -> tuple[Node, list[Expr]]:
+    """`node` with the sets of `exprs` run over it, and the expressions with columns in the calls' places."""
+    current = list(exprs)
+    while calls := [call for expr in current for call in _innermost(expr)]:
+        node, current = _one_step(context, node, current, calls)
+    return node, current
+
+
+def has_sets(expr: Expr) -> bool:
+    return any(is_set_returning(part) for part in expr.walk())
+
+
+def check_placement(expr: Expr) -> None:
+    """Raise for a set inside CASE or COALESCE, which may not run it."""
+    for part in expr.walk():
+        if isinstance(part, Case | Coalesce):
+            for child in part.children():
+                for inner in child.walk():
+                    if is_set_returning(inner):
+                        name = "CASE" if isinstance(part, Case) else "COALESCE"
+                        raise FeatureNotSupported(
+                            f"set-returning functions are not allowed in {name}",
+                            hint="You might be able to move the set-returning function into a LATERAL FROM item.",
+                            position=cursor(inner.position),
+                        )
+
+
+def _innermost(expr: Expr) -> list[Call]:
+    """The set-returning calls that have none in their arguments."""
+    return [
+        part
+        for part in expr.walk()
+        if isinstance(part, Call) and is_set_returning(part) and not any(has_sets(arg) for arg in part.args)
+    ]
+
+
+def _one_step(context: BindContext, node: Node, exprs: list[Expr], calls: list[Call]) -> tuple[Node, list[Expr]]:
+    """One PROJECT SET. Calls are told apart by identity: two that look alike may give different rows."""
+    columns: dict[int, Column] = {id(call): emitted(context, call.function.name, call) for call in calls}
+    plan = ProjectSet((*node.columns, *columns.values()), node, (*passed(node.columns), *calls))
+
+    def put(part: Expr, _depth: int) -> Expr | None:
+        column = columns.get(id(part))
+        return refer(column) if column is not None else None
+
+    return plan, [replace_parts(expr, put) for expr in exprs]

@@ -1,0 +1,190 @@
+"""ORDER BY, DISTINCT, LIMIT and OFFSET (parse_clause.c: transformSortClause, transformDistinctClause,
+transformLimitClause).
+
+An item of ORDER BY, GROUP BY or DISTINCT ON is SQL-92's (an output column's name, or its number) before it is SQL-99's
+(any expression); an expression that no output column holds becomes a further, hidden one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NoReturn
+
+from sqlglot import exp
+
+from engine.plan.logical import Limit, Node, Ordering, OrderKey
+from engine.sql.binder.blocks import Bound, extended, refer
+from engine.sql.binder.levels import check_plain, own_columns
+from engine.sql.expr import Expr
+from engine.sql.scope import Scope, Source, cursor, position
+from wire import types as t
+from wire.errors import (
+    AmbiguousColumn,
+    FeatureNotSupported,
+    InvalidColumnReference,
+    SqlSyntaxError,
+    UndefinedColumn,
+)
+
+if TYPE_CHECKING:
+    from engine.sql.binder.queries import QueryBinder
+
+
+@dataclass(slots=True)
+class Target:
+    """An item of a select list. hidden: put there by another clause."""
+
+    name: str
+    expr: Expr
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SortItem:
+    """One key: the index of its target."""
+
+    target: int
+    descending: bool
+    nulls_first: bool
+    at: int = field(compare=False)
+
+
+def find_target(binder: QueryBinder, node: exp.Expression, targets: list[Target], scope: Scope, clause: str) -> int:
+    """The target that an item means, added if there is none yet (findTargetlistEntrySQL92 and -SQL99)."""
+    named = _by_name(node, targets, scope, clause)
+    if named is None:
+        named = by_number(node, [x for x in targets if not x.hidden], clause)
+    if named is not None:
+        targets[named].expr = binder.expressions.settle(targets[named].expr)
+        return named
+    expr = binder.expressions.settle(binder.expressions.bind(node, scope))
+    for index, target in enumerate(targets):
+        if target.expr == expr:
+            return index
+    targets.append(Target("", expr, hidden=True))
+    return len(targets) - 1
+
+
+def _by_name(node: exp.Expression, targets: Sequence[Target], scope: Scope, clause: str) -> int | None:
+    """An output column's name; in GROUP BY a column of FROM goes before it."""
+    if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star) or node.args.get("table") is not None:
+        return None
+    if clause == "GROUP BY" and scope.has_column(node.name, position(node)):
+        return None
+    found: int | None = None
+    for index, target in enumerate(targets):
+        if target.hidden or target.name != node.name:
+            continue
+        if found is not None and targets[found].expr != target.expr:
+            raise AmbiguousColumn(f'{clause} "{node.name}" is ambiguous', position=cursor(position(node)))
+        found = index if found is None else found
+    return found
+
+
+def by_number(node: exp.Expression, targets: Sequence[object], clause: str) -> int | None:
+    """An output column's number; any other constant is an error."""
+    negative = isinstance(node, exp.Neg)
+    literal = node.this if negative else node
+    if not isinstance(literal, exp.Literal):
+        return None
+    at = cursor(position(node))
+    if literal.is_string or not literal.name.isdecimal() or int(literal.name) > 2**31 - 1:
+        raise SqlSyntaxError(f"non-integer constant in {clause}", position=at)
+    number = -int(literal.name) if negative else int(literal.name)
+    if not 1 <= number <= len(targets):
+        raise InvalidColumnReference(f"{clause} position {number} is not in select list", position=at)
+    return number - 1
+
+
+def sort_items(binder: QueryBinder, tree: exp.Expression, targets: list[Target], scope: Scope) -> list[SortItem]:
+    """The keys of a query's ORDER BY, each target once."""
+    order = tree.args.get("order")
+    found: list[SortItem] = []
+    for item in order.expressions if order is not None else ():
+        index = find_target(binder, item.this, targets, scope, "ORDER BY")
+        binder.expressions.require_ordering(targets[index].expr)
+        if all(index != other.target for other in found):
+            at = position(item)
+            found.append(SortItem(index, bool(item.args["desc"]), bool(item.args["nulls_first"]), at))
+    return found
+
+
+def ordering(node: Node, items: Sequence[SortItem]) -> Ordering:
+    """The keys over the columns of `node`, which are the targets."""
+    return tuple(OrderKey(node.columns[i.target], i.descending, i.nulls_first) for i in items)
+
+
+def limited(binder: QueryBinder, tree: exp.Expression, scope: Scope, bound: Bound) -> Bound:
+    """LIMIT, OFFSET and FETCH put on a bound query."""
+    limit, offset = tree.args.get("limit"), tree.args.get("offset")
+    skipped = _row_count(binder, offset.expression, scope, "OFFSET") if offset is not None else None
+    written = None
+    ties = False
+    if isinstance(limit, exp.Fetch):
+        written, ties = limit.args["count"], bool(limit.args.get("with_ties"))
+    elif limit is not None:
+        written = limit.args.get("expression")
+    count = _row_count(binder, written, scope, "LIMIT") if written is not None else None
+    if count is None and skipped is None:
+        return bound
+    plan = Limit(bound.plan.columns, bound.plan, count, skipped, bound.requirement, ties)
+    return Bound(plan, bound.names, bound.requirement)
+
+
+def _row_count(binder: QueryBinder, node: exp.Expression, scope: Scope, clause: str) -> Expr:
+    expr = binder.expressions.bind(node, scope)
+    check_plain(expr, clause, scope)
+    expr = binder.expressions.as_type(expr, t.INT8, clause)
+    for column, _ in own_columns(expr, scope):
+        message = f"argument of {clause} must not contain variables"
+        raise InvalidColumnReference(message, position=cursor(column.position))
+    return expr
+
+
+def ordered_and_limited(
+    binder: QueryBinder, tree: exp.Expression, scope: Scope, plan: Node, names: tuple[str, ...]
+) -> Bound:
+    """ORDER BY and LIMIT of a query that is no SELECT; hidden columns for what its ORDER BY computes."""
+    targets = [Target(name, refer(column)) for name, column in zip(names, plan.columns, strict=True)]
+    items = sort_items(binder, tree, targets, scope)
+    for target in targets:
+        check_plain(target.expr, "ORDER BY", scope)
+    node, columns = extended(binder.context, plan, [x.expr for x in targets], "")
+    requirement = tuple(OrderKey(columns[i.target], i.descending, i.nulls_first) for i in items)
+    return limited(binder, tree, scope, Bound(node, names, requirement))
+
+
+def ordered_set_operation(
+    binder: QueryBinder, tree: exp.Expression, scope: Scope, plan: Node, names: tuple[str, ...], source: Source
+) -> Bound:
+    """ORDER BY and LIMIT of a set operation: by output columns only."""
+    order = tree.args.get("order")
+    keys: list[OrderKey] = []
+    for item in order.expressions if order is not None else ():
+        index = _output(item.this, names, source)
+        binder.expressions.require_ordering(refer(plan.columns[index]))
+        keys.append(OrderKey(plan.columns[index], bool(item.args["desc"]), bool(item.args["nulls_first"])))
+    return limited(binder, tree, scope, Bound(plan, names, tuple(keys)))
+
+
+def _output(node: exp.Expression, names: Sequence[str], source: Source) -> int:
+    number = by_number(node, names, "ORDER BY")
+    if number is not None:
+        return number
+    if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star) or node.args.get("table") is not None:
+        _only_names(node)
+    if node.name not in names:
+        raise UndefinedColumn(f'column "{node.name}" does not exist', position=cursor(position(node)))
+    if names.count(node.name) > 1:
+        raise AmbiguousColumn(f'ORDER BY "{node.name}" is ambiguous', position=cursor(position(node)))
+    return list(names).index(node.name)
+
+
+def _only_names(node: exp.Expression) -> NoReturn:
+    raise FeatureNotSupported(
+        "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
+        detail="Only result column names can be used, not expressions or functions.",
+        hint="Add the expression/function to every SELECT, or move the UNION into a FROM clause.",
+        position=cursor(position(node)),
+    )

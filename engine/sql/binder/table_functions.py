@@ -1,0 +1,97 @@
+"""Functions in FROM: one call, ROWS FROM several, WITH ORDINALITY (parse_clause.c: transformRangeFunction).
+
+A function that returns one plain value is named after its alias; one that returns records gives their fields. What is no
+function call at all (a cast, CURRENT_DATE) is a row of one value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from engine.plan.logical import Evaluator, FunctionScan, Node, Values
+from engine.sql import types as st
+from engine.sql.binder import from_clause
+from engine.sql.binder.labels import label
+from engine.sql.binder.levels import is_set_returning, own_aggregates
+from engine.sql.expr import Call, Column, Const, Expr, WindowCall
+from engine.sql.scope import BindContext, Scope, cursor
+from wire import types as t
+from wire.errors import FeatureNotSupported, GroupingError, WindowingError
+
+if TYPE_CHECKING:
+    from engine.sql.binder.from_clause import Item
+    from engine.sql.binder.queries import QueryBinder
+
+
+def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
+    """A function item; it may refer to what stands to its left."""
+    written = [call for one in item.args["rows_from"] for call in _unnested(one)]
+    exprs = [_call(binder, call, scope) for call in written]
+    alias = item.args.get("alias")
+    ordinality = bool(item.args.get("ordinality"))
+    shown = alias.this.name if alias is not None else label(written[0])
+    columns = [_columns(binder.context, e, label(w), shown, len(exprs)) for e, w in zip(exprs, written, strict=True)]
+    names = [c.name for group in columns for c in group]
+    node = _plan(binder.context, exprs, [c for group in columns for c in group], ordinality)
+    if ordinality:
+        names.append("ordinality")
+    source = from_clause.source_of(node, shown, from_clause.aliased_names(alias, names, shown))
+    source.scalar = len(exprs) == 1 and not ordinality and exprs[0].type.pg is not t.RECORD
+    return node, [from_clause.offered(scope, source)]
+
+
+def _unnested(call: exp.Expression) -> Sequence[exp.Expression]:
+    """unnest(a, b) is ROWS FROM (unnest(a), unnest(b))."""
+    if not isinstance(call, exp.Anonymous) or call.this != "unnest" or len(call.expressions) < 2:
+        return (call,)
+    found = []
+    for argument in call.expressions:
+        one = exp.Anonymous(this="unnest", expressions=[argument.copy()])
+        one.meta.update(call.meta)
+        found.append(one)
+    return found
+
+
+def _call(binder: QueryBinder, written: exp.Expression, scope: Scope) -> Expr:
+    expr = binder.expressions.settle(binder.expressions.bind(written, scope))
+    for aggregate in own_aggregates(expr, scope):
+        message = "aggregate functions are not allowed in functions in FROM"
+        raise GroupingError(message, position=cursor(aggregate.position))
+    for part in expr.walk():
+        if isinstance(part, WindowCall):
+            message = "window functions are not allowed in functions in FROM"
+            raise WindowingError(message, position=cursor(part.position))
+        if part is not expr and is_set_returning(part):
+            message = "set-returning functions must appear at top level of FROM"
+            raise FeatureNotSupported(message, position=cursor(part.position))
+    return expr
+
+
+def _columns(context: BindContext, expr: Expr, name: str, shown: str, calls: int) -> list[Column]:
+    """The columns of one call: a record's fields, else one that is called like the item."""
+    if expr.type.pg is t.RECORD and expr.type.fields:
+        return [context.new_column(field, typ) for field, typ in expr.type.fields]
+    return [context.new_column(shown if calls == 1 else name, expr.type)]
+
+
+def _plan(context: BindContext, exprs: Sequence[Expr], columns: list[Column], ordinality: bool) -> Node:
+    if any(is_set_returning(e) for e in exprs) or len(exprs) > 1:
+        calls = tuple(_as_call(e) for e in exprs)
+        counted = (context.new_column("ordinality", st.of(t.INT8)),) if ordinality else ()
+        return FunctionScan((*columns, *counted), calls, ordinality)
+    emit: tuple[Expr, ...] = tuple(exprs)
+    if ordinality:
+        columns = [*columns, context.new_column("ordinality", st.of(t.INT8))]
+        emit = (*emit, Const(st.of(t.INT8), 1))
+    if len(columns) != len(emit):
+        raise FeatureNotSupported("not supported: a function in FROM that returns one record")
+    return Evaluator(tuple(columns), Values((), ((),)), emit)
+
+
+def _as_call(expr: Expr) -> Call:
+    if not isinstance(expr, Call):
+        raise FeatureNotSupported("not supported: ROWS FROM with a value", position=cursor(expr.position))
+    return expr

@@ -1,0 +1,52 @@
+"""Window functions: taken out of a level's expressions into a WINDOW node (parse_agg.c, parse_clause.c:
+transformWindowDefinitions)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.plan.logical import Node, Window
+from engine.sql.binder.blocks import refer
+from engine.sql.binder.levels import check_no_sets, check_no_windows, replace_parts
+from engine.sql.expr import Call, Column, Expr, WindowCall
+from engine.sql.scope import BindContext, Scope, cursor
+from wire.errors import FeatureNotSupported
+
+
+def computed(context: BindContext, node: Node, exprs: Sequence[Expr], _scope: Scope) -> tuple[Node, list[Expr]]:
+    """`node` with a column for each window call of `exprs`, and the expressions over it."""
+    calls: list[WindowCall] = []
+    columns: list[Column] = []
+
+    def take(part: Expr, depth: int) -> Expr | None:
+        if depth or not isinstance(part, WindowCall):
+            return None
+        if part in calls and not _is_volatile(part):
+            return refer(columns[calls.index(part)])
+        _check(part)
+        calls.append(part)
+        columns.append(context.new_column(part.call.function.name, part.type))
+        return refer(columns[-1])
+
+    above = [replace_parts(expr, take) for expr in exprs]
+    if not calls:
+        return node, above
+    return Window((*node.columns, *columns), node, tuple(calls)), above
+
+
+def _check(window: WindowCall) -> None:
+    for expr in (*window.partition_by, *(item.expr for item in window.order_by)):
+        check_no_windows(expr, "window definitions")
+        check_no_sets(expr, "window definitions")
+    for arg in window.call.children():
+        for part in arg.walk():
+            if isinstance(part, Call) and part.function.returns_set:
+                raise FeatureNotSupported(
+                    "window function calls cannot contain set-returning function calls",
+                    hint="You might be able to move the set-returning function into a LATERAL FROM item.",
+                    position=cursor(part.position),
+                )
+
+
+def _is_volatile(window: WindowCall) -> bool:
+    return any(isinstance(part, Call) and part.function.volatility == "volatile" for part in window.walk())
