@@ -145,8 +145,7 @@ class Commands:
             named = self.prepared.get(statement.inner.name).command
             if named.statement is not None:
                 oids = [pg.oid for pg in named.parameters]
-                prepared = await self.engine.prepare(replace(statement, inner=named.statement), oids)
-                return replace(prepared, parameters=())
+                return await self.engine.prepare(replace(statement, inner=named.statement), oids)
         return await self.engine.prepare(statement, parameter_types)
 
     def columns(self, command: Command) -> tuple[ResultColumn, ...] | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from engine.api import Prepared, PreparedState
-from engine.sql.statements import Statement
+from engine.sql.statements import ExecuteStatement, Explain, Statement
 from wire import types as t
 from wire.errors import DuplicatePreparedStatement, InvalidSqlStatementName
 
@@ -29,11 +29,18 @@ class Command:
 
     @property
     def parameters(self) -> tuple[t.PgType, ...]:
-        return self.prepared.parameters if self.prepared else ()
+        """The types of the arguments that it wants from the client; EXPLAIN EXECUTE brings its own."""
+        if self.prepared is None or (isinstance(self.statement, Explain) and _executes(self.statement)):
+            return ()
+        return self.prepared.parameters
 
     @property
     def text(self) -> str:
         return self.statement.text if self.statement else ""
+
+
+def _executes(statement: Explain) -> bool:
+    return isinstance(statement.inner, ExecuteStatement)
 
 
 @dataclass(frozen=True, slots=True)

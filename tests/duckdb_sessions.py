@@ -223,6 +223,7 @@ class DuckSession:
                 batch = pa.record_batch([[self.settings.get(name)]], names=[name])
                 return Running(prepared.columns, Values(batch), "SHOW")
             case s.Explain():
+                assert len(arguments) == len(prepared.parameters)
                 batch = pa.record_batch([["a plan"]], names=["QUERY PLAN"])
                 return Running(prepared.columns, Values(batch), "EXPLAIN")
             case s.SetVariable(name=name, value=value, local=local):

@@ -218,6 +218,7 @@ async def test_prepare_execute_deallocate(server: Server) -> None:
         cursor = await connection.execute("execute p (40 + 1, 'x')")
         assert await cursor.fetchone() == (42, "x")
         assert cursor.statusmessage == "SELECT 1"
+        assert await (await connection.execute("explain execute p (1, 'x')")).fetchall() == [("a plan",)]
         with pytest.raises(psycopg.errors.SyntaxError) as raised:
             await connection.execute("execute p (1)")
         assert raised.value.diag.message_primary == 'wrong number of parameters for prepared statement "p"'
