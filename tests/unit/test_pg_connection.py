@@ -179,7 +179,7 @@ MESSAGES = [
     (frame(b"F", b"\0\0\0\1whatever"), m.FunctionCall()),
     (frame(b"d", b"1\t2\n"), m.CopyData(b"1\t2\n")),
     (frame(b"c"), m.CopyDone()),
-    (frame(b"f", b"why\0"), m.CopyFail("why")),
+    (frame(b"f", b"why \xff\0"), m.CopyFail(b"why \xff")),
 ]
 
 

@@ -141,7 +141,9 @@ class CopyDone:
 
 @dataclass(frozen=True, slots=True)
 class CopyFail:
-    message: str
+    """message: undecoded, since outside a COPY nobody looks at it."""
+
+    message: bytes
 
 
 Request = (
@@ -190,7 +192,7 @@ _DECODERS: Final[dict[bytes, Callable[[Body], Request]]] = {
     b"F": _function_call,
     b"d": lambda body: CopyData(body.rest()),
     b"c": lambda _body: CopyDone(),
-    b"f": lambda body: CopyFail(body.string()),
+    b"f": lambda body: CopyFail(body.string_bytes()),
     b"p": lambda body: PasswordMessage(body.rest()),
 }
 
