@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal
 from engine.sql.expr import AggregateCall, Call, Column, Expr, WindowCall
 
 if TYPE_CHECKING:
-    from engine.catalog.objects import Table
+    from engine.catalog.objects import SystemTable, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Node:
 class TableReader(Node):
     """TABLE READER: `columns[i]` reads the table's column `names[i]`. `filter` is applied while reading."""
 
-    table: Table
+    table: Table | SystemTable
     names: tuple[str, ...]
     filter: Expr | None = None
     guarantee: Ordering = ()
@@ -211,7 +211,7 @@ class With(Node):
     body: Node
 
     def inputs(self) -> tuple[Node, ...]:
-        return (*(c.plan for c in self.ctes), self.body)
+        return (*(plan for c in self.ctes for plan in (c.plan, c.step) if plan is not None), self.body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,6 +203,7 @@ class Source:
     """A FROM item as names see it (PostgreSQL: ParseNamespaceItem).
 
     name: its alias, or its relation's name. schema: set where `schema.name.column` may be written.
+    relation: the name of the relation behind an alias, for error messages.
     relation_visible, columns_visible: whether `name.column`, or a bare `column`, finds it.
     lateral_only: visible to LATERAL items only, while the FROM clause is still being read; lateral_ok: and legally so.
     join: a JOIN's merged columns, which has no name of its own.
@@ -212,6 +213,7 @@ class Source:
     name: str
     columns: tuple[SourceColumn, ...]
     schema: str | None = None
+    relation: str | None = None
     relation_visible: bool = True
     columns_visible: bool = True
     lateral_only: bool = False
@@ -392,11 +394,14 @@ class Scope:
 
     def _missing_source(self, name: str, at: int) -> NoReturn:
         """PostgreSQL: errorMissingRTE."""
-        known = [s for scope in self.levels() for s in scope.known if s.name == name and not s.join]
-        if not known:
+        candidates = (s for scope in self.levels() for s in scope.known if not s.join)
+        meant = next((s for s in candidates if name in (s.name, s.relation)), None)
+        if meant is None:
             raise UndefinedTable(f'missing FROM-clause entry for table "{name}"', position=cursor(at))
         message = f'invalid reference to FROM-clause entry for table "{name}"'
         hint = f'There is an entry for table "{name}", but it cannot be referenced from this part of the query.'
+        if meant.name != name and self._source(None, meant.name, at) is not None:
+            hint = f'Perhaps you meant to reference the table alias "{meant.name}".'
         raise UndefinedTable(message, hint=hint, position=cursor(at))
 
     def _missing_column(self, relation: str | None, name: str, at: int) -> NoReturn:
@@ -417,7 +422,7 @@ class Scope:
             return node
         base = self.windows.get(name.name)
         if base is None:
-            raise UndefinedObject(f'window "{name.name}" does not exist', position=cursor(position(name)))
+            raise UndefinedObject(f'window "{name.name}" does not exist', position=cursor(position(node)))
         return merge_window(node, base)
 
 
@@ -427,7 +432,7 @@ def merge_window(node: exp.Window, base: exp.Window) -> exp.Window:
     `OVER w` is `w` itself; `OVER (w ...)` may add an ORDER BY and a frame. Raises WindowingError.
     """
     name = node.args["alias"]
-    at = cursor(position(name))
+    at = cursor(position(node))
     merged = node.copy()
     merged.set("alias", None)
     for key in ("partition_by", "order", "spec"):

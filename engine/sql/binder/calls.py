@@ -448,12 +448,6 @@ def _check_nesting(call: AggregateCall, written: Written) -> None:
             if isinstance(inner, WindowCall):
                 message = "aggregate function calls cannot contain window function calls"
                 raise GroupingError(message, position=cursor(inner.position))
-            # An aggregate in a window's arguments is the grouping's; it may stand there.
-            if isinstance(inner, AggregateCall) and written.over is None:
-                raise GroupingError("aggregate function calls cannot be nested", position=cursor(inner.position))
-            if isinstance(inner, Call) and inner.function.returns_set:
-                message = "aggregate function calls cannot contain set-returning function calls"
-                raise FeatureNotSupported(message, position=cursor(inner.position))
 
 
 # -- windows ---------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from engine.plan.logical import Cte, CteReader, Evaluator, Node, With
 from engine.plan.rewrite import rewrite_plan, walk_all
 from engine.sql.binder import set_operations
 from engine.sql.binder.blocks import Bound, passed, project
-from engine.sql.binder.positions import branch_position
+from engine.sql.binder.positions import branch_position, leftmost
 from engine.sql.expr import AggregateCall, Expr
 from engine.sql.scope import CommonTable, Scope, cursor, position
 from engine.sql.types import MAX_PRECISION, SqlType
@@ -129,7 +129,7 @@ def _in_order(items: list[exp.CTE]) -> list[exp.CTE]:
 def _bind_recursive(binder: QueryBinder, item: exp.CTE, table: CommonTable, scope: Scope) -> Cte:
     """A recursive item. Its columns' types are the non-recursive term's; a numeric takes as many digits as it needs."""
     tree = item.this
-    _check_form(tree, table.name)
+    _check_form(item, tree, table.name)
     if tree.args.get("with_") is not None:
         raise FeatureNotSupported("not supported: WITH in a recursive query")
     first = binder.bind(tree.this, scope)
@@ -178,42 +178,49 @@ def _check_types(table: CommonTable, before: Sequence[SqlType], after: Sequence[
             raise DatatypeMismatch(message, hint=hint, position=cursor(branch_position(item.this.this)))
 
 
-def _check_form(tree: exp.Expression, name: str) -> None:
+def _check_form(item: exp.CTE, tree: exp.Expression, name: str) -> None:
     """parse_cte.c: checkWellFormedRecursion, on the tree as it was written."""
 
     def refuse(what: str, at: exp.Expression) -> None:
         raise InvalidRecursion(what, position=cursor(position(at)))
 
-    reference = next(references(tree, name))
     if not isinstance(tree, exp.Union):
-        refuse(
-            f'recursive query "{name}" does not have the form non-recursive-term UNION [ALL] recursive-term', reference
-        )
+        refuse(f'recursive query "{name}" does not have the form non-recursive-term UNION [ALL] recursive-term', item)
     within = next(references(tree.this, name), None)
     if within is not None:
         refuse(f'recursive reference to query "{name}" must not appear within its non-recursive term', within)
     for key, what in (("order", "ORDER BY"), ("offset", "OFFSET"), ("limit", "LIMIT")):
         if (clause := tree.args.get(key)) is not None:
             message = f"{what} in a recursive query is not implemented"
-            raise FeatureNotSupported(message, position=cursor(position(clause)))
+            raise FeatureNotSupported(message, position=cursor(_argument_position(clause)))
     _check_references(tree.expression, name)
+
+
+def _argument_position(clause: exp.Expression) -> int:
+    """Where PostgreSQL points for ORDER BY, LIMIT and OFFSET: at the first expression in them."""
+    first = next(clause.iter_expressions(), None)
+    return leftmost(first) if first is not None else position(clause)
 
 
 def _check_references(term: exp.Expression, name: str) -> None:
     """The recursive term reads the item once, at its own level and not where rows might be missed."""
-    found = list(references(term, name))
-    if len(found) > 1:
-        message = f'recursive reference to query "{name}" must not appear more than once'
-        raise InvalidRecursion(message, position=cursor(position(found[1])))
-    reference = found[0]
+    for count, reference in enumerate(references(term, name)):
+        what = _place(reference, term)
+        message = f'recursive reference to query "{name}" must not appear '
+        if what is not None:
+            raise InvalidRecursion(f"{message}within {what}", position=cursor(position(reference)))
+        if count:
+            raise InvalidRecursion(f"{message}more than once", position=cursor(position(reference)))
+
+
+def _place(reference: exp.Expression, term: exp.Expression) -> str | None:
+    """What stands around a recursive reference that it may not stand in, the outermost."""
+    found: str | None = None
     node: exp.Expr | None = reference
     while node is not None and node is not term:
-        above = node.parent
-        what = _forbidden(above, node)
-        if what is not None:
-            message = f'recursive reference to query "{name}" must not appear within {what}'
-            raise InvalidRecursion(message, position=cursor(position(reference)))
-        node = above
+        found = _forbidden(node.parent, node) or found
+        node = node.parent
+    return found
 
 
 def _forbidden(above: exp.Expr | None, below: exp.Expr) -> str | None:

@@ -183,6 +183,7 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     shown = alias.this.name if alias is not None else name
     source = source_of(node, shown, aliased_names(alias, names, shown))
     source.schema = relation.schema if alias is None else None
+    source.relation = name
     return node, [offered(scope, source)]
 
 

@@ -28,7 +28,7 @@ from engine.sql.binder.levels import (
 from engine.sql.binder.sorting import Target, find_target
 from engine.sql.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, GroupingCall, WindowCall
 from engine.sql.scope import Scope, cursor
-from wire.errors import GroupingError, ProgramLimitExceeded
+from wire.errors import FeatureNotSupported, GroupingError, ProgramLimitExceeded
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
@@ -57,6 +57,8 @@ def bind_group_by(binder: QueryBinder, group: exp.Group, targets: list[Target], 
             raise ProgramLimitExceeded(f"too many grouping sets present (maximum {_SETS_MAX})")
     if group.args.get("distinct"):
         sets = list({frozenset(s): s for s in sets}.values())
+    if len(sets) > 1 and not any(sets):
+        raise FeatureNotSupported("not supported: GROUP BY with several empty grouping sets and no other")
     plain = len(sets) == 1 and len(sets[0]) == len(clause.keys) and sets != [()]
     return GroupBy(clause.keys, None if plain else tuple(sets))
 

@@ -13,7 +13,7 @@ from engine.sql import types as st
 from engine.sql.binder import from_clause
 from engine.sql.binder.levels import check_plain
 from engine.sql.expr import And, Coalesce, Const, Expr
-from engine.sql.scope import Scope, Source, SourceColumn, cursor, position
+from engine.sql.scope import Scope, Source, SourceColumn
 from wire import types as t
 from wire.errors import AmbiguousColumn, DuplicateColumn, UndefinedColumn
 
@@ -86,14 +86,11 @@ class _Joining:
         tests: list[Expr] = []
         for written in names:
             name = written if isinstance(written, str) else written.name
-            at = -1 if isinstance(written, str) else position(written)
             if any(c.name == name for c in self.merged):
-                raise DuplicateColumn(
-                    f'column name "{name}" appears more than once in USING clause', position=cursor(at)
-                )
-            left = _side(self.left, name, "left", at)
-            right = _side(self.right, name, "right", at)
-            tests.append(self._expressions.operator("=", [left, right], at))
+                raise DuplicateColumn(f'column name "{name}" appears more than once in USING clause')
+            left = _side(self.left, name, "left")
+            right = _side(self.right, name, "right")
+            tests.append(self._expressions.operator("=", [left, right], -1))
             self.merged.append(SourceColumn(name, self._merge(left, right)))
         if not tests:
             return None
@@ -111,14 +108,14 @@ class _Joining:
         return left_one
 
 
-def _side(columns: Sequence[SourceColumn], name: str, side: str, at: int) -> Expr:
+def _side(columns: Sequence[SourceColumn], name: str, side: str) -> Expr:
     found = [c.expr for c in columns if c.name == name]
     if not found:
         message = f'column "{name}" specified in USING clause does not exist in {side} table'
-        raise UndefinedColumn(message, position=cursor(at))
+        raise UndefinedColumn(message)
     if len(found) > 1:
         message = f'common column name "{name}" appears more than once in {side} table'
-        raise AmbiguousColumn(message, position=cursor(at))
+        raise AmbiguousColumn(message)
     return found[0]
 
 

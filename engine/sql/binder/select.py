@@ -7,7 +7,7 @@ WHERE, groups, windows, sets, select list, DISTINCT, ORDER BY, LIMIT.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -22,7 +22,7 @@ from engine.sql.binder.positions import leftmost
 from engine.sql.binder.sorting import SortItem, Target, find_target
 from engine.sql.binder.values import row_items
 from engine.sql.expr import Expr
-from engine.sql.scope import Scope, cursor, position
+from engine.sql.scope import Scope, SourceColumn, cursor, position
 from wire import types as t
 from wire.errors import InvalidColumnReference, SqlSyntaxError, WindowingError
 
@@ -82,14 +82,18 @@ def _item(binder: QueryBinder, item: exp.Expression, scope: Scope) -> list[Targe
         if not scope.sources:
             message = "SELECT * with no tables specified is not valid"
             raise SqlSyntaxError(message, position=cursor(position(item)))
-        return [Target(c.name, c.expr) for c in scope.star((), position(item))]
+        return [_passed(c, item) for c in scope.star((), position(item))]
     if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
         parts = [p for p in item.parts if isinstance(p, exp.Identifier)]
-        return [Target(c.name, c.expr) for c in scope.star(parts, position(item))]
+        return [_passed(c, item) for c in scope.star(parts, position(item))]
     if isinstance(item, exp.Dot) and isinstance(item.expression, exp.Star):
         return _fields(binder, item, scope)
     value = item.this if isinstance(item, exp.Alias) else item
     return [Target(label(item), binder.expressions.bind(value, scope))]
+
+
+def _passed(column: SourceColumn, star: exp.Expression) -> Target:
+    return Target(column.name, replace(column.expr, position=position(star)))
 
 
 def _fields(binder: QueryBinder, item: exp.Dot, scope: Scope) -> list[Target]:

@@ -16,6 +16,7 @@ from sqlglot import exp
 from engine.plan.logical import Limit, Node, Ordering, OrderKey
 from engine.sql.binder.blocks import Bound, extended, refer
 from engine.sql.binder.levels import check_plain, own_columns
+from engine.sql.binder.positions import leftmost
 from engine.sql.expr import Expr
 from engine.sql.scope import Scope, Source, cursor, position
 from wire import types as t
@@ -186,5 +187,5 @@ def _only_names(node: exp.Expression) -> NoReturn:
         "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
         detail="Only result column names can be used, not expressions or functions.",
         hint="Add the expression/function to every SELECT, or move the UNION into a FROM clause.",
-        position=cursor(position(node)),
+        position=cursor(leftmost(node)),
     )

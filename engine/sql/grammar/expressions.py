@@ -719,13 +719,12 @@ class ExpressionGrammar(TypeGrammar):
         return self.node(exp.Filter, token, this=call, expression=condition)
 
     def _over(self, call: exp.Expression) -> exp.Expression:
-        token = self.token
         if not self.take("over"):
             return call
         if self.symbol_at("("):
-            window = self.window(self.token)
+            window = self.window()
         else:
-            window = self.node(exp.Window, token, alias=self.column_id())
+            window = self.node(exp.Window, self.token, alias=self.column_id())
             window.meta["bare"] = True
         window.set("this", call)
         return window
@@ -913,9 +912,9 @@ class ExpressionGrammar(TypeGrammar):
             nulls_first = False
         return self.node(exp.Ordered, token, this=key, desc=descending, nulls_first=nulls_first)
 
-    def window(self, token: Token) -> exp.Window:
+    def window(self) -> exp.Window:
         """window_specification."""
-        self.expect_symbol("(")
+        token = self.expect_symbol("(")
         window = self.node(exp.Window, token)
         if self.column_id_at() and not self.word_at("partition", "range", "rows", "groups"):
             window.set("alias", self.column_id())

@@ -94,24 +94,23 @@ class QueryGrammar(ExpressionGrammar):
         if self.word_at("order"):
             found["order"] = self.order()
         while True:
-            token = self.token
             if self.word_at("limit"):
-                self._once(found, "limit", "LIMIT", token, self._limit())
+                self._once(found, "limit")
+                found["limit"] = self._limit()
             elif self.word_at("fetch"):
-                self._once(found, "limit", "LIMIT", token, self._fetch("order" in found))
+                self._once(found, "limit")
+                found["limit"] = self._fetch("order" in found)
             elif self.word_at("offset"):
-                self._once(found, "offset", "OFFSET", token, self._offset())
+                self._once(found, "offset")
+                found["offset"] = self._offset()
             elif self.word_at("for"):
                 self._locking()
             else:
                 return {key: clause for key, clause in found.items() if clause.args or key == "order"}
 
-    def _once(
-        self, found: dict[str, exp.Expression], key: str, what: str, token: Token, clause: exp.Expression
-    ) -> None:
+    def _once(self, found: dict[str, exp.Expression], key: str) -> None:
         if key in found:
-            raise SqlSyntaxError(f"multiple {what} clauses not allowed", position=token.start + 1)
-        found[key] = clause
+            self.fail()
 
     def _limit(self) -> exp.Expression:
         token = self.next()
@@ -264,10 +263,9 @@ class QueryGrammar(ExpressionGrammar):
     def _windows(self) -> list[exp.Window]:
         found = []
         while True:
-            token = self.token
             name = self.column_id()
             self.expect("as")
-            window = self.window(token)
+            window = self.window()
             window.set("this", name)
             found.append(window)
             if not self.take_symbol(","):
