@@ -1,9 +1,10 @@
-"""Aggregates, plain and ordered-set (chapter 9.21).
+"""Aggregate functions: chapter 9.21, without JSON's.
 
-Sums of integers grow as PostgreSQL's do (int4 into int8, int8 into numeric); averages of integers and numerics are PostgreSQL's
-quotient of the sum and the count, since neither engine averages decimals exactly; a sum or average over no rows is null.
-The variance family of integers and numerics is computed in doubles and refused as numeric: PostgreSQL's digits would
-need exact squares. Engines keep or skip nulls differently in array_agg: here they are kept.
+Where a sum's type differs from PostgreSQL's the argument or the sum is cast; averages and variances of integers and
+numerics are exact sums, divided as PostgreSQL divides (`quotients`). An aggregate call may stand anywhere in a template:
+the compiler puts DISTINCT, FILTER and OVER on it.
+
+Source: PostgreSQL 15, tables 9.59 to 9.61; numeric.c (numeric_stddev_internal) for the variances' digits.
 """
 
 from __future__ import annotations
@@ -14,35 +15,38 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.executor import EngineName
-from engine.sql.functions import Builder, Function, digits
-from engine.sql.functions.building import NOTHING, agg, ordered_set, parse, place
-from engine.sql.functions.quotients import divide
-from engine.sql.types import numeric
+from engine.sql.expr import AggregateCall, Const, ParamRef
+from engine.sql.functions import Function, digits, intervals
+from engine.sql.functions.building import Templates, agg, ordered_set, parse, place
+from engine.sql.functions.moments import fields, interval
+from engine.sql.functions.quotients import WIDE, divide, divide_root, scaled, unscaled
+from engine.sql.functions.trees import EngineBuilder, sql
+from engine.sql.types import SqlType, numeric
 from wire import types as t
+from wire.errors import FeatureNotSupported, NumericValueOutOfRange
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.sql.expr import Call
 
 _INTS: Final = (t.INT2, t.INT4, t.INT8)
-_FLOATS: Final = (t.FLOAT4, t.FLOAT8)
-_ORDERED: Final = (
-    *_INTS, *_FLOATS, t.NUMERIC, t.TEXT, t.OID, t.DATE, t.TIME, t.TIMESTAMP, t.TIMESTAMPTZ,
-)  # fmt: skip
+_EXACT: Final = (*_INTS, t.NUMERIC)
 _COUNT: Final = numeric(19, 0)
 
 
-def _average(engine: EngineName) -> Builder:
-    """sum / count, divided as numerics are; null for no rows, before anything is divided."""
+def _piece(engine: EngineName, text: str, *args: exp.Expression) -> exp.Expression:
+    return place(parse(engine, text), args)
 
-    def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-        source = digits.as_numeric(call.args[0].type)
-        total = digits.total([source])
-        added = f"CAST(sum(CAST($1 AS DECIMAL({source.precision}, {source.scale}))) AS DECIMAL(38, {source.scale}))"
-        top = place(parse(engine, added), args)
-        bottom = place(parse(engine, "CAST(nullif(count($1), 0) AS DECIMAL(19, 0))"), args)
-        return divide(engine, top, bottom, (total, _COUNT), call.type)
 
-    return build
+def both(build: EngineBuilder) -> Templates:
+    """The templates of a row that one builder serves. An aggregate's argument stays where it is, however often it is used:
+    it is one value a row, and cannot be bound outside of the aggregate call."""
+    return {
+        "local": lambda args, call: build("local", args, call),
+        "spark": lambda args, call: build("spark", args, call),
+    }
+
+
+# --- count, sum, avg --------------------------------------------------------------------------------------------------
 
 
 def _counts() -> Iterator[Function]:
@@ -50,87 +54,254 @@ def _counts() -> Iterator[Function]:
     yield agg("count", (t.ANY,), t.INT8, "count($1)")
 
 
+def _interval_sum(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    parts = fields(engine, args[0])
+    sums = (sql(engine, "sum($1)", part) for part in (parts.months, parts.days, parts.micros))
+    made = interval(engine, *sums)
+    return sql(engine, "CASE WHEN count($2) > 0 THEN $1 END", made, args[0])
+
+
+def _interval_average(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    division = next(row for row in intervals.ROWS if row.name == "/" and row.args == (t.INTERVAL, t.FLOAT8))
+    template = division.local if engine == "local" else division.spark
+    assert callable(template)
+    count = sql(engine, "CAST(nullif(count($1), 0) AS DOUBLE)", args[0])
+    return template([_interval_sum(engine, args, call), count], call)
+
+
 def _sums() -> Iterator[Function]:
     for kind in (t.INT2, t.INT4):
-        # DuckDB sums in HUGEINT; Spark in BIGINT.
-        yield agg("sum", (kind,), t.INT8, "CAST(sum($1) AS BIGINT)")
-    yield agg("sum", (t.INT8,), t.NUMERIC, local="sum($1)", spark="sum(CAST($1 AS DECIMAL(19, 0)))", rule=digits.total)
-    yield agg("sum", (t.NUMERIC,), t.NUMERIC, local="sum($1)", spark="sum($1)", rule=digits.total)
-    yield agg("sum", (t.FLOAT4,), t.FLOAT4, "CAST(sum($1) AS FLOAT)")
+        yield agg("sum", (kind,), t.INT8, local="CAST(sum($1) AS BIGINT)", spark="sum($1)")
+    yield agg("sum", (t.INT8,), t.NUMERIC, local="sum($1)", spark="sum(CAST($1 AS DECIMAL(20, 0)))", rule=digits.total)
+    yield agg("sum", (t.NUMERIC,), t.NUMERIC, "sum($1)", rule=digits.total)
+    yield agg("sum", (t.FLOAT4,), t.FLOAT4, local="CAST(sum($1) AS REAL)", spark="CAST(sum($1) AS FLOAT)")
     yield agg("sum", (t.FLOAT8,), t.FLOAT8, "sum($1)")
-    yield agg("sum", (t.INTERVAL,), t.INTERVAL, local=_INTERVAL_LOCAL["sum"], spark=_INTERVAL_SPARK)
-    for kind in (*_INTS, t.NUMERIC):
-        yield agg("avg", (kind,), t.NUMERIC, local=_average("local"), spark=_average("spark"), rule=digits.average)
-    for kind in _FLOATS:
+    yield agg("sum", (t.INTERVAL,), t.INTERVAL, **both(_interval_sum))
+
+
+def _exact_sum(engine: EngineName, arg: exp.Expression, typ: SqlType) -> tuple[exp.Expression, SqlType]:
+    """The sum of an integer or numeric argument, as a decimal of 38 digits."""
+    if typ.pg is t.NUMERIC:
+        return _piece(engine, "sum($1)", arg), numeric(38, typ.scale, typ.display, minimum=typ.minimum)
+    if engine == "local":
+        return _piece(engine, "CAST(sum($1) AS DECIMAL(38, 0))", arg), numeric(38, 0)
+    text = "sum(CAST($1 AS DECIMAL(20, 0)))" if typ.pg is t.INT8 else "CAST(sum($1) AS DECIMAL(20, 0))"
+    return _piece(engine, text, arg), numeric(38, 0)
+
+
+def _average(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    total, typ = _exact_sum(engine, args[0], call.args[0].type)
+    return divide(engine, total, _piece(engine, "count($1)", args[0]), (typ, _COUNT), call.type)
+
+
+def _averages() -> Iterator[Function]:
+    for kind in _EXACT:
+        yield agg("avg", (kind,), t.NUMERIC, rule=digits.average, **both(_average))
+    for kind in (t.FLOAT4, t.FLOAT8):
         yield agg("avg", (kind,), t.FLOAT8, "avg(CAST($1 AS DOUBLE))")
-    yield agg("avg", (t.INTERVAL,), t.INTERVAL)
+    yield agg("avg", (t.INTERVAL,), t.INTERVAL, **both(_interval_average))
 
 
-_INTERVAL_LOCAL: Final = {
-    "sum": "to_months(CAST(sum(datepart('year', $1) * 12 + datepart('month', $1)) AS INTEGER))"
-    " + to_days(CAST(sum(datepart('day', $1)) AS INTEGER))"
-    " + to_microseconds(CAST(sum(datepart('hour', $1) * 3600000000 + datepart('minute', $1) * 60000000"
-    " + datepart('microsecond', $1)) AS BIGINT))",
-}
-_INTERVAL_SPARK: Final = (
-    "CASE WHEN count($1) > 0 THEN named_struct('months', CAST(sum($1.months) AS INT), 'days', CAST(sum($1.days) AS INT),"
-    " 'micros', CAST(sum($1.micros) AS BIGINT)) END"
-)
+# --- min, max ---------------------------------------------------------------------------------------------------------
+
+_ORDERED: Final = (
+    *_EXACT, t.FLOAT4, t.FLOAT8, t.TEXT, t.BPCHAR, t.DATE, t.TIME, t.TIMESTAMP, t.TIMESTAMPTZ, t.OID,
+)  # fmt: skip
+_INSTANT: Final = "$1.micros + CAST($1.zone AS BIGINT) * 1000000, $1.zone"
+_SPAN: Final = "(CAST($1.months AS DECIMAL(38, 0)) * 30 + $1.days) * 86400000000 + $1.micros"
 
 
 def _extremes() -> Iterator[Function]:
     for name in ("min", "max"):
         for kind in _ORDERED:
             yield agg(name, (kind,), kind, f"{name}($1)", rule=digits.same)
-        # The greatest of values that compare equal but for their blanks may be any of them, in PostgreSQL too.
-        yield agg(name, (t.BPCHAR,), t.BPCHAR, f"{name}($1)")
-        yield agg(name, (t.INTERVAL,), t.INTERVAL, local=f"{name}($1)")
-        yield agg(name, (t.ANYARRAY,), t.ANYARRAY, local=f"{name}($1)")
+        by = f"{name}_by"
+        instant = {"local": f"{by}($1, row({_INSTANT}))", "spark": f"{by}($1, struct({_INSTANT}))"}
+        yield agg(name, (t.TIMETZ,), t.TIMETZ, local=_fields_of(instant["local"]), spark=_fields_of(instant["spark"]))
+        yield agg(name, (t.INTERVAL,), t.INTERVAL, local=f"{name}($1)", spark=_fields_of(f"{by}($1, {_SPAN})"))
+        # Spark orders null elements first, PostgreSQL and DuckDB last.
+        yield agg(name, (t.ANYARRAY,), t.ANYARRAY, local=f"{name}($1)", rule=digits.same)
 
 
-def _booleans() -> Iterator[Function]:
-    for name, computed in (("bool_and", "bool_and"), ("every", "bool_and"), ("bool_or", "bool_or")):
-        yield agg(name, (t.BOOL,), t.BOOL, f"{computed}($1)")
-    for kind, stored in ((t.INT2, "SMALLINT"), (t.INT4, "INTEGER"), (t.INT8, "BIGINT")):
-        for name in ("bit_and", "bit_or", "bit_xor"):
-            yield agg(name, (kind,), kind, f"CAST({name}($1) AS {stored})")
+def _fields_of(text: str) -> str:
+    """`$1.field` as a field of the argument rather than a column of a table."""
+    return text.replace("$1.", "($1).")
 
 
-def _collections() -> Iterator[Function]:
-    # Spark's collect_list skips nulls: a struct around each value keeps it.
-    kept = "CASE WHEN count(*) > 0 THEN transform(collect_list(struct($1 AS v)), x -> x.v) END"
-    yield agg("array_agg", (t.ANYNONARRAY,), t.ANYARRAY, local="array_agg($1)", spark=kept)
-    yield agg("array_agg", (t.ANYARRAY,), t.ANYARRAY)
-    joined = "CASE WHEN count($1) > 0 THEN array_join(collect_list($1), $2) END"
-    yield agg("string_agg", (t.TEXT, t.TEXT), t.TEXT, local="string_agg($1, $2)", spark=joined)
+# --- booleans, bits, lists ----------------------------------------------------------------------------------------------
 
 
-def _statistics() -> Iterator[Function]:
-    for name, computed in (
-        ("stddev", "stddev_samp"), ("stddev_samp", "stddev_samp"), ("stddev_pop", "stddev_pop"),
-        ("variance", "var_samp"), ("var_samp", "var_samp"), ("var_pop", "var_pop"),
-    ):  # fmt: skip
-        for kind in _FLOATS:
-            yield agg(name, (kind,), t.FLOAT8, f"{computed}(CAST($1 AS DOUBLE))")
-    for name in ("corr", "covar_pop", "covar_samp", "regr_avgx", "regr_avgy", "regr_intercept", "regr_r2", "regr_slope",
-                 "regr_sxx", "regr_sxy", "regr_syy"):  # fmt: skip
-        yield agg(name, (t.FLOAT8, t.FLOAT8), t.FLOAT8, f"{name}($1, $2)")
-    yield agg("regr_count", (t.FLOAT8, t.FLOAT8), t.INT8, "CAST(regr_count($1, $2) AS BIGINT)")
+def _folds() -> Iterator[Function]:
+    for name, engine_name in (("bool_and", "bool_and"), ("bool_or", "bool_or"), ("every", "bool_and")):
+        yield agg(name, (t.BOOL,), t.BOOL, f"{engine_name}($1)")
+    for name in ("bit_and", "bit_or", "bit_xor"):
+        for kind in _INTS:
+            yield agg(name, (kind,), kind, f"{name}($1)")
+
+
+_LIST: Final[dict[EngineName, str]] = {"local": "array_agg", "spark": "collect_list"}
+_SORT: Final[dict[EngineName, str]] = {"local": "list_sort", "spark": "array_sort"}
+
+
+def _sorts(call: Call | AggregateCall) -> bool:
+    """Whether PostgreSQL sorts the values though nobody asked for it: it finds distinct ones by sorting."""
+    return isinstance(call, AggregateCall) and call.distinct and not call.order_by
+
+
+def _joined(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """string_agg: both engines take the delimiter once, PostgreSQL for every row."""
+    if not isinstance(call.args[1], Const | ParamRef):
+        raise FeatureNotSupported("not supported: string_agg with a delimiter that is not a constant")
+    if engine == "local" and not _sorts(call):
+        return _piece(engine, "string_agg($1, coalesce($2, ''))", *args)
+    listed = f"{_SORT[engine]}({_LIST[engine]}($1))" if _sorts(call) else f"{_LIST[engine]}($1)"
+    join = "array_to_string" if engine == "local" else "array_join"
+    return _piece(engine, f"CASE WHEN count($1) > 0 THEN {join}({listed}, coalesce($2, '')) END", *args)
+
+
+def _lists() -> Iterator[Function]:
+    yield agg("string_agg", (t.TEXT, t.TEXT), t.TEXT, **both(_joined))
+    yield agg("array_agg", (t.ANYNONARRAY,), t.ANYARRAY, rule=_array_of, **both(_listed))
+
+
+def _listed(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """array_agg. Spark's lists leave nulls out, unless they are inside a struct."""
+    if engine == "local":
+        text = "list_sort(array_agg($1), 'ASC', 'NULLS LAST')" if _sorts(call) else "array_agg($1)"
+        return _piece(engine, text, *args)
+    values = "transform(collect_list(named_struct('v', $1)), s__ -> s__.v)"
+    values = f"array_sort({values})" if _sorts(call) else values
+    return _piece(engine, f"CASE WHEN count(1) > 0 THEN {values} END", *args)
+
+
+def _array_of(args: Sequence[SqlType]) -> SqlType:
+    element = args[0]
+    return SqlType(
+        t.array_of(element.pg), -1, element.precision, element.scale, element.display, element.minimum, element.fields
+    )
+
+
+# --- statistics ---------------------------------------------------------------------------------------------------------
+
+_VARIANCES: Final = {
+    "var_pop": ("var_pop", False),
+    "var_samp": ("var_samp", True),
+    "variance": ("var_samp", True),
+    "stddev_pop": ("stddev_pop", False),
+    "stddev_samp": ("stddev_samp", True),
+    "stddev": ("stddev_samp", True),
+}
+
+
+def _spread(*, sample: bool, root: bool) -> EngineBuilder:
+    """A variance, or its root, of exact numbers: (n * sum(x^2) - sum(x)^2) / (n * (n - 1) or n * n)."""
+
+    def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        typ = digits.as_numeric(call.args[0].type)
+        wide = f"DECIMAL(38, {typ.scale})"
+        scale = 2 * typ.scale
+        squares = _piece(
+            engine, f"sum(CAST($1 AS {wide}) * CAST($1 AS DECIMAL({typ.precision}, {typ.scale})))", args[0]
+        )
+        total, _ = _exact_sum(engine, args[0], call.args[0].type)
+        count = _piece(engine, "count($1)", args[0])
+        numerator, denominator = _ratio(engine, (squares, total, count), typ.scale, sample=sample)
+        shape = (numeric(38, scale), numeric(38, 0))
+        squared = digits.variance((call.args[0].type,))
+        return (divide_root if root else divide)(engine, numerator, denominator, shape, squared)
+
+    return build
+
+
+def _ratio(
+    engine: EngineName, parts: tuple[exp.Expression, exp.Expression, exp.Expression], scale: int, *, sample: bool
+) -> tuple[exp.Expression, exp.Expression]:
+    """Numerator and denominator of a variance; null where it is (no rows, or one for a sample)."""
+    n = f"CAST($3 AS {WIDE[engine]})"
+    squares = unscaled(engine, "$1", 38, 2 * scale)
+    total = unscaled(engine, "$2", 38, scale)
+    numerator = scaled(f"greatest({n} * {squares} - {total} * {total}, 0)", 2 * scale, engine)
+    others = f"({n} - 1)" if sample else n
+    return _piece(engine, numerator, *parts), _piece(engine, f"nullif({n} * {others}, 0)", *parts)
+
+
+def _variances() -> Iterator[Function]:
+    for name, (engine_name, sample) in _VARIANCES.items():
+        root = name.startswith("stddev")
+        rule = digits.deviation if root else digits.variance
+        for kind in _EXACT:
+            yield agg(name, (kind,), t.NUMERIC, rule=rule, **both(_spread(sample=sample, root=root)))
+        for kind in (t.FLOAT4, t.FLOAT8):
+            yield agg(name, (kind,), t.FLOAT8, f"{engine_name}(CAST($1 AS DOUBLE))")
+
+
+def _regressions() -> Iterator[Function]:
+    pair = (t.FLOAT8, t.FLOAT8)
+    for name in ("covar_pop", "covar_samp"):
+        yield agg(name, pair, t.FLOAT8, f"{name}($1, $2)")
+    yield agg("regr_count", pair, t.INT8, local="CAST(regr_count($1, $2) AS BIGINT)", spark="regr_count($1, $2)")
+    for name in ("regr_avgx", "regr_avgy", "regr_sxx", "regr_sxy", "regr_syy"):
+        yield agg(name, pair, t.FLOAT8, f"{name}($1, $2)")
+    for name, condition in (
+        ("corr", "regr_sxx($1, $2) = 0 OR regr_syy($1, $2) = 0"),
+        ("regr_slope", "regr_sxx($1, $2) = 0"),
+        ("regr_intercept", "regr_sxx($1, $2) = 0"),
+    ):
+        yield agg(name, pair, t.FLOAT8, f"CASE WHEN {condition} THEN NULL ELSE {name}($1, $2) END")
+    flat = "WHEN regr_syy($1, $2) = 0 THEN CAST(1 AS DOUBLE)"
+    yield agg("regr_r2", pair, t.FLOAT8, f"CASE WHEN regr_sxx($1, $2) = 0 THEN NULL {flat} ELSE regr_r2($1, $2) END")
+
+
+def _checked(call: Call | AggregateCall) -> None:
+    """Raises NumericValueOutOfRange for a fraction outside 0 to 1, FeatureNotSupported for one that rows decide."""
+    fraction = call.args[0]
+    if not isinstance(fraction, Const):
+        raise FeatureNotSupported(f"not supported: {call.function.name} of a fraction that is not a constant")
+    if fraction.value is not None and not 0 <= fraction.value <= 1:
+        raise NumericValueOutOfRange(f"percentile value {fraction.value:g} is not between 0 and 1")
+
+
+def _null_fraction(engine: EngineName, value: exp.Expression) -> exp.Expression:
+    return _piece(engine, "CASE WHEN count($1) < 0 THEN max($1) END", value)
+
+
+def _continuous(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    _checked(call)
+    if args[0].find(exp.Null):
+        return _null_fraction(engine, args[1])
+    return _piece(engine, "percentile_cont($1) WITHIN GROUP (ORDER BY $2)", *args)
+
+
+def _discrete(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """percentile_disc; Spark's takes numbers only and gives doubles, so that there a sorted list is looked into."""
+    _checked(call)
+    assert isinstance(call, AggregateCall)
+    (item,) = call.order_by
+    if item.expr.type.pg is t.TIMETZ or (engine == "spark" and item.expr.type.pg is t.INTERVAL):
+        raise FeatureNotSupported(f"not supported: percentile_disc of {item.expr.type}")
+    if args[0].find(exp.Null):
+        return _null_fraction(engine, args[1])
+    if engine == "local":
+        return _piece(engine, "percentile_disc($1) WITHIN GROUP (ORDER BY $2)", *args)
+    place_of = f"{'-' if item.descending else ''}CAST(greatest(ceil($1 * count($2)), 1) AS INT)"
+    text = f"CASE WHEN count($2) > 0 THEN element_at(array_sort(collect_list($2)), {place_of}) END"
+    return _piece(engine, text, *args)
 
 
 def _ordered_sets() -> Iterator[Function]:
-    within = "{}($1) WITHIN GROUP (ORDER BY $2)"
-    yield ordered_set("percentile_cont", (t.FLOAT8, t.FLOAT8), t.FLOAT8, within.format("percentile_cont"))
-    yield ordered_set("percentile_disc", (t.FLOAT8, t.ANYELEMENT), t.ANYELEMENT, local=within.format("percentile_disc"))
-    yield ordered_set("mode", (t.ANYELEMENT,), t.ANYELEMENT, local="mode() WITHIN GROUP (ORDER BY $1)", spark=NOTHING)
+    yield ordered_set("percentile_cont", (t.FLOAT8, t.FLOAT8), t.FLOAT8, **both(_continuous))
+    yield ordered_set("percentile_disc", (t.FLOAT8, t.ANYELEMENT), t.ANYELEMENT, rule=digits.last, **both(_discrete))
+    yield ordered_set("mode", (t.ANYELEMENT,), t.ANYELEMENT, "mode() WITHIN GROUP (ORDER BY $1)", rule=digits.same)
 
 
 ROWS: Final[tuple[Function, ...]] = (
     *_counts(),
     *_sums(),
+    *_averages(),
     *_extremes(),
-    *_booleans(),
-    *_collections(),
-    *_statistics(),
+    *_folds(),
+    *_lists(),
+    *_variances(),
+    *_regressions(),
     *_ordered_sets(),
 )

@@ -15,6 +15,7 @@ Source: PostgreSQL 15, numeric.c (select_div_scale, numeric_add, numeric_mul); s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from engine.sql.types import MAX_PRECISION, UNKNOWN_DIGITS, SqlType, numeric
@@ -116,21 +117,42 @@ def total(args: Sequence[SqlType]) -> SqlType:
 
 
 def same(args: Sequence[SqlType]) -> SqlType:
-    """The first argument's digits, as they are; its modifier is dropped, as PostgreSQL's functions drop it."""
-    a = args[0]
-    if a.pg is not t.NUMERIC:
-        return SqlType(a.pg)
-    return numeric(a.precision, a.scale, a.display, minimum=a.minimum)
+    """The first argument's type and digits; its modifier is dropped, as PostgreSQL's functions drop it."""
+    return replace(args[0], typmod=-1)
+
+
+def last(args: Sequence[SqlType]) -> SqlType:
+    """Like `same`, of the last argument."""
+    return replace(args[-1], typmod=-1)
+
+
+def variance(args: Sequence[SqlType]) -> SqlType:
+    """var_pop and var_samp: a quotient of squares."""
+    a = as_numeric(args[0])
+    scale = min(2 * a.scale, QUOTIENT_MOST)
+    return quotient_type(min(2 * integer_digits(a), 18), QUOTIENT_MOST, scale, AVERAGE_ROOM)
+
+
+def deviation(args: Sequence[SqlType]) -> SqlType:
+    """stddev: a variance's root to as many digits; its own size does not tell how many those are."""
+    squared = variance(args)
+    return numeric(MAX_PRECISION, squared.scale, NumericScale.TRIMMED, minimum=min(squared.minimum, squared.scale))
 
 
 def common(args: Sequence[SqlType]) -> SqlType:
-    """greatest, least and their kin: digits that hold every argument, each printed with its own scale."""
-    numerics = [as_numeric(a) for a in args]
-    scale = max(a.scale for a in numerics)
-    precision = max(integer_digits(a) for a in numerics) + scale
-    if all(a.display is NumericScale.FIXED and a.scale == scale for a in numerics):
+    """Arguments of one type, any of which may be the result: for numerics, digits that hold them all."""
+    if args[0].pg is not t.NUMERIC:
+        return same(args)
+    scale = max(a.scale for a in args)
+    precision = max(integer_digits(a) for a in args) + scale
+    if all(a.display is NumericScale.FIXED and a.scale == scale for a in args):
         return numeric(precision, scale)
-    return numeric(precision, scale, NumericScale.TRIMMED, minimum=min(shown(a) for a in numerics))
+    return numeric(precision, scale, NumericScale.TRIMMED, minimum=min(shown(a) for a in args))
+
+
+def value_or_default(args: Sequence[SqlType]) -> SqlType:
+    """lag and lead with a default: the first argument or the last."""
+    return common((args[0], args[-1]))
 
 
 def whole(args: Sequence[SqlType]) -> SqlType:

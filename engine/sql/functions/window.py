@@ -1,39 +1,95 @@
-"""Window functions (chapter 9.22). Both engines have them all; what they count in differs, and is cast."""
+"""Window functions: chapter 9.22.
+
+Both engines have them all; what differs is the integer type of ranks, and that Spark wants literal offsets.
+
+Source: PostgreSQL 15, table 9.63; windowfuncs.c for the errors.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
-from engine.sql.functions import Function
-from engine.sql.functions.building import window
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.sql.expr import Const
+from engine.sql.functions import Builder, Function, digits
+from engine.sql.functions.building import parse, place, window
+from engine.sql.functions.trees import constant_int
 from wire import types as t
+from wire.errors import FeatureNotSupported, SqlError
+
+if TYPE_CHECKING:
+    from engine.sql.expr import AggregateCall, Call
+
+Text = Callable[[EngineName], str]
+
+
+def _counted(text: str, argument: int, least: int, refusal: SqlError | None) -> Builder:
+    """A template whose `argument` is a constant integer, at least `least` (else `refusal` is raised)."""
+
+    def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        value = constant_int(args[argument])
+        given = call.args[argument]
+        if value is None and not (isinstance(given, Const) and given.value is None):
+            raise FeatureNotSupported(f"not supported: {call.function.name} with an argument that is not a constant")
+        if value is not None and value < least and refusal is not None:
+            raise refusal
+        return place(parse("spark", text), args)
+
+    return build
 
 
 def _ranks() -> Iterator[Function]:
     for name in ("row_number", "rank", "dense_rank"):
-        yield window(name, (), t.INT8, f"CAST({name}() AS BIGINT)")
+        yield window(name, (), t.INT8, local=f"{name}()", spark=f"CAST({name}() AS BIGINT)")
     for name in ("percent_rank", "cume_dist"):
         yield window(name, (), t.FLOAT8, f"{name}()")
-    yield window("ntile", (t.INT4,), t.INT4, "CAST(ntile($1) AS INTEGER)")
+    empty = SqlError("argument of ntile must be greater than zero", sqlstate="22014")
+    yield window(
+        "ntile",
+        (t.INT4,),
+        t.INT4,
+        local="CAST(ntile(CASE WHEN $1 <= 0 THEN error('SQLSTATE:22014:argument of ntile must be greater than zero') "
+        "ELSE $1 END) AS INTEGER)",
+        spark=_counted("ntile($1)", 0, 1, empty),
+    )
 
 
-def _neighbours() -> Iterator[Function]:
+def _offsets() -> Iterator[Function]:
     for name in ("lag", "lead"):
-        yield window(name, (t.ANYELEMENT,), t.ANYELEMENT, f"{name}($1)")
-        yield window(name, (t.ANYELEMENT, t.INT4), t.ANYELEMENT, f"{name}($1, $2)")
+        yield window(name, (t.ANYELEMENT,), t.ANYELEMENT, f"{name}($1)", rule=digits.same)
+        yield window(
+            name,
+            (t.ANYELEMENT, t.INT4),
+            t.ANYELEMENT,
+            local=f"{name}($1, $2)",
+            spark=_counted(f"{name}($1, $2)", 1, 0, None),
+            rule=digits.same,
+        )
         yield window(
             name,
             (t.ANYCOMPATIBLE, t.INT4, t.ANYCOMPATIBLE),
             t.ANYCOMPATIBLE,
-            f"{name}($1, $2, $3)",
+            local=f"{name}($1, $2, $3)",
+            spark=_counted(f"{name}($1, $2, $3)", 1, 0, None),
+            rule=digits.value_or_default,
         )
 
 
-def _values() -> Iterator[Function]:
+def _framed() -> Iterator[Function]:
     for name in ("first_value", "last_value"):
-        yield window(name, (t.ANYELEMENT,), t.ANYELEMENT, f"{name}($1)")
-    yield window("nth_value", (t.ANYELEMENT, t.INT4), t.ANYELEMENT, "nth_value($1, $2)")
+        yield window(name, (t.ANYELEMENT,), t.ANYELEMENT, f"{name}($1)", rule=digits.same)
+    message = "argument of nth_value must be greater than zero"
+    yield window(
+        "nth_value",
+        (t.ANYELEMENT, t.INT4),
+        t.ANYELEMENT,
+        local=f"nth_value($1, CASE WHEN $2 <= 0 THEN error('SQLSTATE:22016:{message}') ELSE $2 END)",
+        spark=_counted("nth_value($1, $2)", 1, 1, SqlError(message, sqlstate="22016")),
+        rule=digits.same,
+    )
 
 
-ROWS: Final[tuple[Function, ...]] = (*_ranks(), *_neighbours(), *_values())
+ROWS: Final[tuple[Function, ...]] = (*_ranks(), *_offsets(), *_framed())
