@@ -53,7 +53,30 @@ def carry(batch: pa.RecordBatch, columns: Sequence[OutputColumn]) -> pa.RecordBa
 
     Raises NumericValueOutOfRange when a numeric does not fit its carrier.
     """
-    return carry_to(batch, carrier_schema(columns))
+    return carry_to(batch, fitted(carrier_schema(columns), batch.schema))
+
+
+def fitted(schema: pa.Schema, source: pa.Schema) -> pa.Schema:
+    """A schema of carriers with as many dimensions for its arrays as the engine's arrays have.
+
+    PostgreSQL's array types do not tell their dimensions, those of both engines do.
+    """
+    if not any(pa.types.is_list(typ) for typ in schema.types):
+        return schema
+    types = [_nested(typ, given) for typ, given in zip(schema.types, source.types, strict=True)]
+    return pa.schema([field.with_type(typ) for field, typ in zip(schema, types, strict=True)])
+
+
+def _nested(target: pa.DataType, source: pa.DataType) -> pa.DataType:
+    if not pa.types.is_list(target) or not _is_any_list(source):
+        return target
+    if not _is_any_list(source.value_type):
+        return target
+    return pa.list_(_nested(target, source.value_type))
+
+
+def _is_any_list(typ: pa.DataType) -> bool:
+    return bool(pa.types.is_list(typ) or pa.types.is_large_list(typ) or pa.types.is_list_view(typ))
 
 
 def carry_to(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

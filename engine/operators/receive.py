@@ -251,6 +251,10 @@ class Receiver:
 
     # What the producer's side calls.
 
+    def expect(self, schema: pa.Schema) -> None:
+        """What the schema of the streams is, where it was not quite known; before the first of them opens."""
+        self.schema = schema
+
     def admit(self, opening: Open, link: Link) -> InboundStream:
         """A sender introduces itself (its token has been checked). Raises Denied."""
         if self._closed or self._error is not None:

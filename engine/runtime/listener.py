@@ -13,7 +13,7 @@ import asyncio
 import hmac
 import logging
 import secrets
-from typing import Final
+from typing import Final, cast
 
 from engine.operators.receive import Denied, InboundStream, Receiver
 from wire.mesh.channel import BatchArrived, DataReceiver, ReceiverEvent, VersionMismatch
@@ -118,8 +118,8 @@ class DataConnection(asyncio.BufferedProtocol):
         return self._machine.credits
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transports are not registered as asyncio's.
+        self._transport = cast("asyncio.Transport", transport)
         self._deadline = asyncio.get_running_loop().call_later(_OPEN_SECONDS, self.abort)
         self._listener.opened(self)
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 from wire.errors import (
     ArraySubscriptError,
@@ -168,16 +168,22 @@ def _wraps_another(condition: str, text: str) -> bool:
 
 
 def _text(error: BaseException) -> str:
-    """Everything the error and its causes say, Java's included (PySpark keeps the Java error's text as `str`)."""
+    """Everything the error and its causes say, Java's first: what Py4J says of one is only that there is one."""
     parts: list[str] = []
     seen: BaseException | None = error
     while seen is not None:
-        parts.append(str(seen))
-        java = getattr(seen, "java_exception", None)
-        if java is not None:
-            parts.append(str(java))
+        parts += [*_java_texts(getattr(seen, "java_exception", None)), str(seen)]
         seen = seen.__cause__
     return "\n".join(parts)
+
+
+def _java_texts(java: Any) -> Iterator[str]:
+    """The innermost cause first: it is the error, the others are wrappings."""
+    texts: list[str] = []
+    while java is not None:
+        texts.append(str(java.toString()))
+        java = java.getCause()
+    return reversed(texts)
 
 
 def _first_line(text: str) -> str:

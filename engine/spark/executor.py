@@ -22,10 +22,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.udf import _create_udf
 from pyspark.util import PythonEvalType
 
-from engine.carry import carrier_schema, carry_to
+from engine.carry import carrier_schema, carry_to, fitted
+from engine.catalog.objects import Table
 from engine.config import SparkConfig
 from engine.executor import CompiledFragment, EngineName, ExecutionContext
 from engine.operators.receive import WINDOW_BATCHES, Receiver, partly_consumed
@@ -33,10 +35,11 @@ from engine.operators.send import Edge
 from engine.operators.slots import SlotKeeper
 from engine.operators.spool import Spooler
 from engine.runtime.listener import DataListener
+from engine.spark.collect import collect_arrow
 from engine.spark.jobs import SparkJob, failure_of_task
 from engine.spark.session import SparkRuntime, own_connection
 from engine.spark.tables import Views
-from engine.spark.worker import SUMMARY_SCHEMA, SendPartition
+from engine.spark.worker import SUMMARY_SCHEMA, SendPartition, streamed_partitions
 from wire.errors import AdminShutdown, SqlError
 from wire.mesh.messages import Open
 
@@ -94,6 +97,15 @@ class SparkExecutor:
         self._streams.add(stream)
         stream.start()
         return stream
+
+    @property
+    def state(self) -> str:
+        if self._closing or self._starting is None:
+            return "closed"
+        if not self._starting.done():
+            return "starting"
+        error = self._starting.exception()
+        return "ready" if error is None else f"failed: {error}"
 
     def sql(self, fragment: CompiledFragment) -> str:
         return fragment.statement.sql(dialect="spark")
@@ -229,23 +241,32 @@ class SparkStream:
     # On the job's thread.
 
     def _frame(self, session: SparkSession, text: str) -> DataFrame:
-        self._executor._views.require(session, self._fragment.tables)
+        tables = tuple(table for table in self._fragment.tables if isinstance(table, Table))
+        self._executor._views.require(session, tables)
         return session.sql(text)
 
     def _collect(self, text: str, session: SparkSession) -> list[pa.RecordBatch]:
-        table = self._frame(session, text).toArrow()
-        return [carry_to(batch, self._schema) for batch in table.to_batches()]
+        frame = self._frame(session, text)
+        schema = self._fitted(frame)
+        return [carry_to(batch, schema) for batch in collect_arrow(frame._jdf)]
+
+    def _fitted(self, frame: DataFrame) -> pa.Schema:
+        """The carriers of the frame's columns; Spark is asked only where it knows more than the fragment does."""
+        if any(pa.types.is_list(typ) for typ in self._schema.types):
+            return fitted(self._schema, to_arrow_schema(frame.schema))
+        return self._schema
 
     def _send(self, text: str, session: SparkSession) -> list[int]:
         frame = self._frame(session, text)
         frame = frame.toDF(*(f"c{i}" for i in range(len(self._schema))))
+        schema = self._fitted(frame)
+        self._loop.call_soon_threadsafe(self._receiver.expect, schema)
         host, port = self._executor._listener.address
-        edge = Edge(host, port, self._channel, self._token, 0, self._schema.serialize().to_pybytes(), self._batch_bytes)
+        edge = Edge(host, port, self._channel, self._token, 0, schema.serialize().to_pybytes(), self._batch_bytes)
         send = SendPartition(edge, always=self._fragment.ordered)
         udf = _create_udf(send, SUMMARY_SCHEMA, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "send", deterministic=False)
         mapped = frame._jdf.mapInArrow(udf(*(frame[name] for name in frame.columns))._jc, False, None)
-        rows = DataFrame(mapped, session).collect()
-        return [row["partition"] for row in rows if row["streamed"]]
+        return [partition for batch in collect_arrow(mapped) for partition in streamed_partitions(batch)]
 
     def _job_done(self, result: Any, error: SqlError | None) -> None:
         self._loop.call_soon_threadsafe(self._producer_ended, result, error)

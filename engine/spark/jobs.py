@@ -8,8 +8,9 @@ it has yet to start (`cancelJobGroupAndFutureJobs`); its Java thread is interrup
 files, a broadcast, a subquery); and `stopped` answers only when the thread has ended and the scheduler has no task of the
 group left.
 
-Not stoppable is what neither waits nor looks: analysis and planning on the driver, milliseconds for what people write. The
-thread is waited for.
+Not stoppable is what neither waits nor looks. On the driver that is analysis and planning, milliseconds for what people
+write: the thread is waited for. In a task it is the inner loop of a join without keys, which looks once per batch of its outer
+side: such a task has been killed and delivers nothing, so after `_GONE_SECONDS` it is left to notice by itself.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from wire.errors import QueryCanceled, SqlError
 
 _log = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.01
-_GONE_SECONDS: Final = 10.0
+_GONE_SECONDS: Final = 1.0
 _CAUSE_SECONDS: Final = 1.0
 _GROUPS: Final = itertools.count(1)
 #: Pools are never forgotten by Spark's scheduler, so their names are few and used again.
@@ -79,10 +80,13 @@ class SparkJob:
             java_thread.interrupt()
 
     def wait_gone(self) -> None:
-        """Wait until the thread has ended and no task of the group is left."""
+        """Wait until the thread has ended and no task of the group is left, a second at most for the tasks."""
         self._thread.join()
         deadline = time.monotonic() + _GONE_SECONDS
-        while self._tasks_active() and time.monotonic() < deadline:
+        while self._tasks_active():
+            if time.monotonic() > deadline:
+                _log.warning("%s: killed tasks have not noticed yet", self.group)
+                return
             time.sleep(_POLL_SECONDS)
 
     def _run(self) -> None:
@@ -110,6 +114,7 @@ class SparkJob:
         return self._work(self._runtime.session(self._time_zone))
 
     def _tasks_active(self) -> bool:
+        self._runtime.settle()
         tracker = self._runtime.context.statusTracker()
         stages = (s for job in tracker.getJobIdsForGroup(self.group) for s in _stages(tracker.getJobInfo(job)))
         infos = (tracker.getStageInfo(stage) for stage in stages)

@@ -30,11 +30,13 @@ from pyspark.sql.udf import _create_udf
 from pyspark.util import PythonEvalType
 
 from engine.config import SparkConfig
+from engine.spark.collect import collect_arrow
 from engine.spark.worker import SUMMARY_SCHEMA, idle
 from wire.errors import SqlError
 
 _SESSIONS_MAX: Final = 16
 _STOP_SECONDS: Final = 10
+_SETTLE_MILLIS: Final = 10_000
 _LOG_SETTINGS: Final = """
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -83,6 +85,8 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.localRelationThreshold": "0",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+        # A task looks once a batch whether it has been killed, and a join without keys spends long on each of its rows.
+        "spark.sql.parquet.columnarReaderBatchSize": "1024",
         "spark.sql.debug.maxToStringFields": "64",
         # A worker that does not notice that its task was killed is ended after this long.
         "spark.python.task.killTimeout": "100ms",
@@ -165,11 +169,15 @@ class SparkRuntime:
     def jvm(self) -> Any:
         return self.context._jvm
 
+    def settle(self) -> None:
+        """Wait until Spark's status store has heard of everything that has happened."""
+        self.context._jsc.sc().listenerBus().waitUntilEmpty(_SETTLE_MILLIS)
+
     def warm(self) -> None:
         """Run a first query and start the Python workers, so that the first client does not wait for it."""
         frame = self.session("UTC").range(0, self.slots, 1, self.slots)
         udf = _create_udf(idle, SUMMARY_SCHEMA, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
-        frame._jdf.mapInArrow(udf(frame["id"])._jc, False, None).collectAsArrowToPython()
+        collect_arrow(frame._jdf.mapInArrow(udf(frame["id"])._jc, False, None))
 
     def stop(self) -> None:
         """End the context and the JVM. Returns when the process is gone."""

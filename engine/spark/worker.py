@@ -61,5 +61,11 @@ def idle(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield _summary(0, False, sum(batch.num_rows for batch in batches), 0)
 
 
+def streamed_partitions(summaries: pa.RecordBatch) -> list[int]:
+    """The partitions that have a stream, of a job's summaries."""
+    partitions: list[int] = summaries.filter(summaries["streamed"])["partition"].to_pylist()
+    return partitions
+
+
 def _summary(partition: int, streamed: bool, rows: int, size: int) -> pa.RecordBatch:
     return pa.record_batch([[partition], [streamed], [rows], [size]], schema=_SUMMARY)

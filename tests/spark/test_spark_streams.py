@@ -1,0 +1,407 @@
+"""Fragments on a real Spark: both ways out, order, credits, cancel at every stage, tasks that fail, and nothing left."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+import psutil
+import pyarrow as pa
+import pytest
+import pytest_asyncio
+import sqlglot
+import tpch
+
+from engine.catalog.infer import infer_columns
+from engine.catalog.objects import Table
+from engine.config import SparkConfig
+from engine.executor import CompiledFragment, ExecutionContext, OutputColumn, QueryId
+from engine.plan.compile.storage import relation_name
+from engine.spark.executor import SparkExecutor, SparkStream
+from engine.sql import types as st
+from wire import types as t
+from wire.errors import SqlError
+
+pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
+
+INT8 = st.of(t.INT8)
+LINEITEMS = 600_572
+_QUERIES = itertools.count(1)
+
+
+class Ground:
+    """An executor, TPC-H at scale 0.1, and short ways to run SQL in Spark's dialect over it."""
+
+    def __init__(self, executor: SparkExecutor, data: Path) -> None:
+        self.executor = executor
+        self.tables = {name: self._table(data, number, name) for number, name in enumerate(tpch.TABLES, 20_000)}
+
+    def _table(self, data: Path, oid: int, name: str) -> Table:
+        path = str(data / f"{name}.parquet")
+        return Table(oid, "public", name, infer_columns((path,), "parquet", {}), "parquet", path, (path,))
+
+    def fragment(
+        self, sql: str, types: Sequence[st.SqlType] = (INT8,), *, ordered: bool = False, small: bool = False
+    ) -> CompiledFragment:
+        names = {name: relation_name(table) for name, table in self.tables.items()}
+        statement = sqlglot.parse_one(sql.format(**names), dialect="spark")
+        used = tuple(table for name, table in self.tables.items() if "{" + name + "}" in sql)
+        columns = tuple(OutputColumn(f"c{i}", typ) for i, typ in enumerate(types))
+        return CompiledFragment("spark", statement, columns, used, ordered, small)
+
+    def star(self, name: str) -> CompiledFragment:
+        return self.fragment(f"select * from {{{name}}}", [column.type for column in self.tables[name].columns])
+
+    async def open(self, fragment: CompiledFragment, **context: object) -> SparkStream:
+        query = QueryId("m1", next(_QUERIES))
+        return await self.executor.open(fragment, ExecutionContext(query, **context))  # type: ignore[arg-type]
+
+    async def rows(self, fragment: CompiledFragment, **context: object) -> pa.Table:
+        stream = await self.open(fragment, **context)
+        try:
+            return await drain(stream)
+        finally:
+            await stream.close()
+
+    async def fails(self, fragment: CompiledFragment) -> tuple[str, str]:
+        with pytest.raises(SqlError) as caught:
+            await self.rows(fragment)
+        return caught.value.sqlstate, caught.value.message
+
+    async def idle(self) -> None:
+        """Nothing of any query is left, here or in Spark."""
+        assert not self.executor.statistics()["streams"]
+        assert not self.executor.statistics()["spool_bytes"]
+        # A sender's socket closes a moment after its stream.
+        while self.executor.statistics()["connections"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        assert [t.name for t in threading.enumerate() if t.name.startswith("sluice-") and "spool" not in t.name] == []
+        assert await self.executor.call(self._active_in_spark) == ([], [])
+
+    def _active_in_spark(self) -> tuple[list[int], list[int]]:
+        assert self.executor._starting is not None
+        runtime = self.executor._starting.result()
+        runtime.settle()
+        tracker = runtime.context.statusTracker()
+        return list(tracker.getActiveJobsIds()), list(tracker.getActiveStageIds())
+
+
+async def drain(stream: SparkStream, limit: int = 1 << 60) -> pa.Table:
+    batches: list[pa.RecordBatch] = []
+    while sum(b.num_rows for b in batches) < limit and (batch := await stream.next_batch()) is not None:
+        batches.append(batch)
+    return pa.Table.from_batches(batches, schema=batches[0].schema if batches else stream._schema)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tpch.generate(tmp_path_factory.mktemp("tpch"), 0.1, "parquet")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def module_ground(tmp_path_factory: pytest.TempPathFactory, data: Path) -> AsyncIterator[Ground]:
+    directory = tmp_path_factory.mktemp("member")
+    children = set(psutil.Process().children(recursive=True))
+    executor = SparkExecutor(SparkConfig("local[2]"), directory)
+    await executor.start()
+    yield Ground(executor, data)
+    await executor.close()
+    left = [child for child in psutil.Process().children(recursive=True) if child not in children]
+    assert left == []
+    assert not [name for name in ("spark-warehouse", "metastore_db", "derby.log") if Path(name).exists()]  # noqa: ASYNC240
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def ground(module_ground: Ground) -> AsyncIterator[Ground]:
+    yield module_ground
+    await module_ground.idle()
+
+
+async def test_a_table_streams_whole(ground: Ground) -> None:
+    stream = await ground.open(ground.star("lineitem"), page_bytes=1 << 18)
+    rows = size = 0
+    while (batch := await stream.next_batch()) is not None:
+        assert batch.schema == stream._schema
+        assert batch.nbytes < 1 << 19
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+    await stream.close()
+    assert rows == stream.statistics()["rows"] == LINEITEMS
+    assert size > 50 << 20
+
+
+async def test_small_results_come_through_the_driver(ground: Ground) -> None:
+    sql = "select n_regionkey, count(*) from {nation} group by 1 order by 1"
+    small = await ground.rows(ground.fragment(sql, (INT8, INT8), small=True))
+    sent = await ground.rows(ground.fragment(sql, (INT8, INT8), ordered=True))
+    assert small == sent
+    assert small.to_pydict() == {"c0": [0, 1, 2, 3, 4], "c1": [5, 5, 5, 5, 5]}
+
+
+@pytest.mark.parametrize("small", [True, False])
+async def test_nothing_is_a_result_too(ground: Ground, small: bool) -> None:
+    empty = await ground.rows(ground.fragment("select n_nationkey from {nation} where n_nationkey < 0", small=small))
+    assert empty.num_rows == 0
+
+
+async def test_order_holds_over_partitions(ground: Ground) -> None:
+    sql = "select l_orderkey, l_linenumber from {lineitem} order by 1 desc nulls first, 2 asc nulls last"
+    stream = await ground.open(ground.fragment(sql, (INT8, INT8), ordered=True), page_bytes=1 << 16)
+    table = await drain(stream)
+    await stream.close()
+    assert stream.statistics()["streams"] > 1, "a sort of one partition shows nothing"
+    keys = list(zip(*table.to_pydict().values(), strict=True))
+    assert len(keys) == LINEITEMS
+    assert keys == sorted(keys, key=lambda key: (-key[0], key[1]))
+
+
+@pytest.mark.parametrize(
+    "tail", ["limit 3000", "limit 3000 offset 100000", "offset 599000", "limit 300000"], ids=lambda tail: tail
+)
+async def test_order_holds_under_limit_and_offset(ground: Ground, tail: str) -> None:
+    sql = "select cast(l_orderkey as bigint) * 10 + l_linenumber as k from {lineitem} order by k"
+    everything = (await ground.rows(ground.fragment(sql, ordered=True)))["c0"].to_pylist()
+    words = tail.split()
+    offset = int(words[words.index("offset") + 1]) if "offset" in words else 0
+    limit = int(words[1]) if "limit" in words else LINEITEMS
+    got = await ground.rows(ground.fragment(f"{sql} {tail}", ordered=True))
+    assert got["c0"].to_pylist() == everything[offset : offset + limit]
+
+
+async def test_carriers_of_every_type(ground: Ground) -> None:
+    sql = """
+    select true, 1s, 2, 3L, 1.5f, 2.5D, 12.50BD, 'text', X'00ff', date'2024-02-29', 86400000000L,
+      named_struct('micros', 1L, 'zone', 2), timestamp_ntz'2024-01-01 00:00:00.000001',
+      timestamp'2024-01-01 00:00:00', named_struct('months', 1, 'days', -2, 'micros', 3L),
+      array(1, null), array(array(1.5BD), array(2.5BD)), cast(null as boolean),
+      named_struct('f0', 1, 'f1', 'x')
+    union all
+    select """ + ", ".join(["null"] * 19)
+    plain = [t.BOOL, t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8]
+    others = [t.TEXT, t.BYTEA, t.DATE, t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ, t.INTERVAL]
+    types = [
+        *map(st.of, plain),
+        st.numeric(4, 2),
+        *map(st.of, others),
+        st.of(t.array_of(t.INT4)),
+        st.SqlType(t.array_of(t.NUMERIC), precision=5, scale=1),
+        st.of(t.VOID),
+        st.SqlType(t.RECORD, fields=(("a", st.of(t.INT4)), ("b", st.of(t.TEXT)))),
+    ]
+    small = await ground.rows(ground.fragment(sql, types, small=True), time_zone="Europe/Paris")
+    sent = await ground.rows(ground.fragment(sql, types), time_zone="Europe/Paris")
+    order = [0, 1] if sent["c0"][0].as_py() else [1, 0]
+    assert sent.take(order).combine_chunks() == small.combine_chunks()
+    for column in small.columns:
+        column.validate(full=column.type != pa.time64("us"))  # Arrow's time ends before 24:00:00.
+        assert column[1].as_py() is None
+    assert small["c10"].cast(pa.int64())[0].as_py() == 86_400_000_000
+    assert small["c13"].cast(pa.int64())[0].as_py() == 1_704_063_600_000_000
+    assert small["c14"][0].as_py() == pa.MonthDayNano([1, -2, 3000])
+    assert small["c16"][0].as_py() == [[Decimal("1.5")], [Decimal("2.5")]]
+
+
+async def test_each_query_keeps_its_time_zone(ground: Ground) -> None:
+    sql = "select cast(hour(timestamp'1970-01-01 00:00:00+00:00') as bigint)"
+    zones = {"UTC": 0, "Asia/Tokyo": 9, "+05:30": 5}
+    got = await asyncio.gather(*(ground.rows(ground.fragment(sql), time_zone=zone) for zone in zones))
+    assert [table["c0"][0].as_py() for table in got] == list(zones.values())
+
+
+ERRORS = {
+    "select 1 / (n_nationkey - 3) from {nation}": ("22012", "division by zero"),
+    "select cast(9223372036854775807 as bigint) + n_nationkey from {nation}": ("22003", "bigint out of range"),
+    "select 2147483647 + cast(n_nationkey as int) from {nation}": ("22003", "integer out of range"),
+    "select cast(n_nationkey + 40000 as smallint) from {nation}": ("22003", "smallint out of range"),
+    "select cast(n_name as int) from {nation} where n_nationkey = 7": (
+        "22P02",
+        'invalid input syntax for type integer: "GERMANY"',
+    ),
+    "select cast(n_name as date) from {nation} where n_nationkey = 7": (
+        "22007",
+        'invalid input syntax for type date: "GERMANY"',
+    ),
+    "select (select n_nationkey from {nation}) from {region}": (
+        "21000",
+        "more than one row returned by a subquery used as an expression",
+    ),
+    "select if(n_nationkey = 20, raise_error('SQLSTATE:2201E:cannot take logarithm of zero'), 1) from {nation}": (
+        "2201E",
+        "cannot take logarithm of zero",
+    ),
+    "select cast(99999999999999999999.5BD * n_nationkey as decimal(5, 2)) from {nation}": (
+        "22003",
+        "numeric field overflow",
+    ),
+}
+
+
+@pytest.mark.parametrize("small", [True, False], ids=["small", "sent"])
+@pytest.mark.parametrize("sql", ERRORS)
+async def test_errors_are_postgresqls(ground: Ground, sql: str, small: bool) -> None:
+    assert await ground.fails(ground.fragment(sql, small=small)) == ERRORS[sql]
+
+
+async def test_an_error_amid_the_rows_is_the_cause(ground: Ground) -> None:
+    """Rows of the failing task have been read; it is not tried again for an error of the query's."""
+    sql = "select if(l_orderkey = 300000, 1 / (l_orderkey - 300000), l_orderkey) from {lineitem}"
+    assert await ground.fails(ground.fragment(sql, (st.of(t.FLOAT8),))) == ("22012", "division by zero")
+
+
+async def test_an_error_of_ours_says_no_java(ground: Ground) -> None:
+    state, message = await ground.fails(ground.fragment("select no_such_function(n_nationkey) from {nation}"))
+    assert state == "XX000"
+    assert "\n" not in message
+    assert "java" not in message
+
+
+async def test_a_missing_file_is_named(ground: Ground, tmp_path: Path) -> None:
+    path = str(tmp_path / "gone.parquet")
+    columns = ground.tables["nation"].columns
+    ground.tables["gone"] = Table(30_000, "public", "gone", columns, "parquet", path, (path,))
+    try:
+        state, message = await ground.fails(ground.fragment("select n_nationkey from {gone}"))
+    finally:
+        del ground.tables["gone"]
+    assert state == "58P01"
+    assert path in message
+
+
+async def test_a_slow_consumer_holds_spark_back(ground: Ground) -> None:
+    stream = await ground.open(ground.star("lineitem"), page_bytes=1 << 18)
+    await drain(stream, 1)
+    receiver = stream._receiver
+    while len(receiver.streams_blocked(receiver.now() - 0.3)) < 2:  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
+    held = [inbound._link.account.held for inbound in receiver._streams.values()]
+    assert all(0 < size <= receiver.window for size in held)
+    assert len(held) == 2
+    await stream.close()
+
+
+LONG_CPU = "select count(*) from {lineitem} a join {orders} b on a.l_orderkey + b.o_orderkey < 0"
+LONG_SORT = "select l_comment, sha2(repeat(l_comment, 40), 512) k from {lineitem} order by k"
+
+
+@pytest.mark.parametrize(
+    "phase", ["at once", "planning", "scan", "first rows", "suspended", "sort", "aggregate", "driver"]
+)
+async def test_cancel_wherever_it_is(ground: Ground, phase: str) -> None:
+    text = (st.of(t.TEXT), st.of(t.TEXT))
+    fragment = {
+        "sort": ground.fragment(LONG_SORT, text, ordered=True),
+        "aggregate": ground.fragment(LONG_CPU),
+        "driver": ground.fragment(LONG_CPU, small=True),
+        "planning": ground.fragment(" union all ".join(["select l_orderkey from {lineitem}"] * 150)),
+    }.get(phase) or ground.star("lineitem")
+    stream = await ground.open(fragment)
+    if phase == "first rows":
+        await drain(stream, 1)
+    elif phase == "suspended":
+        await drain(stream, 1)
+        await asyncio.sleep(0.5)
+    elif phase != "at once":
+        await asyncio.sleep({"planning": 0.1, "scan": 0.3}.get(phase, 1.5))
+    waiting = asyncio.create_task(stream.next_batch())
+    await asyncio.sleep(0)
+    async with asyncio.timeout(20):
+        await stream.close()
+    await ground.idle()
+    with contextlib.suppress(SqlError):
+        await waiting
+    with pytest.raises(SqlError) as caught:
+        await stream.next_batch()
+    assert caught.value.sqlstate == "57014"
+    await stream.close()
+    assert (await ground.rows(ground.fragment("select 7L"))).to_pydict() == {"c0": [7]}
+
+
+def python_workers() -> list[psutil.Process]:
+    """Spark's Python workers: the children of the daemon that forks them."""
+    everyone = psutil.Process().children(recursive=True)
+    daemons = [p for p in everyone if "engine.spark.worker_daemon" in " ".join(p.cmdline()) and p.children()]
+    return [worker for daemon in daemons for worker in daemon.children()]
+
+
+async def test_a_killed_worker_whose_rows_nobody_read_is_tried_again(ground: Ground) -> None:
+    stream = await ground.open(ground.star("lineitem"), page_bytes=1 << 16)
+    while len(stream._receiver._streams) < 2:  # noqa: ASYNC110
+        await asyncio.sleep(0.02)
+    for worker in python_workers():
+        os.kill(worker.pid, signal.SIGKILL)
+    while stream._receiver.statistics()["streams"] < 4:  # noqa: ASYNC110
+        await asyncio.sleep(0.02)
+    assert (await drain(stream)).num_rows == LINEITEMS
+    await stream.close()
+
+
+async def test_a_killed_worker_whose_rows_were_read_fails_the_query(ground: Ground) -> None:
+    stream = await ground.open(ground.star("lineitem"), page_bytes=1 << 16)
+    while sum(inbound.consumed for inbound in stream._receiver._streams.values()) < 2:
+        await stream.next_batch()
+    for worker in python_workers():
+        os.kill(worker.pid, signal.SIGKILL)
+    with pytest.raises(SqlError) as caught:
+        await drain(stream)
+    await stream.close()
+    assert caught.value.sqlstate == "40001"
+
+
+async def test_suspended_portals_do_not_starve_a_query(ground: Ground) -> None:
+    """Three portals hold both slots and more; a fourth query, by either way out, gets its turn, and they lose nothing."""
+    portals = [await ground.open(ground.star("lineitem"), page_bytes=1 << 18) for _ in range(3)]
+    await drain(portals[0], 1)
+    async with asyncio.timeout(60):
+        assert (await ground.rows(ground.fragment("select count(*) from {nation}"))).num_rows == 1
+        assert (await ground.rows(ground.fragment("select count(*) from {nation}", small=True))).num_rows == 1
+    assert sum(portal.statistics()["spooled_bytes"] for portal in portals) > 0
+    for portal in portals[1:]:
+        assert (await drain(portal)).num_rows == LINEITEMS
+    for portal in portals:
+        await portal.close()
+
+
+async def test_many_at_once(ground: Ground) -> None:
+    sql = "select o_orderpriority, count(*) from {orders} group by 1 order by 1"
+    fragments = [ground.fragment(sql, (st.of(t.TEXT), INT8), ordered=True, small=i % 2 == 0) for i in range(12)]
+    results = await asyncio.gather(*(ground.rows(fragment) for fragment in fragments))
+    assert all(result == results[0] for result in results)
+
+
+async def test_the_jvm_dies_with_a_killed_member(tmp_path: Path) -> None:
+    """A member of its own, killed: its JVM notices."""
+    program = (
+        "import asyncio, sys\n"
+        "from pathlib import Path\n"
+        "from engine.config import SparkConfig\n"
+        "from engine.spark.executor import SparkExecutor\n"
+        "async def main():\n"
+        "    executor = SparkExecutor(SparkConfig('local[1]'), Path(sys.argv[1]))\n"
+        "    await executor.start()\n"
+        "    await executor.ready()\n"
+        "    print('ready', flush=True)\n"
+        "    await asyncio.sleep(600)\n"
+        "asyncio.run(main())\n"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        program,
+        str(tmp_path),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"ready\n"
+    children = psutil.Process(process.pid).children(recursive=True)
+    assert any("java" in child.name() for child in children)
+    process.kill()
+    await process.wait()
+    _, alive = await asyncio.to_thread(psutil.wait_procs, children, 60)
+    assert alive == []
