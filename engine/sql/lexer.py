@@ -58,7 +58,7 @@ def fold(name: str) -> str:
 _SPACE: Final = re.compile(r"(?:[ \t\n\r\f]|--[^\n\r]*)+")
 _WORD: Final = re.compile(r"[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*")
 _NUMBER: Final = re.compile(r"(?:\d+(?:\.(?!\.)\d*)?|\.\d+)(?:[Ee][-+]?\d+)?")
-_JUNK: Final = re.compile(r"[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*")
+_JUNK: Final = re.compile(r"[Ee][-+]|[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*")
 _PARAMETER: Final = re.compile(r"\$(\d+)")
 _DOLLAR: Final = re.compile(r"\$(?:[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*)?\$")
 _OPERATOR: Final = re.compile(r"[~!@#^&|`?+\-*/%<>=]+")
@@ -224,7 +224,9 @@ class _Lexer:
         if (chosen := _UESCAPE.match(self._sql, end)) is not None:
             escape, end = chosen[1], chosen.end()
             if escape in "0123456789abcdefABCDEF+\"' \t\n\r\f":
-                raise SqlSyntaxError("invalid Unicode escape character", position=chosen.start(1))
+                quoted = self._sql[chosen.start(1) - 1 : chosen.end(1) + 1]
+                message = f'invalid Unicode escape character at or near "{quoted}"'
+                raise SqlSyntaxError(message, position=chosen.start(1))
         text = self._unicode_escapes(raw, escape, start + 3)
         if string:
             return self._token(Kind.STRING, text, start, end)
@@ -239,7 +241,7 @@ class _Lexer:
             if doubled is not None:
                 return escape
             if short is None and long is None:
-                raise InvalidEscapeSequence(
+                raise SqlSyntaxError(
                     "invalid Unicode escape",
                     hint="Unicode escapes must be \\XXXX or \\+XXXXXX.",
                     position=start + found.start() + 1,

@@ -16,8 +16,8 @@ from engine.plan.logical import Cte, CteReader, Evaluator, Node, With
 from engine.plan.rewrite import rewrite_plan, walk_all
 from engine.sql.binder import set_operations
 from engine.sql.binder.blocks import Bound, passed, project
-from engine.sql.binder.positions import branch_position, leftmost
 from engine.sql.expr import AggregateCall, Expr
+from engine.sql.positions import branch_position, leftmost
 from engine.sql.scope import CommonTable, Scope, cursor, position
 from engine.sql.types import MAX_PRECISION, SqlType
 from wire.errors import (

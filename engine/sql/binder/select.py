@@ -18,10 +18,10 @@ from engine.sql.binder.blocks import Bound, filtered, project
 from engine.sql.binder.grouping import GroupBy, aggregated, bind_group_by, is_grouped
 from engine.sql.binder.labels import label
 from engine.sql.binder.levels import check_no_sets, check_no_windows, check_plain
-from engine.sql.binder.positions import leftmost
 from engine.sql.binder.sorting import SortItem, Target, find_target
 from engine.sql.binder.values import row_items
 from engine.sql.expr import Expr
+from engine.sql.positions import leftmost
 from engine.sql.scope import Scope, SourceColumn, cursor, position
 from wire import types as t
 from wire.errors import InvalidColumnReference, SqlSyntaxError, WindowingError

@@ -12,8 +12,8 @@ from sqlglot import exp
 from engine.plan.logical import Evaluator, Node, SetOperation
 from engine.sql.binder import sorting
 from engine.sql.binder.blocks import Bound, passed, project
-from engine.sql.binder.positions import branch_position
 from engine.sql.expr import Column, Expr
+from engine.sql.positions import branch_position
 from engine.sql.scope import Scope, Source, SourceColumn, cursor
 from engine.sql.types import SqlType
 from wire.errors import SqlSyntaxError

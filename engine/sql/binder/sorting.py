@@ -16,8 +16,8 @@ from sqlglot import exp
 from engine.plan.logical import Limit, Node, Ordering, OrderKey
 from engine.sql.binder.blocks import Bound, extended, refer
 from engine.sql.binder.levels import check_plain, own_columns
-from engine.sql.binder.positions import leftmost
 from engine.sql.expr import Expr
+from engine.sql.positions import leftmost
 from engine.sql.scope import Scope, Source, cursor, position
 from wire import types as t
 from wire.errors import (

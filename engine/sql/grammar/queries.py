@@ -7,7 +7,9 @@ from typing import Final
 from sqlglot import exp
 
 from engine.sql.grammar.expressions import ExpressionGrammar
+from engine.sql.grammar.forms import VALUE_FUNCTIONS
 from engine.sql.lexer import Kind, Token
+from engine.sql.positions import leftmost
 from wire.errors import SqlSyntaxError
 
 _WRITES: Final = frozenset(("insert", "update", "delete", "merge"))
@@ -83,7 +85,7 @@ class QueryGrammar(ExpressionGrammar):
         """Clauses put on a query in parentheses are that query's own (insertSelectOptions), once each."""
         for key, what in (("order", "ORDER BY"), ("offset", "OFFSET"), ("limit", "LIMIT")):
             if key in clauses and body.args.get(key):
-                at = int(clauses[key].meta["start"]) + self.base + 1
+                at = leftmost(next(clauses[key].iter_expressions())) + self.base + 1
                 raise SqlSyntaxError(f"multiple {what} clauses not allowed", position=at)
         if with_ is not None and body.args.get("with_"):
             raise SqlSyntaxError("multiple WITH clauses not allowed", position=int(with_.meta["start"]) + self.base + 1)
@@ -393,7 +395,7 @@ class QueryGrammar(ExpressionGrammar):
             return item
         if self.symbol_at("("):
             return self._parenthesized_item()
-        if self.words_at("rows", "from") and self.symbol_at("(", ahead=2):
+        if self.words_at("rows", "from"):
             return self._function_item(token)
         if self.word_at("only"):
             return self._aliased(self._relation())
@@ -416,15 +418,9 @@ class QueryGrammar(ExpressionGrammar):
             ahead += 2
         if self.ahead(ahead).kind not in (Kind.WORD, Kind.NAME):
             return False
-        if ahead == 0 and self._value_function_at():
+        if ahead == 0 and self.word_at(*VALUE_FUNCTIONS):
             return True
         return self.symbol_at("(", ahead=ahead + 1)
-
-    def _value_function_at(self) -> bool:
-        return self.word_at(
-            "current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_user",
-            "current_role", "session_user", "user", "current_catalog", "current_schema",
-        )  # fmt: skip
 
     def _parenthesized_item(self) -> exp.Expression:
         """A derived table or a join in parentheses; `((select 1) a join b on true)` shows late which."""

@@ -174,8 +174,9 @@ class TypeGrammar(Reader):
         if not self.word_at("year", "month", "day", "hour", "minute", "second"):
             return
         fields = [self.next().text]
-        if self.word_at("to") and self.word_at(*_INTERVAL_SPANS.get(fields[0], ()), ahead=1):
-            self.next()
+        if fields[0] in _INTERVAL_SPANS and self.take("to"):
+            if not self.word_at(*_INTERVAL_SPANS[fields[0]]):
+                self.fail()
             fields.append(self.next().text)
         if fields[-1] == "second" and (precision := self._one_number()):
             typ.set("expressions", precision)

@@ -24,7 +24,7 @@ _SINGLE: Final[dict[str, _Movement]] = {
 
 
 def _declare(reader: StatementReader) -> Statement:
-    token = reader.next()
+    reader.next()
     name = reader.name()
     binary, scroll = False, set[bool]()
     while not reader.take("cursor"):
@@ -40,7 +40,7 @@ def _declare(reader: StatementReader) -> Statement:
     if not hold:
         reader.take("without", "hold")
     if len(scroll) == 2:
-        raise InvalidCursorDefinition("cannot specify both SCROLL and NO SCROLL", position=token.start + 1)
+        raise InvalidCursorDefinition("cannot specify both SCROLL and NO SCROLL")
     reader.expect("for")
     if not reader.query_at():
         reader.fail()

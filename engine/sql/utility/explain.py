@@ -102,6 +102,8 @@ def _inner(reader: StatementReader) -> Statement:
         return cursors.READERS["declare"](reader)
     if reader.word_at("execute"):
         return execute(reader)
+    if not reader.word_at("insert", "update", "delete", "merge", "create", "refresh"):
+        reader.fail()
     refuse(reader)
 
 

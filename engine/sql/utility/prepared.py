@@ -32,8 +32,10 @@ def _prepare(reader: StatementReader) -> Statement:
             types.append(reader.type_name())
         reader.expect_symbol(")")
     reader.expect("as")
-    if not reader.query_at():
+    if reader.word_at("insert", "update", "delete", "merge"):
         refuse(reader)
+    if not reader.query_at():
+        reader.fail()
     return PrepareStatement(name=name, types=tuple(types), inner=reader.query_statement(), text="")
 
 

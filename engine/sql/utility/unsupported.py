@@ -20,8 +20,16 @@ _PASSED: Final = frozenset(
 )
 #: First words of kinds of objects that have two.
 _TWO_WORDS: Final = frozenset(
-    ("materialized", "foreign", "event", "access", "text", "user", "owned", "system", "unique", "large")
+    ("access", "event", "foreign", "large", "materialized", "operator", "owned", "text", "unique", "user")
 )
+_OBJECTS: Final = _TWO_WORDS | frozenset(
+    (
+        "aggregate", "assertion", "cast", "collation", "constraint", "conversion", "database", "default", "domain",
+        "extension", "function", "group", "index", "language", "policy", "procedure", "publication", "recursive", "role",
+        "routine", "rule", "schema", "sequence", "server", "statistics", "subscription", "system", "table", "tablespace",
+        "transform", "trigger", "type", "view",
+    )
+)  # fmt: skip
 
 
 def refuse(reader: StatementReader) -> NoReturn:
@@ -40,7 +48,7 @@ def _described(reader: StatementReader) -> str:
     while reader.ahead(ahead).text in _PASSED:
         ahead += 1
     first = reader.ahead(ahead)
-    if first.kind is not Kind.WORD:
+    if first.kind is not Kind.WORD or first.text not in _OBJECTS:
         reader.fail(first)
     words = [verb, first.text]
     if first.text in _TWO_WORDS and reader.ahead(ahead + 1).kind is Kind.WORD:
