@@ -46,8 +46,9 @@ format: setup ## Format the code
 clients: ## Install what the client tests use: PostgreSQL 15 (server, psql), JDBC and ODBC drivers
 	@scripts/install_clients.sh
 
-bench: setup ## Run the benchmarks; results go to docs/benchmarks.md
-	$(BIN)/python -m benchmarks
+bench: setup ## Run the benchmarks; BENCH='tpch --write' chooses, and puts results into docs/benchmarks.md
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e ".[bench]"
+	$(BIN)/python -m benchmarks $(BENCH)
 
 clean: ## Remove what the build and the tests left
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis sluice-demo

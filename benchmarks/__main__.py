@@ -1,0 +1,72 @@
+"""`python -m benchmarks [NAME ...] [--scale 1] [--write]`: run measures, show their figures, keep them if asked."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Final, NoReturn
+
+import typer
+from rich.console import Console
+
+from benchmarks import cancel, encode, lineitem_cursor, machine, orders_rows, report, short_query, tpch_queries
+from benchmarks.figures import Measure
+from benchmarks.ground import Ground, tpch_data
+
+MEASURES: Final = tuple(
+    module.MEASURE for module in (lineitem_cursor, orders_rows, tpch_queries, short_query, cancel, encode)
+)
+
+
+def main(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Which: " + ", ".join(measure.name for measure in MEASURES) + "; or all.")
+    ] = None,
+    scale: Annotated[float, typer.Option(help="TPC-H scale factor. The bars are for 1.", min=0.01)] = 1.0,
+    write: Annotated[bool, typer.Option("--write", help="Put the results into docs/benchmarks.md.")] = False,
+    data: Annotated[Path, typer.Option(help="Where TPC-H data is kept and, if missing, generated.")] = Path("data"),
+) -> None:
+    """Run the benchmarks."""
+    signal.signal(signal.SIGTERM, _end)
+    console = Console()
+    chosen = _chosen(names or [])
+    tables = tpch_data(data.absolute(), scale, console)
+    results = [_measured(measure, tables, scale, console) for measure in chosen]
+    if write:
+        report.write(results, MEASURES)
+        console.print(f"written to {report.PAGE}")
+    missed = [f"{r.measure.name}: {f.label}" for r in results for f in r.figures if f.met is False]
+    if missed:
+        console.print("missed: " + "; ".join(missed), style="red")
+
+
+def _end(number: int, _frame: object) -> NoReturn:
+    """Let every process that a measure has started be ended too."""
+    sys.exit(128 + number)
+
+
+def _chosen(names: list[str]) -> list[Measure]:
+    known = {measure.name: measure for measure in MEASURES}
+    for name in names:
+        if name not in known:
+            raise typer.BadParameter(f"there is no {name!r}; there are {', '.join(known)}")
+    return [known[name] for name in names] if names else list(MEASURES)
+
+
+def _measured(measure: Measure, tables: Path, scale: float, console: Console) -> report.Result:
+    console.rule(measure.title)
+    load = machine.busy()
+    with tempfile.TemporaryDirectory(prefix="sluice-bench-") as scratch:
+        figures = list(measure.run(Ground(tables, Path(scratch), console)))
+    now = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    taken = f"{now}, scale {scale:g}: `.venv/bin/python -m benchmarks {measure.name} --scale {scale:g}`"
+    result = report.Result(measure, figures, [f"{taken}; load before the run {load:.1f}", *machine.describe()])
+    report.show(console, result)
+    return result
+
+
+if __name__ == "__main__":
+    typer.run(main)

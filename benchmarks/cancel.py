@@ -1,0 +1,142 @@
+"""Cancelling Spark queries: how long until the job is gone and the connection is idle again.
+
+Two witnesses say that a job is gone: the member's own count of streams, and Spark's REST interface, which the member's
+configuration turns on for this measure (jobs running, tasks active).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import time
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Final
+
+import psycopg
+
+from benchmarks import member
+from benchmarks.figures import Figure, Measure, percentile
+from benchmarks.ground import Ground
+from benchmarks.thrift_server import free_port
+
+_CANCELS: Final = 50
+_BAR_SECONDS: Final = 1.0
+_DELAY_SECONDS_MAX: Final = 0.8
+_GONE_SECONDS_MAX: Final = 60.0
+_POLL_SECONDS: Final = 0.005
+_SEED: Final = 2
+
+#: Long enough at scale 1 to be caught while they do what their names say.
+_QUERIES: Final = {
+    "scan": b"select * from lineitem",
+    "shuffle": b"""select l_partkey, l_suppkey, l_shipdate, count(*), sum(l_extendedprice), max(l_comment)
+        from lineitem group by 1, 2, 3 order by 5 desc""",
+    "sort": b"select * from lineitem order by l_comment, l_extendedprice",
+    "join": b"""select count(*), sum(a.l_extendedprice * b.l_discount) from lineitem a
+        join lineitem b on a.l_suppkey = b.l_suppkey and a.l_quantity < b.l_quantity""",
+}
+
+
+class SparkWitness:
+    """What Spark itself says it is doing."""
+
+    def __init__(self, port: int) -> None:
+        self._root = f"http://127.0.0.1:{port}/api/v1/applications"
+        self._root += "/" + self._get("")[0]["id"]
+
+    def busy(self) -> bool:
+        jobs = self._get("/jobs?status=running")
+        return bool(jobs) or any(executor["activeTasks"] for executor in self._get("/executors"))
+
+    def tasks_active(self) -> bool:
+        return any(executor["activeTasks"] for executor in self._get("/executors"))
+
+    def _get(self, path: str) -> Any:
+        with urllib.request.urlopen(self._root + path, timeout=30) as answer:
+            return json.load(answer)
+
+
+def _run(ground: Ground) -> Iterator[Figure]:
+    port = free_port()
+    conf = f'conf = {{ "spark.ui.enabled" = "true", "spark.ui.port" = "{port}" }}\n'
+    chance = random.Random(_SEED)
+    with (
+        member.running(ground, "cancel", conf, SPARK_LOCAL_IP="127.0.0.1") as sluice,
+        sluice.connect("auto") as connection,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        spark = SparkWitness(port)
+        taken: dict[str, list[float]] = {name: [] for name in _QUERIES}
+        names = list(_QUERIES)
+        for number in range(_CANCELS):
+            name = names[number % len(names)]
+            delay = chance.uniform(0, _DELAY_SECONDS_MAX)
+            taken[name].append(_cancel(thread, sluice, connection, spark, _QUERIES[name], delay))
+        for name, seconds in taken.items():
+            ground.say(f"{name}: " + ", ".join(f"{second:.2f}" for second in seconds) + " s")
+    yield from _figures(taken)
+
+
+def _figures(taken: dict[str, list[float]]) -> Iterator[Figure]:
+    everything = [second for seconds in taken.values() for second in seconds]
+    yield Figure("cancels", len(everything), "")
+    yield Figure("p50", percentile(everything, 50), "s")
+    yield Figure("p99", percentile(everything, 99), "s", _BAR_SECONDS)
+    for name, seconds in taken.items():
+        yield Figure(f"{name}, slowest of {len(seconds)}", max(seconds), "s")
+
+
+def _cancel(
+    thread: ThreadPoolExecutor,
+    sluice: member.Member,
+    connection: psycopg.Connection[Any],
+    spark: SparkWitness,
+    query: bytes,
+    delay: float,
+) -> float:
+    """Seconds from sending the cancel request until all is over."""
+    ending = thread.submit(_ask, connection, query)
+    _wait(lambda: spark.tasks_active() or ending.done())
+    time.sleep(delay)
+    started = time.perf_counter()
+    connection.cancel_safe()
+    _cancelled(ending)
+    if connection.execute(b"select 1").fetchall() != [(1,)]:
+        raise RuntimeError("the connection does not answer")
+    _wait(lambda: not sluice.status()["counters"]["spark"]["streams"] and not spark.busy())
+    return time.perf_counter() - started
+
+
+def _ask(connection: psycopg.Connection[Any], query: bytes) -> None:
+    with connection.transaction():
+        connection.execute(b"set local sluice.engine = spark")
+        connection.execute(query)
+
+
+def _cancelled(ending: Future[None]) -> None:
+    with contextlib.suppress(psycopg.errors.QueryCanceled):
+        ending.result()
+        raise RuntimeError("a query was over before it was cancelled")
+
+
+def _wait(condition: Any) -> None:
+    deadline = time.monotonic() + _GONE_SECONDS_MAX
+    while not condition():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"not within {_GONE_SECONDS_MAX:.0f} s")
+        time.sleep(_POLL_SECONDS)
+
+
+MEASURE: Final = Measure(
+    "cancel",
+    "Cancelling a Spark query",
+    f"{_CANCELS} cancel requests, through psycopg, of queries on Spark that have tasks under way: in a scan that streams, an "
+    f"aggregation's shuffle, a sort and a join in turn, 0 to {_DELAY_SECONDS_MAX} s (seeded) after their first task began. "
+    "Time from sending the request until the client has its error, the same connection has answered `select 1`, the member "
+    "counts no stream on Spark, and Spark's REST interface says that no job runs and no task is active. The polls are part "
+    "of it.",
+    _run,
+)

@@ -1,0 +1,97 @@
+"""All of `lineitem` through a cursor: rows that never pass through the driver's heap, at the client's pace."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Final
+
+import psutil
+
+from benchmarks.figures import Figure, Measure, median
+from benchmarks.ground import Ground
+from benchmarks.member import Member, running
+
+_QUERY: Final = b"select * from lineitem"
+_PAGE: Final = 10_000
+_FIRST_ROWS: Final = 7
+_SAMPLE_SECONDS: Final = 0.02
+_MIB: Final = 1 << 20
+
+
+class ResidentPeak:
+    """The largest resident size of a process while the block runs, in bytes, sampled."""
+
+    def __init__(self, pid: int) -> None:
+        self._process = psutil.Process(pid)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self.bytes = self.now()
+
+    def now(self) -> int:
+        return int(self._process.memory_info().rss)
+
+    def __enter__(self) -> ResidentPeak:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_SAMPLE_SECONDS):
+            self.bytes = max(self.bytes, self.now())
+
+
+def _run(ground: Ground) -> Iterator[Figure]:
+    with running(ground, "lineitem-cursor") as member:
+        idle = ResidentPeak(member.pid).now()
+        first = [_first_row(member) for _ in range(_FIRST_ROWS)]
+        ground.say("first rows after " + ", ".join(f"{seconds:.2f}" for seconds in first) + " s")
+        yield Figure("first row, cold", first[0], "s")
+        yield Figure("first row, warm", median(first[1:]), "s", 0.5)
+        with ResidentPeak(member.pid) as peak:
+            rows, seconds = _all_rows(member)
+        if rows != ground.rows("lineitem"):
+            raise RuntimeError(f"{rows} rows came, not {ground.rows('lineitem')}")
+        yield Figure("rows", rows, "rows")
+        yield Figure("all rows", seconds, "s")
+        yield Figure("rate", rows / seconds, "rows/s")
+        yield Figure("growth of the member's Python process", (peak.bytes - idle) / _MIB, "MiB", 200)
+        yield Figure("its peak", peak.bytes / _MIB, "MiB")
+
+
+def _first_row(member: Member) -> float:
+    with member.connect("spark", autocommit=False) as connection, connection.cursor("first") as cursor:
+        started = time.perf_counter()
+        cursor.execute(_QUERY)
+        row = cursor.fetchone()
+        taken = time.perf_counter() - started
+    assert row is not None
+    return taken
+
+
+def _all_rows(member: Member) -> tuple[int, float]:
+    with member.connect("spark", autocommit=False) as connection, connection.cursor("all") as cursor:
+        started = time.perf_counter()
+        cursor.execute(_QUERY)
+        rows = 0
+        while page := cursor.fetchmany(_PAGE):
+            rows += len(page)
+        return rows, time.perf_counter() - started
+
+
+MEASURE: Final = Measure(
+    "lineitem_cursor",
+    "All of lineitem through a cursor, on Spark",
+    f"`{_QUERY.decode()}` through a psycopg server-side cursor, `sluice.engine = spark`, text format, every value "
+    f"turned into its Python object, {_PAGE:,} rows a fetch. First row: from DECLARE to the first row in hand, on a new "
+    f"connection; warm is the median of {_FIRST_ROWS - 1} after the first. Growth: peak of the member's resident size over "
+    f"what it had when Spark had started and nothing had been asked yet, sampled every {_SAMPLE_SECONDS * 1000:.0f} ms.",
+    _run,
+)

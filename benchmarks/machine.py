@@ -1,0 +1,44 @@
+"""The machine and the versions that figures come from."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+_PACKAGES: Final = ("pyspark", "duckdb", "pyarrow", "psycopg", "sqlglot", "uvloop")
+
+
+def describe() -> list[str]:
+    """Lines for people."""
+    memory = psutil.virtual_memory().total / (1 << 30)
+    packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+    return [
+        f"{_processor()}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB of memory, "
+        f"{platform.system()} {platform.release().split('-')[0]}",
+        f"Python {platform.python_version()}, Java {_java()}, {packages}",
+    ]
+
+
+def busy() -> float:
+    """The load average of the last minute: what else the machine is doing, when asked before a run."""
+    return os.getloadavg()[0]
+
+
+def _processor() -> str:
+    found = re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return found[1] if found else platform.processor()
+
+
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    java = f"{home}/bin/java" if home else "java"
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
+    found = re.search(r'"([^"]+)"', told)
+    return found[1] if found else told.splitlines()[0]

@@ -1,0 +1,107 @@
+"""A member for a benchmark: `sluice serve` as a process of its own, with 2 cores and 1 GB of heap for its Spark."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from psycopg import sql
+
+from benchmarks.ground import CORES, HEAP, TABLES, Ground
+
+_READY_SECONDS: Final = 180
+
+
+class Member:
+    """A running member over the tables of a ground; see `running`."""
+
+    def __init__(self, process: subprocess.Popen[str], words: dict[str, str]) -> None:
+        self._process = process
+        self._console = words["console"]
+        self._host, _, self._port = words["listen"].rpartition(":")
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def connect(self, engine: str, **more: Any) -> psycopg.Connection[tuple[Any, ...]]:
+        """A session with `sluice.engine` set as its client would, at start-up. `more`: for psycopg.connect."""
+        options = f"-c sluice.engine={engine}"
+        return psycopg.connect(
+            host=self._host,
+            port=self._port,
+            dbname="sluice",
+            user="bench",
+            options=options,
+            **{"autocommit": True, **more},
+        )
+
+    def status(self) -> dict[str, Any]:
+        """What the console says of the member."""
+        with urllib.request.urlopen(f"{self._console}status", timeout=30) as answer:
+            status: dict[str, Any] = json.load(answer)
+        return status
+
+    def wait_spark(self) -> None:
+        """Wait until Spark has started. Raises RuntimeError if it could not."""
+        deadline = time.monotonic() + _READY_SECONDS
+        while (state := self.status()["engines"]["spark"]) != "ready":
+            if state != "starting" or time.monotonic() > deadline:
+                raise RuntimeError(f"Spark is not ready: {state}")
+            time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def running(ground: Ground, name: str, configuration: str = "", **environment: str) -> Iterator[Member]:
+    """A member whose Spark has started and that knows the tables; ended on the way out.
+
+    name: of its data directory. configuration: TOML below the `[spark]` section. Its log is in the scratch folder.
+    """
+    data = ground.folder(name)
+    config = data / "sluice.toml"
+    config.write_text(f'[spark]\nmaster = "local[{CORES}]"\ndriver_memory = "{HEAP}"\n{configuration}')
+    command = [
+        sys.executable, "-m", "server.cli", "serve", "--config", str(config), "--data", str(data), "--log-level", "warning",
+        "--listen", "127.0.0.1:0", "--mesh", "127.0.0.1:0", "--console", "127.0.0.1:0",
+    ]  # fmt: skip
+    with (data / "member.log").open("wb") as log:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=log, text=True, env={**os.environ, **environment}
+        )
+    try:
+        yield _ready(process, data / "member.log", ground)
+    finally:
+        process.terminate()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def _ready(process: subprocess.Popen[str], log: Path, ground: Ground) -> Member:
+    assert process.stdout is not None
+    words = dict(word.split("=", 1) for word in process.stdout.readline().split() if "=" in word)
+    if "listen" not in words:
+        raise RuntimeError(f"the member did not start:\n{log.read_text()[-2000:]}")
+    member = Member(process, words)
+    member.wait_spark()
+    with member.connect("auto") as connection:
+        for table in TABLES:
+            _register(connection, table, ground.table(table))
+    return member
+
+
+def _register(connection: psycopg.Connection[Any], table: str, path: Path) -> None:
+    connection.execute(
+        sql.SQL("create foreign table {} options (path {}, format 'parquet')").format(
+            sql.Identifier(table), sql.Literal(str(path))
+        )
+    )

@@ -1,0 +1,98 @@
+"""All of `orders` to a Python client: psycopg with Sluice against PyHive with Spark Thrift Server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from benchmarks import member, thrift_server
+from benchmarks.figures import Figure, Measure, median
+from benchmarks.ground import Ground
+
+_PAGE: Final = 10_000
+_RUNS: Final = 3
+_BAR: Final = 8
+
+
+class Taken(NamedTuple):
+    """rate: rows a second over the whole result. first: seconds to the first row."""
+
+    rate: float
+    first: float
+
+
+def _run(ground: Ground) -> Iterator[Figure]:
+    with member.running(ground, "orders-rows") as sluice:
+        ours = {
+            "Sluice, spark, cursor": _repeated(ground, sluice, "spark"),
+            "Sluice, spark, cursor, binary": _repeated(ground, sluice, "spark", binary=True),
+            "Sluice, spark, one result": _repeated(ground, sluice, "spark", whole=True),
+            "Sluice, local, cursor": _repeated(ground, sluice, "local"),
+        }
+    with thrift_server.running(ground) as port:
+        _pyhive(ground, port, limit=_PAGE)
+        theirs = _pyhive(ground, port)
+    spark = ours["Sluice, spark, cursor"]
+    yield Figure("rows/s over Thrift Server's", spark.rate / theirs.rate, "×", _BAR, at_least=True)
+    for label, taken in {**ours, "Spark Thrift Server, PyHive": theirs}.items():
+        yield Figure(label, taken.rate, "rows/s")
+        yield Figure(f"{label}: first row", taken.first, "s")
+
+
+def _repeated(
+    ground: Ground, sluice: member.Member, engine: str, *, binary: bool = False, whole: bool = False
+) -> Taken:
+    """The median of some runs, after one to warm up."""
+    runs = [_psycopg(ground, sluice, engine, binary=binary, whole=whole) for _ in range(1 + _RUNS)][1:]
+    ground.say(f"{engine}, {binary=}, {whole=}: " + ", ".join(f"{run.rate:,.0f}" for run in runs) + " rows/s")
+    return Taken(median([run.rate for run in runs]), median([run.first for run in runs]))
+
+
+def _psycopg(ground: Ground, sluice: member.Member, engine: str, *, binary: bool, whole: bool) -> Taken:
+    with (
+        sluice.connect(engine, autocommit=False) as connection,
+        connection.cursor(binary=binary) if whole else connection.cursor("orders", binary=binary) as cursor,
+    ):
+        started = time.perf_counter()
+        cursor.execute(b"select * from orders")
+        rows = int(cursor.fetchone() is not None)
+        first = time.perf_counter() - started
+        while page := cursor.fetchmany(_PAGE):
+            rows += len(page)
+        seconds = time.perf_counter() - started
+    return _taken(rows, seconds, first, ground.rows("orders"))
+
+
+def _pyhive(ground: Ground, port: int, limit: int | None = None) -> Taken:
+    connection = thrift_server.connect(port)
+    cursor = connection.cursor()
+    cursor.arraysize = _PAGE
+    rest = "" if limit is None else f" limit {limit}"
+    started = time.perf_counter()
+    cursor.execute(f"select * from parquet.`{ground.table('orders')}`{rest}")
+    rows = int(cursor.fetchone() is not None)
+    first = time.perf_counter() - started
+    while page := cursor.fetchmany(_PAGE):
+        rows += len(page)
+    seconds = time.perf_counter() - started
+    cursor.close()
+    connection.close()
+    return _taken(rows, seconds, first, ground.rows("orders") if limit is None else limit)
+
+
+def _taken(rows: int, seconds: float, first: float, expected: int) -> Taken:
+    if rows != expected:
+        raise RuntimeError(f"{rows} rows came, not {expected}")
+    return Taken(rows / seconds, first)
+
+
+MEASURE: Final = Measure(
+    "orders_rows",
+    "All of orders at a Python client, against Spark Thrift Server",
+    f"`select * from orders` with psycopg (server-side cursor, {_PAGE:,} rows a fetch, text unless it says binary; or as one "
+    f"result), median of {_RUNS} after one to warm up; and with PyHive from Spark Thrift Server of the same Spark, same "
+    "machine, cores and heap, same file and rows a fetch, once after a smaller query to warm up. Every value is turned into "
+    "its client's Python object. First row: from asking to one row in hand.",
+    _run,
+)

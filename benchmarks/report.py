@@ -1,0 +1,78 @@
+"""Figures for people: a table on the terminal, and the sections of `docs/benchmarks.md`.
+
+The page has one section a measure. A run rewrites the sections of the measures that it ran and leaves the others, each of
+which says when and on what machine its figures were taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.figures import Figure, Measure
+
+PAGE: Final = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+_HEAD: Final = """# Benchmarks
+
+What Sluice promises about speed and memory, and what was measured. `make bench` runs all of it; `.venv/bin/python -m
+benchmarks NAME ...` some of it; `--write` puts the results here. Members run as `sluice serve` does, with embedded Spark on
+2 cores and 1 GB of heap, over TPC-H data in Parquet. What a figure is compared with ran on the same machine in the same
+run. No test depends on any of these times.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A measure's figures, and the circumstances: lines about when, where and how."""
+
+    measure: Measure
+    figures: Sequence[Figure]
+    circumstances: Sequence[str]
+
+
+def show(console: Console, result: Result) -> None:
+    table = Table("", "measured", "bar", "", title=result.measure.title, title_justify="left", show_edge=False)
+    for figure in result.figures:
+        style = "red" if figure.met is False else None
+        table.add_row(figure.label, figure.value_text, figure.bar_text, figure.verdict, style=style)
+    console.print(table)
+
+
+def write(results: Sequence[Result], order: Sequence[Measure]) -> None:
+    """Put the results into the page, sections in the order of the measures."""
+    sections = _sections(PAGE.read_text() if PAGE.exists() else "")
+    sections |= {result.measure.name: _section(result) for result in results}
+    kept = [sections[measure.name] for measure in order if measure.name in sections]
+    PAGE.write_text("\n".join([_HEAD, *kept]))
+
+
+def _sections(page: str) -> dict[str, str]:
+    parts = re.split(r"^<!-- measure: (\w+) -->\n", page, flags=re.MULTILINE)[1:]
+    return {
+        name: f"<!-- measure: {name} -->\n{body.rstrip()}\n" for name, body in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def _section(result: Result) -> str:
+    rows = [
+        f"| {figure.label} | {figure.value_text} | {figure.bar_text} | {figure.verdict} |" for figure in result.figures
+    ]
+    lines = [
+        f"<!-- measure: {result.measure.name} -->",
+        f"## {result.measure.title}",
+        "",
+        "| | measured | bar | |",
+        "|---|---|---|---|",
+        *rows,
+        "",
+        result.measure.method,
+        "",
+        *(f"- {line}" for line in result.circumstances),
+    ]
+    return "\n".join(lines) + "\n"
