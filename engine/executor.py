@@ -21,7 +21,7 @@ from typing import Any, Literal, Protocol
 import pyarrow as pa
 from sqlglot import exp
 
-from engine.catalog.objects import Table
+from engine.catalog.objects import SystemTable, Table
 from engine.sql.types import SqlType
 
 EngineName = Literal["local", "spark"]
@@ -69,7 +69,7 @@ class CompiledFragment:
     engine: EngineName
     statement: exp.Expression
     columns: tuple[OutputColumn, ...]
-    tables: tuple[Table, ...] = ()
+    tables: tuple[Table | SystemTable, ...] = ()
     ordered: bool = False
     small: bool = False
 
@@ -115,6 +115,19 @@ class Executor(Protocol):
 
     async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> BatchStream:
         """Begin to run a fragment. Returns when it is under way; its errors may come here or from `next_batch`."""
+        ...
+
+    @property
+    def state(self) -> str:
+        """`starting`, `ready`, `failed: why` or `closed`."""
+        ...
+
+    def statistics(self) -> Mapping[str, int]:
+        """What is open and held right now: streams, connections, bytes."""
+        ...
+
+    def sql(self, fragment: CompiledFragment) -> str:
+        """The statement as it is given to the engine, for EXPLAIN VERBOSE."""
         ...
 
     async def close(self) -> None:

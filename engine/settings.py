@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
-from zoneinfo import ZoneInfo
 
 from wire.errors import CantChangeRuntimeParam, InvalidParameterValue, UndefinedObject
+from wire.time_zones import canonical_name
 
 _TIME_UNITS: Final = {"us": 0.001, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SIZE_UNITS: Final = {"B": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
@@ -169,18 +169,11 @@ def _time_zone(value: str) -> str:
         return f"<{sign}{hours:02d}{tail}>{flipped}{hours:02d}{tail}"
     if re.fullmatch(r"<[+-]\d\d(:\d\d)?>[+-]\d\d(:\d\d)?", text):
         return text
-    if text.lower() in ("utc", "gmt", "default", "local"):
-        return "GMT" if text.lower() == "gmt" else "UTC"
-    try:
-        return ZoneInfo(text).key
-    except (KeyError, ValueError, OSError):
-        pass
-    from zoneinfo import available_timezones
-
-    for name in available_timezones():
-        if name.lower() == text.lower():
-            return name
-    raise ValueError
+    if text.lower() in ("default", "local"):
+        return "UTC"
+    if (name := canonical_name(text)) is None:
+        raise ValueError
+    return name
 
 
 _ENCODINGS: Final = {
@@ -285,6 +278,15 @@ def size_bytes(value: str) -> int:
     return round(_with_unit(value, _SIZE_UNITS, "B"))
 
 
+def size_text(number: int) -> str:
+    """Bytes for people to read: `63.2 MB`."""
+    size, units = float(number), ["B", "kB", "MB", "GB", "TB"]
+    while size >= 1024 and len(units) > 1:
+        size /= 1024
+        del units[0]
+    return f"{size:.4g} {units[0]}"
+
+
 @dataclass(slots=True)
 class _Layer:
     session: dict[str, str]
@@ -332,6 +334,10 @@ class SessionSettings:
             if key in values:
                 return values[key]
         return row.default
+
+    def canonical_name(self, name: str) -> str:
+        """The name as it is written in the table: `TimeZone` for timezone. Raises UndefinedObject."""
+        return self._row(name).name
 
     def time_ms(self, name: str) -> int:
         return time_ms(self.get(name))

@@ -24,6 +24,7 @@ import pyarrow as pa
 from engine.carry import carrier_schema, carry_to
 from engine.config import EngineConfig
 from engine.executor import CompiledFragment, EngineName, ExecutionContext, OutputColumn
+from engine.local import division as _division  # noqa: F401  (registers its functions)
 from engine.local.database import LocalCursor, LocalDatabase
 from engine.local.errors import translate
 from engine.plan.compile import to_sql

@@ -17,6 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine.catalog.objects import SystemTable
 from engine.plan.logical import Node, TableReader
 from engine.plan.rewrite import walk_all
 from engine.sql.expr import And, Call, ColumnRef, Const, Expr, ParamRef
@@ -37,13 +38,14 @@ RowGroup = Mapping[str, tuple[int, Range | None]]
 
 
 def input_bytes(plan: Node, parameters: Mapping[int, Any]) -> int:
-    """Bytes of column data (as stored, compressed) that the plan's readers would read. `parameters`: canonical values
-    of $n by index."""
+    """Bytes of column data (as stored, compressed) that the plan's readers would read. `parameters`: canonical values by number."""
     return sum(_reader_bytes(node, parameters) for node in walk_all(plan) if isinstance(node, TableReader))
 
 
 def _reader_bytes(reader: TableReader, parameters: Mapping[int, Any]) -> int:
     table = reader.table
+    if isinstance(table, SystemTable):
+        return 0
     if table.format != "parquet":
         return sum(os.path.getsize(file) for file in table.files)
     tests = list(_tests(reader, parameters))
@@ -78,7 +80,7 @@ def _tests(reader: TableReader, parameters: Mapping[int, Any]) -> Iterator[tuple
             left, right, operator = right, left, _FLIPPED[operator]
         if not isinstance(left, ColumnRef) or left.column.id not in names:
             continue
-        if isinstance(right, Const) or (isinstance(right, ParamRef) and right.index in parameters):
+        if isinstance(right, (Const, ParamRef)):
             value = right.value if isinstance(right, Const) else parameters[right.index]
             if value is not None:
                 yield names[left.column.id], operator, _comparable(value, right.type.pg)

@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.udf import _create_udf
 from pyspark.util import PythonEvalType
+from sqlglot import exp
 
 from engine.carry import carrier_schema, carry_to, fitted
 from engine.catalog.objects import Table
@@ -40,7 +41,7 @@ from engine.spark.jobs import SparkJob, failure_of_task
 from engine.spark.session import SparkRuntime, own_connection
 from engine.spark.tables import Views
 from engine.spark.worker import SUMMARY_SCHEMA, SendPartition, streamed_partitions
-from wire.errors import AdminShutdown, SqlError
+from wire.errors import AdminShutdown, FeatureNotSupported, SqlError
 from wire.mesh.messages import Open
 
 _log = logging.getLogger(__name__)
@@ -203,7 +204,8 @@ class SparkStream:
         )
         self._closing: asyncio.Task[None] | None = None
         self._lookups: set[asyncio.Task[None]] = set()
-        text = executor.sql(fragment)
+        statement, self._skip = _without_offset(fragment)
+        text = statement.sql(dialect="spark")
         work = functools.partial(self._collect, text) if fragment.small else functools.partial(self._send, text)
         self._job = SparkJob(runtime, str(context.query), context.time_zone, work, self._job_done)
 
@@ -213,7 +215,12 @@ class SparkStream:
         self._job.start()
 
     async def next_batch(self) -> pa.RecordBatch | None:
-        return await self._receiver.next_batch()
+        while (batch := await self._receiver.next_batch()) is not None:
+            skipped = min(self._skip, batch.num_rows)
+            self._skip -= skipped
+            if skipped < batch.num_rows:
+                return batch.slice(skipped)
+        return None
 
     async def close(self) -> None:
         if self._closing is None:
@@ -294,6 +301,23 @@ class SparkStream:
             self._receiver.fail(cause)
         elif consumed:
             self._receiver.fail(partly_consumed())
+
+
+def _without_offset(fragment: CompiledFragment) -> tuple[exp.Expression, int]:
+    """The statement to run, and how many of its first rows to pass over here.
+
+    Spark gathers an OFFSET without LIMIT into one partition in whatever order the parts of its sort arrive there, so over
+    an ordered stream it is the reader's.
+    """
+    statement = fragment.statement
+    offset = statement.args.get("offset")
+    if fragment.small or not fragment.ordered or offset is None or statement.args.get("limit") is not None:
+        return statement, 0
+    if not isinstance(offset.expression, exp.Literal):
+        raise FeatureNotSupported("not supported: OFFSET that is not a constant in Spark")
+    statement = statement.copy()
+    statement.set("offset", None)
+    return statement, int(offset.expression.name)
 
 
 def _cause(runtime: SparkRuntime, task: int) -> SqlError | None:

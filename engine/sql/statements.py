@@ -65,7 +65,7 @@ class ColumnDefinition:
     """A column of CREATE FOREIGN TABLE: its type as a sqlglot tree, for the binder to read."""
 
     name: str
-    type: exp.Expression
+    type: exp.DataType
     not_null: bool = False
 
 

@@ -1,9 +1,9 @@
 """Stage three of ordering: sorts whose order nobody needs are taken out, from FINAL backwards.
 
 Going from consumers to producers (reverse topological order), each node says whether the order of its input's rows can be
-told from its own output: it cannot through a hash aggregation (unless an aggregate listens to order: array_agg,
-string_agg and their kin), a join, a set operation, a window, another sort. A LIMIT with a count needs its own order,
-whoever consumes it. A LIMIT without a count only states a subquery's ORDER BY; with its sort gone it goes too.
+told from its own output: it cannot through a hash aggregation (unless an aggregate listens to order: array_agg, string_agg
+and their kin), a join, a set operation, another sort, or a window that says its own order. A LIMIT with a count needs its own
+order, whoever consumes it. A LIMIT without a count only states a subquery's ORDER BY; with its sort gone it goes too.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from engine.plan.logical import (
     Sort,
     TableReader,
     Values,
+    Window,
     With,
 )
 from engine.plan.rewrite import map_expressions, map_inputs, rewrite_expr
@@ -63,6 +64,8 @@ def _needs_input_order(node: Node, needed: bool) -> bool:
             return needed
         case Aggregator():
             return any(_listens(call) for call in node.aggregates)
+        case Window():
+            return any(not call.order_by for call in node.calls)
         case _:
             return False
 

@@ -19,7 +19,8 @@ from engine.sql.expr import AggregateCall, Const, ParamRef
 from engine.sql.functions import Function, digits, intervals
 from engine.sql.functions.building import Templates, agg, ordered_set, parse, place
 from engine.sql.functions.moments import fields, interval
-from engine.sql.functions.quotients import WIDE, divide, divide_root, scaled, unscaled
+from engine.sql.functions.division import divide
+from engine.sql.functions.quotients import WIDE, divide_root, scaled, unscaled
 from engine.sql.functions.trees import EngineBuilder, sql
 from engine.sql.types import SqlType, numeric
 from wire import types as t

@@ -20,7 +20,7 @@ from sqlglot import exp
 from engine.executor import EngineName
 from engine.sql.functions import Builder, Function, digits
 from engine.sql.functions.building import fn, op, parse, place
-from engine.sql.functions.quotients import divide
+from engine.sql.functions.division import divide
 from wire import types as t
 
 if TYPE_CHECKING:

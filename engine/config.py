@@ -1,0 +1,43 @@
+"""What an engine is told about its member: where its data lies, how large its pools are, which Spark it drives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class SparkConfig:
+    """master: `local[*]`, `spark://host:port` ... driver_memory: the JVM's heap. conf: further `spark.*` settings."""
+
+    master: str = "local[*]"
+    driver_memory: str = "1g"
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """One member's engine.
+
+    data: the data directory: relative paths of foreign tables begin here; the catalog and spool files lie in `.sluice`
+        below it.
+    roots: folders that foreign tables must lie in; empty: anywhere the member's user can read.
+    fragment_threads, operation_threads: sizes of the pools. local_memory: DuckDB's limit.
+    settings: defaults of session settings that differ from `engine.settings`.
+    """
+
+    data: Path
+    member: str = "m1"
+    roots: tuple[Path, ...] = ()
+    fragment_threads: int = 4
+    operation_threads: int = 2
+    local_threads: int = 2
+    local_memory: str = "2GB"
+    spark: SparkConfig = field(default_factory=SparkConfig)
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def private(self) -> Path:
+        """The member's own folder, below its data directory."""
+        return self.data / ".sluice"

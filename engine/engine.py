@@ -1,0 +1,97 @@
+"""One member's engine: the catalog store, the two executors, the pools and caches that sessions share.
+
+    engine = Engine(EngineConfig(data)); await engine.start()
+    session = engine.session(user=..., database=..., options=..., client=...)
+    await engine.close()
+
+`start` returns as soon as short queries can run; Spark goes on starting in the background.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Final, TypeVar
+
+from engine.api import Client
+from engine.catalog.files import DataRoots
+from engine.catalog.store import CatalogStore
+from engine.config import EngineConfig
+from engine.executor import EngineName, Executor, QueryId
+from engine.local.executor import LocalExecutor
+from engine.runtime.listener import DataListener
+from engine.session import Session
+from engine.settings import SessionSettings
+from engine.spark.executor import SparkExecutor
+from engine.sql.parser import parse
+from engine.sql.statements import Statement
+from engine.statement_cache import StatementCache
+
+T = TypeVar("T")
+_PARSED: Final = 1024
+_PARSED_LENGTH: Final = 16_384
+
+
+class Engine:
+    """See the module's docstring. `store`, `roots`, `statements`: shared by the sessions.
+
+    listener: where Spark's tasks connect; its owner starts it before the engine and closes it after.
+    """
+
+    def __init__(self, config: EngineConfig, listener: DataListener) -> None:
+        self.config = config
+        self.store = CatalogStore(config.private / "catalog.sqlite")
+        self.roots = DataRoots(config.data, config.roots)
+        self.statements = StatementCache()
+        self._operations = ThreadPoolExecutor(config.operation_threads, "sluice-operation")
+        self._query_numbers = itertools.count(1)
+        self._executors: dict[EngineName, Executor] = {
+            "local": LocalExecutor(config),
+            "spark": SparkExecutor(config.spark, config.private, listener=listener),
+        }
+        self._parse = lru_cache(_PARSED)(parse)
+
+    async def start(self) -> None:
+        """Ready the executors. Spark starts in the background; a query that needs it waits for it."""
+        for executor in self._executors.values():
+            await executor.start()
+
+    def session(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> Session:
+        """A session for one client (`engine.api.SessionFactory`). Raises SqlError for an option that is wrong."""
+        settings = SessionSettings({**self.config.settings, **options})
+        settings.fix("session_authorization", user)
+        return Session(self, user=user, database=database, settings=settings, client=client)
+
+    def executor(self, name: EngineName) -> Executor:
+        return self._executors[name]
+
+    def new_query_id(self) -> QueryId:
+        return QueryId(self.config.member, next(self._query_numbers))
+
+    def parsed(self, sql: str, notify: Callable[[str], None]) -> Sequence[Statement]:
+        """`parse(sql)`, remembered for texts of ordinary length."""
+        del notify
+        return self._parse(sql) if len(sql) <= _PARSED_LENGTH else parse(sql)
+
+    async def in_operation_pool(self, call: Callable[[], T]) -> T:
+        """Run a call that may block, on an operation thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._operations, call)
+
+    def status(self) -> Mapping[str, str]:
+        """Each engine's state in a word or two."""
+        return {name: executor.state for name, executor in self._executors.items()}
+
+    def statistics(self) -> Mapping[str, Mapping[str, int]]:
+        """Counters by room: what is open and held right now."""
+        counted: dict[str, Mapping[str, int]] = {"statements": self.statements.statistics()}
+        return counted | {name: executor.statistics() for name, executor in self._executors.items()}
+
+    async def close(self) -> None:
+        """End everything: running queries, Spark, threads, the catalog database."""
+        for executor in self._executors.values():
+            await executor.close()
+        self._operations.shutdown(wait=True)
+        self.store.close()

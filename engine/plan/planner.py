@@ -1,0 +1,90 @@
+"""From a bound query to a fragment that an engine can run: the passes in their order, the choice of engine, compilation.
+
+The passes, and why each stands where it does:
+
+1. `push_filters` brings conditions to the readers, so that files are pruned and the size of the input is told rightly.
+2. `prune_columns` drops what nobody reads; after filters, whose own columns are needed while they are above.
+3. `insert_sorts` meets ordering requirements; after pruning, so that sort keys count as used.
+4. `relax_orderings` takes out the sorts that nobody can tell, those of the query's own subqueries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeVar
+
+from engine.executor import CompiledFragment, EngineName
+from engine.plan import logical
+from engine.plan.compile import Bindings, Unsupported, compile_plan
+from engine.plan.input_size import input_bytes
+from engine.plan.logical import Node, TableReader
+from engine.plan.passes.insert_sorts import insert_sorts
+from engine.plan.passes.prune_columns import prune_columns
+from engine.plan.passes.push_filters import push_filters
+from engine.plan.passes.relax_orderings import relax_orderings
+from engine.plan.rewrite import walk_all
+from engine.settings import size_text
+from wire.errors import FeatureNotSupported
+
+Wish = Literal["auto", "spark", "local"]
+NodeT = TypeVar("NodeT", bound=Node)
+
+PASSES: Final[tuple[Callable[[Node], Node], ...]] = (push_filters, prune_columns, insert_sorts, relax_orderings)
+
+
+def optimise(plan: logical.Final) -> logical.Final:
+    """The plan after all passes; FINAL stays on top."""
+    node: Node = plan
+    for run in PASSES:
+        node = run(node)
+    if not isinstance(node, logical.Final):
+        raise TypeError(f"a pass took FINAL away and left {type(node).__name__}")
+    return node
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which engine runs a fragment, and why, in words for EXPLAIN."""
+
+    engine: EngineName
+    reason: str
+
+
+def choose(plan: Node, wish: Wish, local_limit: int, parameters: Mapping[int, Any]) -> Choice:
+    """The engine that should run `plan`. `local_limit`: bytes of column data; see `sluice.local_limit`."""
+    if wish != "auto":
+        return Choice(wish, f"sluice.engine is {wish}")
+    if not any(isinstance(node, TableReader) for node in walk_all(plan)):
+        return Choice("local", "it reads no table")
+    size = input_bytes(plan, parameters)
+    if size <= local_limit:
+        return Choice(
+            "local", f"it reads {size_text(size)} of column data, within sluice.local_limit {size_text(local_limit)}"
+        )
+    return Choice(
+        "spark", f"it reads {size_text(size)} of column data, over sluice.local_limit {size_text(local_limit)}"
+    )
+
+
+def compile_choice(
+    plan: logical.Final, choice: Choice, wish: Wish, bindings: Bindings
+) -> tuple[CompiledFragment, Choice]:
+    """The fragment on the chosen engine or, where that one lacks something and the choice was ours, on the other.
+
+    Raises FeatureNotSupported naming what neither has (or what the engine that was asked for lacks).
+    """
+    try:
+        return compile_plan(plan, choice.engine, bindings), choice
+    except Unsupported as lacking:
+        if wish != "auto":
+            raise FeatureNotSupported(
+                f"not supported on {lacking.engine}: {lacking.what}",
+                hint="SET sluice.engine = auto lets the planner use an engine that has it.",
+            ) from None
+        other: EngineName = "local" if choice.engine == "spark" else "spark"
+        try:
+            fragment = compile_plan(plan, other, bindings)
+        except Unsupported:
+            raise FeatureNotSupported(f"not supported: {lacking.what}") from None
+        return fragment, Choice(other, f"{choice.engine} does not have {lacking.what}")

@@ -1,0 +1,53 @@
+"""Results that no engine computes: SHOW, EXPLAIN and their kin, as a stream of one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from engine.api import ResultColumn
+from engine.executor import BatchStream
+from wire.carriers import carrier
+
+
+class RowsStream:
+    """A `BatchStream` over rows that are already there; an empty one ends at once."""
+
+    def __init__(self, columns: Sequence[ResultColumn], rows: Sequence[Sequence[Any]]) -> None:
+        self._batch: pa.RecordBatch | None = None
+        self._rows = len(rows)
+        if rows:
+            arrays = [
+                pa.array([row[i] for row in rows], carrier(column.type.pg, column.type.scale))
+                for i, column in enumerate(columns)
+            ]
+            self._batch = pa.RecordBatch.from_arrays(arrays, names=[f"c{i}" for i in range(len(columns))])
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        batch, self._batch = self._batch, None
+        return batch
+
+    async def close(self) -> None:
+        self._batch = None
+
+    def statistics(self) -> Mapping[str, int]:
+        return {"rows": self._rows, "bytes": 0, "batches": int(self._rows > 0)}
+
+
+@dataclass(slots=True)
+class StreamExecution:
+    """An `engine.api.Execution`: a stream and the words of its command tag. `counted`: the tag ends in a row count."""
+
+    columns: tuple[ResultColumn, ...] | None
+    command: str
+    counted: bool = False
+    stream: BatchStream = field(default_factory=lambda: RowsStream((), ()))
+
+    def tag(self, rows: int) -> str:
+        return f"{self.command} {rows}" if self.counted else self.command
+
+    async def close(self) -> None:
+        await self.stream.close()

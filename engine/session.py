@@ -1,0 +1,426 @@
+"""One client's engine side (`engine.api.EngineSession`): prepare and execute, settings, catalog transaction.
+
+Binding runs on an operation thread, unless the statement cache has it. A query is bound once at Parse for Describe; at
+Execute it is looked up again by the catalog as it is then, so that a statement prepared before a view was replaced runs
+the new one or says that it cannot (0A000 cached plan must not change result type).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from engine import session_functions
+from engine.api import Client, EngineSession, Execution, Prepared, ResultColumn
+from engine.catalog.files import refresh
+from engine.catalog.objects import Relation, Schema, Table
+from engine.catalog.snapshot import TEMPORARY
+from engine.catalog.system import PG_CATALOG, SystemCatalog, SystemContext
+from engine.catalog.transaction import SessionCatalog
+from engine.executor import ExecutionContext
+from engine.plan.compile import Bindings
+from engine.plan.explain import Summary, json_text, text_lines
+from engine.plan.planner import Choice, Wish, choose, compile_choice, optimise
+from engine.results import RowsStream, StreamExecution
+from engine.settings import SessionSettings
+from engine.sql import statements as s
+from engine.sql import types as st
+from engine.sql.binder import bind_query
+from engine.sql.scope import BindContext, ParameterTypes
+from engine.statement_cache import PlannedQuery
+from engine.utility.drop import drop
+from engine.utility.foreign_table import create_foreign_table
+from engine.utility.view import create_view
+from wire import types as t
+from wire.errors import FeatureNotSupported, InvalidSavepointSpecification, Notice, UndefinedObject
+from wire.text_settings import InputSettings
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+    from engine.executor import CompiledFragment
+
+_SYSTEM_SCHEMAS: Final = (PG_CATALOG,)
+Digits = Mapping[int, tuple[int, int]]
+
+
+@dataclass(slots=True)
+class _RecordingCatalog:
+    """A snapshot as binding sees it: files looked up now, and a note of what was asked for."""
+
+    context: SystemContext
+    system: SystemCatalog
+    reads: dict[int, Relation] = field(default_factory=dict)
+    volatile: bool = False
+
+    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
+        if (schema is None and PG_CATALOG in search_path) or schema == PG_CATALOG:
+            system = self.system.find(name, self.context)
+            if system is not None:
+                self.volatile = self.volatile or self.system.is_volatile(system)
+                return system
+        found = self.context.snapshot.resolve(schema, name, search_path)
+        if isinstance(found, Table):
+            found = refresh(found)
+        if found is not None:
+            self.reads[found.oid] = found
+        return found
+
+    def has_schema(self, name: str) -> bool:
+        return name == PG_CATALOG or self.context.snapshot.has_schema(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Savepoint:
+    name: str
+    settings: int
+    catalog: Any
+
+
+class Session(EngineSession):
+    """See `engine.api`. Created by `Engine.session`."""
+
+    def __init__(self, engine: Engine, *, user: str, database: str, settings: SessionSettings, client: Client) -> None:
+        self.settings = settings
+        self.user = user
+        self.database = database
+        self.client = client
+        self.catalog = SessionCatalog(engine.store)
+        self._engine = engine
+        self._system = SystemCatalog()
+        self._savepoints: list[_Savepoint] = []
+        self._transaction_start: int | None = None
+        self._input: tuple[int, InputSettings] | None = None
+
+    # -- statements ----------------------------------------------------------------------------------------------
+
+    def parse(self, sql: str) -> Sequence[s.Statement]:
+        return self._engine.parsed(sql, self._notify)
+
+    async def prepare(self, statement: s.Statement, parameter_types: Sequence[int]) -> Prepared:
+        match statement:
+            case s.Query():
+                planned = await self._plan(statement, tuple(parameter_types), {})
+                return Prepared(statement, planned.parameters, planned.columns, planned)
+            case s.DeclareCursor():
+                planned = await self._plan(statement.query, tuple(parameter_types), {})
+                return Prepared(statement, planned.parameters, None, planned)
+            case s.Explain(inner=s.Query() | s.DeclareCursor() as inner):
+                query = inner if isinstance(inner, s.Query) else inner.query
+                planned = await self._plan(query, tuple(parameter_types), {})
+                typ = t.JSON if statement.format == "json" else t.TEXT
+                return Prepared(statement, planned.parameters, (ResultColumn("QUERY PLAN", st.of(typ)),), planned)
+            case s.ShowVariable():
+                return Prepared(statement, (), self._show_columns(statement.name))
+            case _:
+                return Prepared(statement, (), None)
+
+    async def execute(self, prepared: Prepared, arguments: Sequence[Any]) -> Execution:
+        match prepared.statement:
+            case s.Query() as statement:
+                return await self._run_query(prepared, statement, arguments)
+            case s.DeclareCursor() as statement:
+                return await self._run_query(prepared, statement.query, arguments)
+            case s.Explain() as statement:
+                return await self._explain(statement, prepared, arguments)
+            case s.ShowVariable() as statement:
+                return self._show(statement.name)
+            case statement:
+                return await self._run_utility(statement)
+
+    # -- queries -------------------------------------------------------------------------------------------------
+
+    async def _plan(self, query: s.Query, parameter_types: tuple[int, ...], digits: Digits) -> PlannedQuery:
+        """The query bound and optimised against the catalog as it is now."""
+        settings, path = self._input_settings(), self.search_path()
+        version = self.catalog.cache_key()
+        key = (
+            query.text, parameter_types, tuple(digits.items()), version, path, self.database,
+            settings.date_order, settings.time_zone, settings.interval_style,
+        )  # fmt: skip
+        if version is not None and (found := self._engine.statements.find(key)) and found.fresh():
+            return found
+        system = SystemContext(self.catalog.current(), self.settings, self.client, self.user, self.database)
+        catalog = _RecordingCatalog(system, self._system)
+        context = BindContext(
+            catalog, path, settings, ParameterTypes(parameter_types, digits), self.database, self._notify
+        )
+
+        def bind() -> PlannedQuery:
+            bound = bind_query(query, context)
+            return PlannedQuery(
+                optimise(bound.plan), tuple(bound.columns), tuple(bound.parameters), tuple(catalog.reads.values())
+            )
+
+        planned = await self._engine.in_operation_pool(bind)
+        if version is not None and context.stable and not catalog.volatile:
+            self._engine.statements.keep(key, planned)
+        return planned
+
+    async def _replan(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> PlannedQuery:
+        """The prepared query as of now, with the digits of this execution's numeric parameters."""
+        oids = tuple(p.oid for p in prepared.parameters)
+        planned = await self._plan(query, oids, _digits(prepared.parameters, arguments))
+        described = prepared.plan.columns
+        if [(c.name, c.type.pg, c.type.typmod) for c in described] != [
+            (c.name, c.type.pg, c.type.typmod) for c in planned.columns
+        ]:
+            raise FeatureNotSupported("cached plan must not change result type")
+        return planned
+
+    def _compile(self, planned: PlannedQuery, arguments: Sequence[Any]) -> tuple[CompiledFragment, Choice]:
+        parameters = dict(enumerate(arguments, 1))
+        wish = cast("Wish", self.settings.get("sluice.engine"))
+        limit = self.settings.size_bytes("sluice.local_limit")
+        context_names = session_functions.context_names(planned.plan)
+        key = None
+        plan = planned.plan
+        if not context_names and not session_functions.used(plan):
+            key = (wish, limit, self.settings.get("TimeZone"), tuple(map(repr, arguments)))
+            if found := planned.fragments.get(key):
+                return found
+        else:
+            plan = session_functions.evaluate(plan, self, parameters)
+        values = {name: self._context_value(name) for name in context_names}
+        bindings = Bindings(parameters, values, self.settings.get("TimeZone"))
+        choice = choose(plan, wish, limit, parameters)
+        fragment, choice = compile_choice(plan, choice, wish, bindings)
+        if key is not None:
+            planned.remember(key, fragment, choice)
+        return fragment, choice
+
+    async def _run_query(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> Execution:
+        planned = await self._replan(prepared, query, arguments)
+        fragment, choice = self._compile(planned, arguments)
+        stream = await self._engine.executor(choice.engine).open(fragment, self._execution_context())
+        return StreamExecution(planned.columns, "SELECT", counted=True, stream=stream)
+
+    def _execution_context(self) -> ExecutionContext:
+        return ExecutionContext(
+            query=self._engine.new_query_id(),
+            time_zone=self.settings.get("TimeZone"),
+            page_bytes=self.settings.size_bytes("cursor_buffer_size"),
+            notice=self._notify,
+            settings={"spool_limit": self.settings.size_bytes("sluice.spool_limit")},
+        )
+
+    # -- EXPLAIN -------------------------------------------------------------------------------------------------
+
+    async def _explain(self, statement: s.Explain, prepared: Prepared, arguments: Sequence[Any]) -> Execution:
+        started = time.perf_counter()
+        inner = statement.inner
+        query = inner.query if isinstance(inner, s.DeclareCursor) else cast("s.Query", inner)
+        planned = await self._plan(
+            query, tuple(p.oid for p in prepared.parameters), _digits(prepared.parameters, arguments)
+        )
+        fragment, choice = self._compile(planned, arguments)
+        actual: dict[str, float | int | str] = {"Planning Time": (time.perf_counter() - started) * 1e3}
+        if statement.analyze:
+            actual |= await self._analyze(fragment, choice)
+        sql = self._engine.executor(choice.engine).sql(fragment) if statement.verbose else None
+        summary = Summary(choice.engine, choice.reason, sql, actual)
+        columns = prepared.columns or ()
+        if statement.format == "json":
+            rows = [(json_text(planned.plan, summary),)]
+        else:
+            rows = [(line,) for line in text_lines(planned.plan, summary)]
+        return StreamExecution(columns, "EXPLAIN", stream=RowsStream(columns, rows))
+
+    async def _analyze(self, fragment: CompiledFragment, choice: Choice) -> dict[str, float | int | str]:
+        """Run the fragment, throw its rows away, and give what was counted."""
+        started = time.perf_counter()
+        first: float | None = None
+        stream = await self._engine.executor(choice.engine).open(fragment, self._execution_context())
+        try:
+            while await stream.next_batch() is not None:
+                first = first or (time.perf_counter() - started) * 1e3
+            counted = stream.statistics()
+        finally:
+            await stream.close()
+        told: dict[str, float | int | str] = {name.capitalize(): value for name, value in counted.items()}
+        if first is not None:
+            told["First Batch"] = first
+        told["Execution Time"] = (time.perf_counter() - started) * 1e3
+        return told
+
+    # -- utility statements --------------------------------------------------------------------------------------
+
+    async def _run_utility(self, statement: s.Statement) -> Execution:
+        match statement:
+            case s.CreateView():
+                await self._create_view(statement)
+                return StreamExecution(None, "CREATE VIEW")
+            case s.CreateForeignTable():
+                await self._engine.in_operation_pool(
+                    lambda: create_foreign_table(
+                        statement, self.catalog, self.search_path(), self._engine.roots, self._notify
+                    )
+                )
+                return StreamExecution(None, "CREATE FOREIGN TABLE")
+            case s.CreateSchema():
+                return await self._create_schema(statement)
+            case s.Drop():
+                await self._engine.in_operation_pool(
+                    lambda: drop(statement, self.catalog, self.search_path(), self._notify)
+                )
+                return StreamExecution(None, f"DROP {statement.kind.upper()}")
+            case s.SetVariable():
+                self.settings.set(statement.name, statement.value, local=statement.local)
+                return StreamExecution(None, "SET")
+            case s.ResetVariable():
+                if statement.name == "all":
+                    self.settings.reset_all()
+                else:
+                    self.settings.set(statement.name, None)
+                return StreamExecution(None, "RESET")
+            case _:
+                raise FeatureNotSupported(f"not supported: {type(statement).__name__}")
+
+    async def _create_view(self, statement: s.CreateView) -> None:
+        planned = await self._plan(statement.query, (), {})
+        if planned.parameters:
+            raise FeatureNotSupported("views must not contain parameters")
+        await self._engine.in_operation_pool(
+            lambda: create_view(
+                statement, planned.columns, planned.reads, self.catalog, self.search_path(), self._notify
+            )
+        )
+
+    async def _create_schema(self, statement: s.CreateSchema) -> Execution:
+        if statement.if_not_exists and self.catalog.current().has_schema(statement.name):
+            self._notify(f'schema "{statement.name}" already exists, skipping')
+        else:
+            oid = self.catalog.new_oid()
+            await self._engine.in_operation_pool(lambda: self.catalog.put_schema(Schema(oid, statement.name)))
+        return StreamExecution(None, "CREATE SCHEMA")
+
+    def _show_columns(self, name: str) -> tuple[ResultColumn, ...]:
+        if name == "all":
+            return tuple(ResultColumn(n, st.of(t.TEXT)) for n in ("name", "setting", "description"))
+        return (ResultColumn(self.settings.canonical_name(name), st.of(t.TEXT)),)
+
+    def _show(self, name: str) -> Execution:
+        columns = self._show_columns(name)
+        rows: Sequence[Sequence[str]] = self.settings.all() if name == "all" else [(self.settings.get(name),)]
+        return StreamExecution(columns, "SHOW", stream=RowsStream(columns, rows))
+
+    # -- transactions --------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        self._transaction_start = time.time_ns() // 1000
+        self.settings.begin()
+        self.catalog.begin()
+        self._savepoints = []
+
+    async def commit(self) -> None:
+        self._transaction_start = None
+        try:
+            await self._engine.in_operation_pool(self.catalog.commit)
+        except BaseException:
+            self.settings.rollback()
+            raise
+        self.settings.commit()
+
+    def rollback(self) -> None:
+        self._transaction_start = None
+        self.catalog.rollback()
+        self.settings.rollback()
+
+    def savepoint(self, name: str) -> None:
+        self._savepoints.append(_Savepoint(name, self.settings.savepoint(), self.catalog.savepoint()))
+
+    def rollback_to(self, name: str) -> None:
+        index = self._find_savepoint(name)
+        point = self._savepoints[index]
+        self.settings.rollback_to(point.settings)
+        self.catalog.rollback_to(point.catalog)
+        del self._savepoints[index + 1 :]
+
+    def release(self, name: str) -> None:
+        index = self._find_savepoint(name)
+        self.settings.release(self._savepoints[index].settings)
+        del self._savepoints[index:]
+
+    def _find_savepoint(self, name: str) -> int:
+        for index in reversed(range(len(self._savepoints))):
+            if self._savepoints[index].name == name:
+                return index
+        raise InvalidSavepointSpecification(f'savepoint "{name}" does not exist')
+
+    async def discard(self, target: str) -> None:
+        if target in ("all", "temp"):
+            self.catalog.discard_temporary()
+        if target == "all":
+            self.settings.reset_all()
+
+    async def close(self) -> None:
+        self.catalog.rollback()
+        self.catalog.discard_temporary()
+
+    # -- context -------------------------------------------------------------------------------------------------
+
+    def search_path(self) -> tuple[str, ...]:
+        """The effective search path: `$user` and schemas that do not exist left out, pg_catalog first unless named."""
+        snapshot = self.catalog.current()
+        names = [_unquoted(part) for part in self.settings.get("search_path").split(",")]
+        named = [self.user if name == "$user" else name for name in names if name]
+        there = [name for name in named if snapshot.has_schema(name) or name in _SYSTEM_SCHEMAS]
+        return (*(x for x in _SYSTEM_SCHEMAS if x not in there), *there)
+
+    def _input_settings(self) -> InputSettings:
+        """How literals are read; made anew only when a setting changed, with the transaction's time each time."""
+        if self._input is None or self._input[0] != self.settings.version:
+            self._input = (self.settings.version, InputSettings.read(self.settings.get, 0))
+        return replace(self._input[1], now=self._now())
+
+    def _now(self) -> int:
+        return self._transaction_start or time.time_ns() // 1000
+
+    def _context_value(self, name: str) -> Any:
+        match name:
+            case "now":
+                return self._now()
+            case "statement_timestamp":
+                return time.time_ns() // 1000
+            case "current_user" | "session_user" | "user" | "current_role":
+                return self.user
+            case "current_database" | "current_catalog":
+                return self.database
+            case "current_schema":
+                visible = [x for x in self.search_path() if x not in (*_SYSTEM_SCHEMAS, TEMPORARY)]
+                return visible[0] if visible else None
+            case "pg_backend_pid":
+                return self.client.backend_pid
+            case _:
+                raise UndefinedObject(f'no such context value: "{name}"')
+
+    def _notify(self, message: str) -> None:
+        self.client.notice(Notice(message))
+
+
+def _unquoted(part: str) -> str:
+    text = part.strip()
+    return text[1:-1].replace('""', '"') if text[:1] == '"' == text[-1:] else text.lower()
+
+
+def _digits(parameters: Sequence[t.PgType], arguments: Sequence[Any]) -> dict[int, tuple[int, int]]:
+    """(precision, scale) of the numeric parameters whose values are known now."""
+    found = {}
+    for index, (pg, value) in enumerate(zip(parameters, arguments, strict=True), 1):
+        values = _leaves(value) if pg.is_array else [value]
+        decimals = [v for v in values if isinstance(v, Decimal) and v.is_finite()]
+        if decimals:
+            found[index] = _widest(decimals)
+    return found
+
+
+def _leaves(value: Any) -> list[Any]:
+    return [leaf for item in value for leaf in _leaves(item)] if isinstance(value, list) else [value]
+
+
+def _widest(values: Sequence[Decimal]) -> tuple[int, int]:
+    scale = max(max(0, -cast("int", v.as_tuple().exponent)) for v in values)
+    whole = max(max(1, v.adjusted() + 1) for v in values)
+    return min(st.MAX_PRECISION, whole + scale), min(scale, st.MAX_PRECISION)
