@@ -1,0 +1,386 @@
+"""Mathematical functions: chapter 9.3, without what needs more digits than the engines compute with.
+
+The floats' functions are the C library's in PostgreSQL, DuckDB's and Java's here: they agree to the last digit or two. What
+PostgreSQL refuses (a logarithm of zero, a result that overflows or underflows) is checked here, since the engines give an
+infinity, NaN or null. float8 rounds half to even, numeric half away from zero.
+
+exp, ln, log, power and `^` of numerics are exact series in PostgreSQL: `engine.local.powers` computes them for the local
+engine; Spark has no such thing. The trigonometric functions in degrees are not here.
+
+Source: PostgreSQL 15, tables 9.5 to 9.7; float.c and numeric.c for errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.sql.expr import Const, Expr
+from engine.sql.functions import Builder, Function, digits
+from engine.sql.functions.building import fn, op, parse, place
+from engine.sql.functions.quotients import unscaled
+from engine.sql.functions.trees import both, constant_int
+from engine.sql.types import SqlType, numeric
+from wire import types as t
+from wire.carriers import NumericScale
+from wire.errors import FeatureNotSupported
+
+if TYPE_CHECKING:
+    from engine.sql.expr import AggregateCall, Call
+
+_INTS: Final = {t.INT2: "SMALLINT", t.INT4: "INTEGER", t.INT8: "BIGINT"}
+_INFINITY: Final = "CAST('Infinity' AS DOUBLE)"
+_OVERFLOW: Final = "RAISE('22003', 'value out of range: overflow')"
+_UNDERFLOW: Final = "RAISE('22003', 'value out of range: underflow')"
+_OUTSIDE: Final = "RAISE('22003', 'input is out of range')"
+#: Doubles beyond this have no fraction.
+_WHOLE: Final = "9007199254740992e0"
+
+
+def _piece(engine: EngineName, text: str, *args: exp.Expression) -> exp.Expression:
+    return place(parse(engine, text), args)
+
+
+def _infinite(text: str) -> str:
+    return f"abs({text}) = {_INFINITY}"
+
+
+# --- rounding -----------------------------------------------------------------------------------------------------------
+
+
+def _spark_rounded(function: str, zero: str) -> str:
+    """ceil or floor of a double in Spark, whose own give integers; `zero`: what gives a negative zero."""
+    whole = f"CAST({function}($1) AS DOUBLE)"
+    return f"CASE WHEN abs($1) >= {_WHOLE} OR $1 = 0 THEN $1 {zero} ELSE {whole} END"
+
+
+def _roundings() -> Iterator[Function]:
+    minus_zero = "THEN CAST('-0' AS DOUBLE)"
+    up = _spark_rounded("ceil", f"WHEN $1 < 0 AND $1 > -1 {minus_zero}")
+    down = _spark_rounded("floor", "")
+    for name in ("ceil", "ceiling"):
+        yield fn(name, (t.FLOAT8,), t.FLOAT8, local="ceil($1)", spark=up)
+        yield fn(name, (t.NUMERIC,), t.NUMERIC, "ceil($1)", rule=digits.whole)
+    yield fn("floor", (t.FLOAT8,), t.FLOAT8, local="floor($1)", spark=down)
+    yield fn("floor", (t.NUMERIC,), t.NUMERIC, "floor($1)", rule=digits.whole)
+    yield fn("round", (t.FLOAT8,), t.FLOAT8, local="round_even($1, 0)", spark="rint($1)")
+    yield fn("round", (t.NUMERIC,), t.NUMERIC, "round($1, 0)", rule=digits.whole)
+    toward_zero = (
+        f"CASE WHEN abs($1) >= {_WHOLE} OR $1 = 0 THEN $1 WHEN $1 < 0 AND $1 > -1 {minus_zero} "
+        "WHEN $1 < 0 THEN CAST(ceil($1) AS DOUBLE) ELSE CAST(floor($1) AS DOUBLE) END"
+    )
+    yield fn("trunc", (t.FLOAT8,), t.FLOAT8, local="trunc($1)", spark=toward_zero)
+    cut = "CASE WHEN $1 < 0 THEN ceil($1) ELSE floor($1) END"
+    yield fn("trunc", (t.NUMERIC,), t.NUMERIC, local="trunc($1)", spark=cut, rule=digits.whole)
+    for name, spark in (
+        ("round", "round($1, $2)"),
+        ("trunc", "CASE WHEN $1 < 0 THEN ceil($1, $2) ELSE floor($1, $2) END"),
+    ):
+        yield fn(
+            name,
+            (t.NUMERIC, t.INT4),
+            t.NUMERIC,
+            local=_to_digits("local", f"{name}($1, $2)"),
+            spark=_to_digits("spark", spark),
+            by_value=_digits_kept,
+        )
+
+
+def _digits_kept(args: Sequence[Expr]) -> SqlType:
+    """round(n, d) and trunc(n, d) print d fractional digits."""
+    a, wanted = args[0].type, args[1]
+    integers = digits.integer_digits(a) + 1
+    if isinstance(wanted, Const) and wanted.value is not None:
+        scale = max(0, min(wanted.value, 38 - min(integers, 30)))
+        return numeric(integers + scale, scale)
+    return numeric(integers + a.scale, a.scale, NumericScale.TRIMMED)
+
+
+def _to_digits(engine: EngineName, text: str) -> Builder:
+    """round or trunc to a constant number of digits, as both engines want it."""
+
+    def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        wanted = constant_int(args[1])
+        if args[1].find(exp.Null):
+            return exp.Null()
+        if wanted is None:
+            raise FeatureNotSupported(
+                f"not supported: {call.function.name} to a number of digits that is not a constant"
+            )
+        scale = call.args[0].type.scale
+        kept = max(-38, min(wanted, scale))
+        return place(parse(engine, text.replace("$2", str(kept))), args[:1])
+
+    return build
+
+
+# --- signs, roots, powers -------------------------------------------------------------------------------------------------
+
+
+def _signs() -> Iterator[Function]:
+    for kind in (*_INTS, t.FLOAT4, t.FLOAT8):
+        yield fn("abs", (kind,), kind, "abs($1)")
+        yield op("@", (kind,), kind, "abs($1)")
+    yield fn("abs", (t.NUMERIC,), t.NUMERIC, "abs($1)", rule=digits.same)
+    yield op("@", (t.NUMERIC,), t.NUMERIC, "abs($1)", rule=digits.same)
+    sign = "CASE WHEN $1 > 0 AND NOT isnan($1) THEN 1e0 WHEN $1 < 0 THEN -1e0 WHEN $1 IS NOT NULL THEN 0e0 END"
+    yield fn("sign", (t.FLOAT8,), t.FLOAT8, sign)
+    yield fn("sign", (t.NUMERIC,), t.NUMERIC, "sign($1)", rule=lambda _args: numeric(1, 0))
+
+
+def _roots() -> Iterator[Function]:
+    root = "CASE WHEN $1 < 0 THEN RAISE('2201F', 'cannot take square root of a negative number') ELSE sqrt($1) END"
+    # DuckDB's is a power's: one step of Newton's method makes cubes exact.
+    step = "(cbrt($1) - (cbrt($1) * cbrt($1) * cbrt($1) - $1) / (3 * cbrt($1) * cbrt($1)))"
+    extreme = f"$1 = 0 OR isnan($1) OR {_infinite('$1')}"
+    cube = f"CASE WHEN {extreme} THEN $1 WHEN abs($1) < 1e-300 OR abs($1) > 1e300 THEN cbrt($1) ELSE {step} END"
+    for row, name in ((fn, "sqrt"), (op, "|/")):
+        yield row(name, (t.FLOAT8,), t.FLOAT8, root)
+    for row, name in ((fn, "cbrt"), (op, "||/")):
+        yield row(name, (t.FLOAT8,), t.FLOAT8, local=cube, spark="cbrt($1)")
+
+
+def _powers() -> Iterator[Function]:
+    pair = (t.FLOAT8, t.FLOAT8)
+    zero = "RAISE('2201F', 'zero raised to a negative power is undefined')"
+    complex_ = "RAISE('2201F', 'a negative number raised to a non-integer power yields a complex result')"
+    value = "power($1, $2)"
+    text = (
+        "CASE WHEN $1 IS NULL OR $2 IS NULL THEN NULL "
+        "WHEN $2 = 0 OR $1 = 1 THEN 1e0 WHEN isnan($1) THEN $1 WHEN isnan($2) THEN $2 "
+        f"WHEN $1 = 0 AND $2 < 0 THEN {zero} "
+        f"WHEN $1 < 0 AND abs($2) <> {_INFINITY} AND floor($2) <> $2 THEN {complex_} "
+        f"WHEN $1 = -1 AND {_infinite('$2')} THEN 1e0 "
+        f"WHEN {_infinite(value)} AND abs($1) <> {_INFINITY} AND abs($2) <> {_INFINITY} THEN {_OVERFLOW} "
+        f"WHEN {value} = 0 AND $1 <> 0 AND abs($1) <> {_INFINITY} AND abs($2) <> {_INFINITY} THEN {_UNDERFLOW} "
+        f"ELSE {value} END"
+    )
+    for name in ("power", "pow"):
+        yield fn(name, pair, t.FLOAT8, text)
+    yield op("^", pair, t.FLOAT8, text)
+
+
+def _logarithms() -> Iterator[Function]:
+    exponential = (
+        f"CASE WHEN {_infinite('exp($1)')} AND abs($1) <> {_INFINITY} THEN {_OVERFLOW} "
+        f"WHEN exp($1) = 0 AND abs($1) <> {_INFINITY} THEN {_UNDERFLOW} ELSE exp($1) END"
+    )
+    yield fn("exp", (t.FLOAT8,), t.FLOAT8, exponential)
+    for name, computed in (("ln", "ln"), ("log", "log10"), ("log10", "log10")):
+        text = (
+            "CASE WHEN $1 = 0 THEN RAISE('2201E', 'cannot take logarithm of zero') "
+            "WHEN $1 < 0 THEN RAISE('2201E', 'cannot take logarithm of a negative number') "
+            f"ELSE {computed}($1) END"
+        )
+        yield fn(name, (t.FLOAT8,), t.FLOAT8, text)
+
+
+# --- trigonometry ---------------------------------------------------------------------------------------------------------
+
+
+def _trigonometry() -> Iterator[Function]:
+    yield fn("pi", (), t.FLOAT8, "pi()")
+    # As float.c computes them: by a division and a multiplication.
+    yield fn("degrees", (t.FLOAT8,), t.FLOAT8, _finite("($1 / 0.017453292519943295e0)"))
+    yield fn("radians", (t.FLOAT8,), t.FLOAT8, "$1 * 0.017453292519943295e0")
+    for name in ("sin", "cos", "tan", "cot"):
+        # cot(0) is an infinity in PostgreSQL, too.
+        text = f"CASE WHEN {_infinite('$1')} THEN {_OUTSIDE} ELSE {name}($1) END"
+        yield fn(name, (t.FLOAT8,), t.FLOAT8, text)
+    for name in ("asin", "acos"):
+        text = f"CASE WHEN abs($1) > 1 AND NOT isnan($1) THEN {_OUTSIDE} ELSE {name}($1) END"
+        yield fn(name, (t.FLOAT8,), t.FLOAT8, text)
+    for name in ("atan", "sinh", "cosh", "tanh", "asinh"):
+        yield fn(name, (t.FLOAT8,), t.FLOAT8, f"{name}($1)")
+    yield fn("atan2", (t.FLOAT8, t.FLOAT8), t.FLOAT8, "atan2($1, $2)")
+    yield fn("acosh", (t.FLOAT8,), t.FLOAT8, f"CASE WHEN $1 < 1 THEN {_OUTSIDE} ELSE acosh($1) END")
+    bounded = f"CASE WHEN abs($1) > 1 AND NOT isnan($1) THEN {_OUTSIDE} WHEN abs($1) = 1 THEN $1 * {_INFINITY} ELSE atanh($1) END"
+    yield fn("atanh", (t.FLOAT8,), t.FLOAT8, bounded)
+
+
+def _finite(value: str) -> str:
+    return f"CASE WHEN {_infinite(value)} AND abs($1) <> {_INFINITY} THEN {_OVERFLOW} ELSE {value} END"
+
+
+# --- whole numbers --------------------------------------------------------------------------------------------------------
+
+_EUCLID: Final = (
+    "aggregate(sequence(1, 93), named_struct('a', CAST($1 AS DECIMAL(20, 0)), 'b', CAST($2 AS DECIMAL(20, 0))), "
+    "(s__, i__) -> CASE WHEN s__.b = 0 THEN s__ ELSE named_struct('a', s__.b, 'b', CAST(s__.a % s__.b AS DECIMAL(20, 0))) END, "
+    "s__ -> abs(s__.a))"
+)
+
+
+def _divisors() -> Iterator[Function]:
+    for kind, name in ((t.INT4, "INTEGER"), (t.INT8, "BIGINT")):
+        pair = (kind, kind)
+        either = "CASE WHEN $1 IS NOT NULL AND $2 IS NOT NULL THEN"
+        yield fn(
+            "gcd", pair, kind, local=f"CAST(gcd($1, $2) AS {name})", spark=f"{either} CAST({_EUCLID} AS {name}) END"
+        )
+        spark = (
+            f"{either} CASE WHEN $1 = 0 OR $2 = 0 THEN CAST(0 AS {name}) "
+            f"ELSE CAST(abs(CAST($1 AS DECIMAL(20, 0)) / {_EUCLID} * $2) AS {name}) END END"
+        )
+        yield fn("lcm", pair, kind, local=f"CAST(lcm($1, $2) AS {name})", spark=spark)
+    product = (
+        "CASE WHEN $1 < 0 THEN RAISE('22003', 'factorial of a negative number is undefined') "
+        "WHEN $1 > 33 THEN RAISE('22003', 'value overflows numeric format') "
+    )
+    yield fn(
+        "factorial",
+        (t.INT8,),
+        t.NUMERIC,
+        local=f"{product} ELSE factorial(CAST($1 AS INTEGER)) END",
+        spark=f"{product} WHEN $1 IS NOT NULL THEN aggregate(sequence(CAST(1 AS BIGINT), greatest($1, 1)), "
+        "CAST(1 AS DECIMAL(38, 0)), (p__, i__) -> CAST(p__ * i__ AS DECIMAL(38, 0))) END",
+        rule=lambda _args: numeric(38, 0),
+    )
+    yield fn("div", (t.NUMERIC, t.NUMERIC), t.NUMERIC, rule=lambda _args: numeric(38, 0), **both(_whole_quotient))
+
+
+def _aligned(engine: EngineName, types: Sequence[SqlType]) -> list[str]:
+    """The texts of `$1`, `$2` ... as integers of one unit."""
+    scale = max(typ.scale for typ in types)
+    wide = "HUGEINT" if engine == "local" else "DECIMAL(38, 0)"
+    return [
+        f"{unscaled(engine, f'${n}', typ.precision, typ.scale)} * CAST('1{'0' * (scale - typ.scale)}' AS {wide})"
+        for n, typ in enumerate(types, 1)
+    ]
+
+
+def _whole_quotient(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    if engine == "spark":
+        # Spark's integer division gives a BIGINT; the exact quotient of a multiple is one of its decimals.
+        return _piece(engine, "CAST(($1 - $1 % $2) / $2 AS DECIMAL(38, 0))", *args)
+    a, b = _aligned(engine, [arg.type for arg in call.args])
+    return _piece(engine, f"({a}) // ({b})", *args)
+
+
+# --- buckets --------------------------------------------------------------------------------------------------------------
+
+
+def _bucket_checks(low: str, high: str, count: str) -> str:
+    return (
+        f"WHEN {count} <= 0 THEN RAISE('2201G', 'count must be greater than zero') "
+        f"WHEN {low} = {high} THEN RAISE('2201G', 'lower bound cannot equal upper bound') "
+    )
+
+
+_OUTER: Final = (
+    "WHEN $2 < $3 AND $1 < $2 THEN 0 WHEN $2 < $3 AND $1 >= $3 THEN $4 + 1 "
+    "WHEN $2 > $3 AND $1 > $2 THEN 0 WHEN $2 > $3 AND $1 <= $3 THEN $4 + 1 "
+)
+_ANY_NULL: Final = "WHEN $1 IS NULL OR $2 IS NULL OR $3 IS NULL OR $4 IS NULL THEN NULL "
+
+
+def _numeric_bucket(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    x, low, high = _aligned(engine, [arg.type for arg in call.args[:3]])
+    sign = "//" if engine == "local" else "DIV"
+    inside = f"CAST((({x}) - ({low})) * $4 {sign} (({high}) - ({low})) AS INTEGER) + 1"
+    return _piece(engine, f"CASE {_ANY_NULL} {_bucket_checks('$2', '$3', '$4')} {_OUTER} ELSE {inside} END", *args)
+
+
+def _buckets() -> Iterator[Function]:
+    finite = (
+        "WHEN isnan($1) OR isnan($2) OR isnan($3) THEN "
+        "RAISE('2201G', 'operand, lower bound, and upper bound cannot be NaN') "
+        f"WHEN {_infinite('$2')} OR {_infinite('$3')} THEN RAISE('2201G', 'lower and upper bounds must be finite') "
+    )
+    inside = "CAST(floor($4 * (($1 - $2) / ($3 - $2))) AS INTEGER) + 1"
+    yield fn(
+        "width_bucket",
+        (t.FLOAT8, t.FLOAT8, t.FLOAT8, t.INT4),
+        t.INT4,
+        f"CASE {_ANY_NULL} WHEN $4 <= 0 THEN RAISE('2201G', 'count must be greater than zero') {finite} "
+        f"{_bucket_checks('$2', '$3', '$4')} {_OUTER} ELSE {inside} END",
+    )
+    yield fn("width_bucket", (t.NUMERIC, t.NUMERIC, t.NUMERIC, t.INT4), t.INT4, **both(_numeric_bucket))
+
+
+# --- greatest and least ---------------------------------------------------------------------------------------------------
+
+
+def _extreme(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """GREATEST and LEAST, which pass over nulls. Types that an engine orders otherwise are refused."""
+    kind = call.args[0].type.pg
+    if kind in (t.TIMETZ, t.JSONB) or kind.is_array or (engine == "spark" and kind is t.INTERVAL):
+        raise FeatureNotSupported(f"not supported: {call.function.name} of {call.args[0].type}")
+    if len(args) == 1:
+        return args[0]
+    return exp.Anonymous(this=call.function.name, expressions=[arg.copy() for arg in args])
+
+
+def _extremes() -> Iterator[Function]:
+    for name in ("greatest", "least"):
+        yield fn(
+            name,
+            (t.ANYCOMPATIBLE,),
+            t.ANYCOMPATIBLE,
+            local=_plain("local"),
+            spark=_plain("spark"),
+            variadic=True,
+            strict=False,
+            rule=digits.common,
+        )
+
+
+def _plain(engine: EngineName) -> Builder:
+    return lambda args, call: _extreme(engine, args, call)
+
+
+# --- a numeric's own digits, chance ---------------------------------------------------------------------------------------
+
+
+def _scale(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    typ = call.args[0].type
+    if typ.display is not NumericScale.FIXED:
+        raise FeatureNotSupported("not supported: scale of a numeric whose digits depend on its value")
+    return _piece(engine, f"CASE WHEN $1 IS NOT NULL THEN {typ.scale} END", *args)
+
+
+def _least_scale(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    if call.args[0].type.scale == 0:
+        return _piece(engine, "CASE WHEN $1 IS NOT NULL THEN 0 END", *args)
+    text = f"CAST($1 AS {'VARCHAR' if engine == 'local' else 'STRING'})"
+    kept = f"length(regexp_replace({text}, '[.]?0*$', ''))"
+    return _piece(
+        engine, f"CAST(greatest({kept} - strpos({text}, '.'), 0) AS INTEGER)".replace("strpos", _FIND[engine]), *args
+    )
+
+
+_FIND: Final[dict[EngineName, str]] = {"local": "strpos", "spark": "instr"}
+
+
+def _digits_of_values() -> Iterator[Function]:
+    yield fn("scale", (t.NUMERIC,), t.INT4, **both(_scale))
+    yield fn("min_scale", (t.NUMERIC,), t.INT4, **both(_least_scale))
+    yield fn(
+        "trim_scale",
+        (t.NUMERIC,),
+        t.NUMERIC,
+        "$1",
+        rule=lambda args: numeric(args[0].precision, args[0].scale, NumericScale.TRIMMED),
+    )
+
+
+def _chance() -> Iterator[Function]:
+    yield fn("random", (), t.FLOAT8, local="random()", spark="rand()", volatility="volatile")
+
+
+ROWS: Final[tuple[Function, ...]] = (
+    *_roundings(),
+    *_signs(),
+    *_roots(),
+    *_powers(),
+    *_logarithms(),
+    *_trigonometry(),
+    *_divisors(),
+    *_buckets(),
+    *_extremes(),
+    *_digits_of_values(),
+    *_chance(),
+)
