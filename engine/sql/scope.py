@@ -179,7 +179,7 @@ class CommonTable:
     """A WITH item as FROM sees it.
 
     columns: its plan's; names: theirs, aliases put in. available: False for one that is written further on.
-    references: how often it has been read.
+    recursive: whether it reads itself; its columns are then no table's.
     """
 
     id: int
@@ -187,7 +187,7 @@ class CommonTable:
     columns: tuple[Column, ...] = ()
     names: tuple[str, ...] = ()
     available: bool = True
-    references: int = 0
+    recursive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,12 +273,12 @@ class Scope:
         return next((s.ctes[name] for s in self.levels() if name in s.ctes and s.ctes[name].available), None)
 
     def add(self, source: Source) -> None:
-        """Make a FROM item known, its columns this level's own."""
+        """Make a FROM item known, its columns this level's own, also where they are those of a query inside it."""
         self.known.append(source)
         for column in source.columns:
             for part in column.expr.walk():
                 if isinstance(part, ColumnRef):
-                    self.context.owners.setdefault(part.column.id, self)
+                    self.context.owners[part.column.id] = self
 
     # -- columns -------------------------------------------------------------------------------------------------
 

@@ -132,6 +132,7 @@ def _bind_recursive(binder: QueryBinder, item: exp.CTE, table: CommonTable, scop
     _check_form(item, tree, table.name)
     if tree.args.get("with_") is not None:
         raise FeatureNotSupported("not supported: WITH in a recursive query")
+    table.recursive = True
     first = binder.bind(tree.this, scope)
     names = _names(item, first.names)
     types = [c.type for c in first.columns]
@@ -169,7 +170,7 @@ def _settled(before: SqlType, after: SqlType) -> SqlType:
 
 def _check_types(table: CommonTable, before: Sequence[SqlType], after: Sequence[SqlType], item: exp.CTE) -> None:
     for index, (first, overall) in enumerate(zip(before, after, strict=True), 1):
-        if first.pg is not overall.pg:
+        if (first.pg, first.typmod) != (overall.pg, overall.typmod):
             message = (
                 f'recursive query "{table.name}" column {index} has type {first} in non-recursive term'
                 f" but type {overall} overall"

@@ -46,7 +46,7 @@ def bind(binder: QueryBinder, from_: exp.Expression | None, scope: Scope) -> Nod
     for written in from_.expressions:
         with beside(scope, sources):
             item, offered = bind_item(binder, written, scope)
-        check_names(sources, offered, written)
+        check_names(sources, offered)
         sources += offered
         node = item if node is None else joined(node, item, "cross")
     scope.sources = sources
@@ -133,7 +133,7 @@ def aliased_names(alias: exp.Expression | None, names: Sequence[str], relation: 
     return [*given, *names[len(given) :]]
 
 
-def check_names(left: Sequence[Source], right: Sequence[Source], at: exp.Expression) -> None:
+def check_names(left: Sequence[Source], right: Sequence[Source]) -> None:
     """checkNameSpaceConflicts."""
     for a in left:
         for b in right:
@@ -214,12 +214,14 @@ def _common_table(binder: QueryBinder, cte: CommonTable, alias: exp.Expression |
     context = binder.context
     columns = tuple(context.new_column(n, c.type) for n, c in zip(cte.names, cte.columns, strict=True))
     for column, original in zip(columns, cte.columns, strict=True):
-        if (origin := context.origins.get(original.id)) is not None:
+        origin = context.origins.get(original.id)
+        if origin is not None and not cte.recursive:
             context.origins[column.id] = origin
-    cte.references += 1
     node = CteReader(columns, cte.id, cte.name)
     shown = alias.this.name if alias is not None else cte.name
-    return node, [offered(scope, source_of(node, shown, aliased_names(alias, cte.names, shown)))]
+    source = source_of(node, shown, aliased_names(alias, cte.names, shown))
+    source.relation = cte.name
+    return node, [offered(scope, source)]
 
 
 def _view(binder: QueryBinder, view: View) -> tuple[Node, list[str]]:

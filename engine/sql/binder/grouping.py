@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -27,7 +27,9 @@ from engine.sql.binder.levels import (
 )
 from engine.sql.binder.sorting import Target, find_target
 from engine.sql.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, GroupingCall, WindowCall
+from engine.sql.positions import leftmost
 from engine.sql.scope import Scope, cursor
+from wire import types as t
 from wire.errors import FeatureNotSupported, GroupingError, ProgramLimitExceeded
 
 if TYPE_CHECKING:
@@ -113,7 +115,7 @@ class _Clause:
             what = "grouping operations" if isinstance(aggregate, GroupingCall) else "aggregate functions"
             raise GroupingError(f"{what} are not allowed in GROUP BY", position=cursor(aggregate.position))
         check_no_windows(expr, "GROUP BY")
-        self._binder.expressions.require_equality(expr)
+        self._binder.expressions.require_equality(replace(expr, position=leftmost(item)))
         if expr in self.keys:
             return self.keys.index(expr)
         self.keys.append(expr)
@@ -171,8 +173,10 @@ class _Collected:
         return found
 
     def _change(self, part: Expr, depth: int) -> Expr | None:
-        if (depth == 0 or isinstance(part, ColumnRef)) and not isinstance(part, Const) and part in self._exprs:
-            return refer(self.keys[self._exprs.index(part)])
+        if (depth == 0 or isinstance(part, ColumnRef)) and not isinstance(part, Const):
+            for expr, key in zip(self._exprs, self.keys, strict=True):
+                if _same(part, expr):
+                    return ColumnRef(part.type, key)
         match part:
             case AggregateCall() if belongs_to(part, self._scope, depth):
                 return self._aggregate(part)
@@ -224,6 +228,20 @@ class _Collected:
                 else f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate function'
             )
             raise GroupingError(message, position=cursor(column.position))
+
+
+def _same(part: Expr, key: Expr) -> bool:
+    """Whether an expression is the group key; it may have been relabelled, as varchar is to text, which costs nothing.
+
+    A cast that differs in its type alone is another cast.
+    """
+    if part == key:
+        return True
+    if isinstance(part, ColumnRef):
+        return isinstance(key, ColumnRef) and part.column == key.column
+    if part.type.pg is not t.TEXT or key.type.pg is not t.VARCHAR:
+        return False
+    return not (isinstance(key, Call) and key.function.kind == "cast") and replace(part, type=key.type) == key
 
 
 def _is_volatile(call: AggregateCall) -> bool:

@@ -31,7 +31,7 @@ def bind(binder: QueryBinder, item: exp.Join, scope: Scope) -> Item:
     left, left_sources = from_clause.bind_item(binder, item.args["left"], scope)
     with from_clause.beside(scope, left_sources, allowed=kind in _LATERAL):
         right, right_sources = from_clause.bind_item(binder, item.this, scope)
-    from_clause.check_names(left_sources, right_sources, item)
+    from_clause.check_names(left_sources, right_sources)
     joining = _Joining(binder, scope, kind, left_sources, right_sources)
     names = _merged_names(item, joining)
     condition: Expr | None = None
@@ -77,9 +77,8 @@ class _Joining:
                 bound = self._expressions.bind(tree, self._scope)
         finally:
             self._scope.sources = kept
-        condition = self._expressions.as_boolean(bound, "JOIN/ON")
-        check_plain(condition, "JOIN conditions", self._scope)
-        return condition
+        check_plain(bound, "JOIN conditions", self._scope)
+        return self._expressions.as_boolean(bound, "JOIN/ON")
 
     def equal(self, names: Sequence[exp.Identifier | str]) -> Expr | None:
         """left.x = right.x AND ..., noting the merged columns."""
@@ -126,6 +125,8 @@ def _sources(scope: Scope, joining: _Joining, alias: exp.Expression | None) -> l
     sides = [replace(s, columns_visible=False) for s in (*joining.sources[0], *joining.sources[1])]
     found = [own, *sides]
     if alias is not None:
-        found.append(Source(alias.this.name, tuple(joining.merged), columns_visible=False))
+        named = Source(alias.this.name, tuple(joining.merged), columns_visible=False)
+        from_clause.check_names(sides, [named])
+        found.append(named)
     scope.add(own)
     return found

@@ -112,9 +112,11 @@ def check_no_sets(expr: Expr, clause: str) -> None:
 
 def check_aggregate(call: AggregateCall, scope: Scope) -> None:
     """What an aggregate's arguments may not hold (parse_agg.c: check_agg_arguments_walker)."""
-    for part in (part for child in call.children() for part in child.walk()):
-        if isinstance(part, AggregateCall | GroupingCall) and belongs_to(part, scope, 0):
+    for part, depth in (found for child in call.children() for found in walk_deep(child)):
+        if isinstance(part, AggregateCall | GroupingCall) and belongs_to(part, scope, depth):
             raise GroupingError("aggregate function calls cannot be nested", position=cursor(part.position))
+        if depth:
+            continue
         if isinstance(part, WindowCall):
             message = "aggregate function calls cannot contain window function calls"
             raise GroupingError(message, position=cursor(part.position))

@@ -35,11 +35,10 @@ def bind(binder: QueryBinder, tree: exp.Select, scope: Scope, settle: bool) -> B
     node = from_clause.bind(binder, tree.args.get("from_"), scope)
     _name_windows(tree, scope)
     targets = _select_list(binder, tree, scope)
-    where = _condition(binder, tree, "where", "WHERE", scope)
+    where = _condition(binder, tree, "where", scope)
     if where is not None:
-        check_plain(where, "WHERE", scope)
         node = filtered(node, where)
-    having = _condition(binder, tree, "having", "HAVING", scope)
+    having = _condition(binder, tree, "having", scope)
     order = sorting.sort_items(binder, tree, targets, scope)
     group = _group_by(binder, tree, targets, scope)
     distinct = _bind_distinct(binder, tree, targets, order, scope)
@@ -105,11 +104,17 @@ def _fields(binder: QueryBinder, item: exp.Dot, scope: Scope) -> list[Target]:
     return [Target(name, e) for (name, _), e in zip(row.type.fields, row_items(row), strict=True)]
 
 
-def _condition(binder: QueryBinder, tree: exp.Select, key: str, clause: str, scope: Scope) -> Expr | None:
+def _condition(binder: QueryBinder, tree: exp.Select, key: str, scope: Scope) -> Expr | None:
+    """WHERE or HAVING, of which only the latter may aggregate."""
     written = tree.args.get(key)
     if written is None:
         return None
-    return binder.expressions.as_boolean(binder.expressions.bind(written.this, scope), clause)
+    bound, clause = binder.expressions.bind(written.this, scope), key.upper()
+    if key == "where":
+        check_plain(bound, clause, scope)
+    check_no_windows(bound, clause)
+    check_no_sets(bound, clause)
+    return binder.expressions.as_boolean(bound, clause)
 
 
 def _group_by(binder: QueryBinder, tree: exp.Select, targets: list[Target], scope: Scope) -> GroupBy | None:
@@ -180,9 +185,6 @@ def _computed(
 ) -> tuple[Node, list[Expr]]:
     """The node below the select list, and the select list's expressions over it."""
     exprs = [target.expr for target in targets]
-    if having is not None:
-        check_no_windows(having, "HAVING")
-        check_no_sets(having, "HAVING")
     if group is not None or having is not None or is_grouped(exprs, scope):
         node, exprs = aggregated(binder, node, group or GroupBy(), exprs, having, scope)
     node, exprs = windows.computed(binder.context, node, exprs, scope)

@@ -52,8 +52,8 @@ def combined(binder: QueryBinder, tree: exp.SetOperation, left: Bound, right: Bo
     left_node = retyped(binder, left, [exprs[0] for _, exprs in unified])
     right_node = retyped(binder, right, [exprs[1] for _, exprs in unified])
     if not every:
-        for expr in passed(left_node.columns):
-            binder.expressions.require_equality(expr)
+        for expr, before in zip(passed(left_node.columns), sides[0], strict=True):
+            binder.expressions.require_equality(replace(expr, position=before.position))
     columns = tuple(binder.context.new_column(n, typ) for n, typ in zip(left.names, types, strict=True))
     return SetOperation(columns, kind, every, left_node, right_node)
 

@@ -8,7 +8,7 @@ An item of ORDER BY, GROUP BY or DISTINCT ON is SQL-92's (an output column's nam
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NoReturn
 
 from sqlglot import exp
@@ -87,10 +87,15 @@ def by_number(node: exp.Expression, targets: Sequence[object], clause: str) -> i
     """An output column's number; any other constant is an error."""
     negative = isinstance(node, exp.Neg)
     literal = node.this if negative else node
-    if not isinstance(literal, exp.Literal):
+    if not isinstance(literal, exp.Literal | exp.Null | exp.Boolean):
         return None
     at = cursor(position(node))
-    if literal.is_string or not literal.name.isdecimal() or int(literal.name) > 2**31 - 1:
+    if (
+        not isinstance(literal, exp.Literal)
+        or literal.is_string
+        or not literal.name.isdecimal()
+        or int(literal.name) > 2**31 - 1
+    ):
         raise SqlSyntaxError(f"non-integer constant in {clause}", position=at)
     number = -int(literal.name) if negative else int(literal.name)
     if not 1 <= number <= len(targets):
@@ -104,7 +109,7 @@ def sort_items(binder: QueryBinder, tree: exp.Expression, targets: list[Target],
     found: list[SortItem] = []
     for item in order.expressions if order is not None else ():
         index = find_target(binder, item.this, targets, scope, "ORDER BY")
-        binder.expressions.require_ordering(targets[index].expr)
+        binder.expressions.require_ordering(replace(targets[index].expr, position=leftmost(item.this)))
         if all(index != other.target for other in found):
             at = position(item)
             found.append(SortItem(index, bool(item.args["desc"]), bool(item.args["nulls_first"]), at))
@@ -163,17 +168,19 @@ def ordered_set_operation(
     order = tree.args.get("order")
     keys: list[OrderKey] = []
     for item in order.expressions if order is not None else ():
-        index = _output(item.this, names, source)
+        index = _output(binder, item.this, names, scope, source)
         binder.expressions.require_ordering(refer(plan.columns[index]))
         keys.append(OrderKey(plan.columns[index], bool(item.args["desc"]), bool(item.args["nulls_first"])))
     return limited(binder, tree, scope, Bound(plan, names, tuple(keys)))
 
 
-def _output(node: exp.Expression, names: Sequence[str], source: Source) -> int:
+def _output(binder: QueryBinder, node: exp.Expression, names: Sequence[str], scope: Scope, source: Source) -> int:
     number = by_number(node, names, "ORDER BY")
     if number is not None:
         return number
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star) or node.args.get("table") is not None:
+        scope.sources = [source]
+        binder.expressions.bind(node, scope)
         _only_names(node)
     if node.name not in names:
         raise UndefinedColumn(f'column "{node.name}" does not exist', position=cursor(position(node)))
