@@ -77,6 +77,7 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.timestampType": "TIMESTAMP_LTZ",
+        "spark.sql.timeType.enabled": "true",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": str(directory / "warehouse"),
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",

@@ -15,6 +15,7 @@ from collections import OrderedDict
 from typing import Final
 from weakref import WeakKeyDictionary
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -28,6 +29,14 @@ from wire import types as t
 from wire.errors import DataCorrupted, FeatureNotSupported, UndefinedFile
 
 _VIEWS_MAX: Final = 500
+
+_CSV_OPTIONS: Final = {
+    "delimiter": "sep",
+    "header": "header",
+    "quote": "quote",
+    "escape": "escape",
+    "null": "nullValue",
+}
 
 _NATURAL: Final[dict[pa.DataType, str]] = {
     pa.bool_(): "boolean",
@@ -123,7 +132,7 @@ def _natural(typ: pa.DataType, column: TableColumn) -> str:
         if typ.unit == "ns":
             return "bigint"
         return "timestamp" if typ.tz else "timestamp_ntz"
-    if pa.types.is_time(typ):
+    if typ == pa.time64("us"):
         return "time(6)"
     if pa.types.is_fixed_size_binary(typ) or isinstance(typ, pa.UuidType):
         return "binary"
@@ -143,7 +152,7 @@ def _from_parquet(column: TableColumn, typ: pa.DataType, int96: bool) -> Column:
         micros = f.floor(value / f.lit(1000).cast("bigint")).cast("bigint")
         return f.timestamp_micros(micros) if typ.tz else _wall_clock(micros)
     if pa.types.is_time(typ):
-        return f.expr(f"time_to_micros({_quoted(column.name)})")
+        return _micros_of_time(value)
     if isinstance(typ, pa.UuidType):
         return _uuid(value)
     return value
@@ -152,6 +161,12 @@ def _from_parquet(column: TableColumn, typ: pa.DataType, int96: bool) -> Column:
 def _wall_clock(micros: Column) -> Column:
     """Microseconds since 1970 as a TIMESTAMP_NTZ."""
     return f.timestamp_add("MICROSECOND", micros, f.lit("1970-01-01 00:00:00").cast("timestamp_ntz"))
+
+
+def _micros_of_time(value: Column) -> Column:
+    minutes = f.hour(value).cast("bigint") * 60 + f.minute(value)
+    seconds = f.extract(f.lit("SECOND"), value)
+    return minutes * 60_000_000 + (seconds * 1_000_000).cast("bigint")
 
 
 def _uuid(value: Column) -> Column:
@@ -169,13 +184,25 @@ def _text(session: SparkSession, table: Table) -> DataFrame:
 
 
 def _csv_options(table: Table) -> dict[str, str]:
-    known = {"delimiter": "sep", "header": "header", "quote": "quote", "escape": "escape", "null": "nullValue"}
-    options = {"escape": '"', "multiLine": "true", "enforceSchema": "true"}
-    for name, value in table.options.items():
-        if name not in known:
+    """Spark's options for the table's own (file_fdw's names), and what the local engine's sniffer finds for the others."""
+    for name in table.options:
+        if name not in _CSV_OPTIONS:
             raise FeatureNotSupported(f'not supported: option "{name}" of a CSV file in Spark')
-        options[known[name]] = value
-    return options
+    found = {_CSV_OPTIONS[name]: value for name, value in table.options.items()}
+    return {**_sniffed(table.files[0]), "multiLine": "true", "enforceSchema": "true", **found}
+
+
+def _sniffed(file: str) -> dict[str, str]:
+    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+        sniffed = connection.execute("select Delimiter, Quote, Escape, HasHeader from sniff_csv(?)", [file]).fetchone()
+    assert sniffed is not None, "the sniffer gives one row"
+    delimiter, quote, escape, header = sniffed
+    return {"sep": delimiter, "quote": _character(quote), "escape": _character(escape), "header": str(bool(header))}
+
+
+def _character(sniffed: str) -> str:
+    """A quote or escape character; the sniffer says NUL or nothing where the file has none, and then it does not matter."""
+    return '"' if sniffed in ("", "\0", "(empty)") else sniffed
 
 
 def _stored(value: Column, typ: SqlType, natural: str) -> Column:

@@ -53,6 +53,7 @@ class Ground:
     ) -> CompiledFragment:
         names = {name: relation_name(table) for name, table in self.tables.items()}
         statement = sqlglot.parse_one(sql.format(**names), dialect="spark")
+        assert isinstance(statement, sqlglot.exp.Expression)
         used = tuple(table for name, table in self.tables.items() if "{" + name + "}" in sql)
         columns = tuple(OutputColumn(f"c{i}", typ) for i, typ in enumerate(types))
         return CompiledFragment("spark", statement, columns, used, ordered, small)
