@@ -21,12 +21,14 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from engine.carry import carrier_schema, carry_to
+from engine.carry import carrier_schema, carry_to, fitted
 from engine.config import EngineConfig
 from engine.executor import CompiledFragment, EngineName, ExecutionContext, OutputColumn
 from engine.local import division as _division  # noqa: F401  (registers its functions)
+from engine.local import roots as _roots  # noqa: F401
 from engine.local.database import LocalCursor, LocalDatabase
 from engine.local.errors import translate
+from engine.local.infinities import with_infinities
 from engine.plan.compile import to_sql
 from wire import types as t
 from wire.errors import AdminShutdown, QueryCanceled, SqlError
@@ -238,7 +240,9 @@ class LocalStream:
             except StopIteration:
                 return None
             if batch.num_rows:
-                return carry_to(batch, self._schema) if self._schema.names else batch.select([])
+                if not self._schema.names:
+                    return batch.select([])
+                return with_infinities(carry_to(batch, fitted(self._schema, batch.schema)))
 
     def _release(self, *, healthy: bool = True) -> None:
         """Let go of the result and the cursor; what a half-read result holds is freed here, off the loop's thread."""

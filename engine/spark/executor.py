@@ -109,7 +109,7 @@ class SparkExecutor:
         return "ready" if error is None else f"failed: {error}"
 
     def sql(self, fragment: CompiledFragment) -> str:
-        return fragment.statement.sql(dialect="spark")
+        return to_sql(fragment.statement, "spark")
 
     async def close(self) -> None:
         self._closing = True
@@ -168,8 +168,10 @@ def _start_runtime(config: SparkConfig, directory: Path) -> SparkRuntime:
     try:
         with own_connection():
             runtime.warm()
-    except BaseException:
+    except BaseException as error:
         runtime.stop()
+        if isinstance(error, Exception):
+            raise SqlError(f"Spark could not be started: {type(error).__name__}", sqlstate="58000") from error
         raise
     return runtime
 

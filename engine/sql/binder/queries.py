@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final as Constant
 
 from sqlglot import exp
 
 from engine.api import ResultColumn
-from engine.plan.logical import Final, Node
+from engine.plan.logical import Evaluator, Final, Node
+from engine.sql import types as st
 from engine.sql.binder import select, set_operations, values_lists
-from engine.sql.binder.blocks import Bound
+from engine.sql.binder.blocks import Bound, refer
 from engine.sql.binder.common_tables import bind_with, with_ctes
 from engine.sql.binder.expressions import ExpressionBinder
 from engine.sql.depth import bounded
 from engine.sql.scope import BindContext, Scope
 from engine.sql.statements import Query
 from wire import types as t
+
+_OBJECTS: Constant = (t.REGTYPE, t.REGCLASS, t.REGPROC, t.REGNAMESPACE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +39,9 @@ def bind_query(query: Query, context: BindContext) -> BoundQuery:
     Raises SqlError of every kind that PostgreSQL's analysis does; FeatureNotSupported for what is not here.
     """
     with bounded():
-        bound = QueryBinder(context).bind(query.tree, None)
-        plan = Final(bound.columns, bound.plan, bound.requirement)
+        binder = QueryBinder(context)
+        bound = binder.bind(query.tree, None)
+        plan = binder.with_names_of_objects(Final(bound.columns, bound.plan, bound.requirement))
         columns = tuple(
             ResultColumn(name, column.type, *context.origins.get(column.id, (0, 0)))
             for name, column in zip(bound.names, bound.columns, strict=True)
@@ -53,6 +58,21 @@ class QueryBinder:
     def __init__(self, context: BindContext) -> None:
         self.context = context
         self.expressions = ExpressionBinder(context)
+
+    def with_names_of_objects(self, plan: Final) -> Final:
+        """regtype, regclass and their kin leave the statement as names; the client is told their own type."""
+        if not any(column.type.pg in _OBJECTS for column in plan.columns):
+            return plan
+        named = {
+            column.id: self.context.new_column(column.name, st.of(t.TEXT))
+            for column in plan.columns
+            if column.type.pg in _OBJECTS
+        }
+        below = plan.input.columns
+        emit = [self.expressions.as_output(refer(c)) for c in below if c.id in named]
+        columns = (*below, *(named[c.id] for c in below if c.id in named))
+        evaluator = Evaluator(columns, plan.input, (*(refer(c) for c in below), *emit))
+        return Final(tuple(named.get(c.id, c) for c in plan.columns), evaluator, plan.requirement)
 
     def bind_subquery(self, tree: exp.Expression, scope: Scope) -> tuple[Node, tuple[str, ...]]:
         """A query nested in an expression of `scope`; see `engine.sql.scope.QueryBinder`."""
