@@ -35,6 +35,7 @@ from engine.operators.receive import WINDOW_BATCHES, Receiver, partly_consumed
 from engine.operators.send import Edge
 from engine.operators.slots import SlotKeeper
 from engine.operators.spool import Spooler
+from engine.plan.compile import to_sql
 from engine.runtime.listener import DataListener
 from engine.spark.collect import collect_arrow
 from engine.spark.jobs import SparkJob, failure_of_task
@@ -207,7 +208,7 @@ class SparkStream:
         self._closing: asyncio.Task[None] | None = None
         self._lookups: set[asyncio.Task[None]] = set()
         statement, self._skip = _without_offset(fragment)
-        text = statement.sql(dialect="spark")
+        text = to_sql(statement, "spark")
         work = functools.partial(self._collect, text) if fragment.small else functools.partial(self._send, text)
         self._job = SparkJob(runtime, str(context.query), context.time_zone, work, self._job_done)
 
