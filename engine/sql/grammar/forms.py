@@ -31,6 +31,9 @@ _TRIMS: Final = {"both": "btrim", "leading": "ltrim", "trailing": "rtrim"}
 class FormGrammar(WindowGrammar):
     """Reads special forms."""
 
+    #: The run of opening parentheses looked through last, from and to, so that deep nesting costs one look.
+    _run = (0, 0)
+
     @abstractmethod
     def bare_expression(self) -> exp.Expression:
         """A b_expr; a layer above reads it."""
@@ -70,12 +73,19 @@ class FormGrammar(WindowGrammar):
         """Whether a query begins after the opening parentheses here."""
         if not self.symbol_at("("):
             return False
-        ahead = 1
-        while self.symbol_at("(", ahead=ahead):
-            ahead += 1
+        if not self._run[0] <= self.at < self._run[1]:
+            self._run = (self.at, self._after_parentheses())
+        ahead = self._run[1] - self.at
         if self.word_at("values", ahead=ahead):
             return self.symbol_at("(", ahead=ahead + 1)
         return self.word_at(*_QUERY_WORDS, ahead=ahead)
+
+    def _after_parentheses(self) -> int:
+        """The index of the first token that is no opening parenthesis."""
+        ahead = 1
+        while self.symbol_at("(", ahead=ahead):
+            ahead += 1
+        return self.at + ahead
 
     def _argument_list(self) -> list[exp.Expression]:
         found: list[exp.Expression] = []
