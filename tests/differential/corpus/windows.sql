@@ -1,0 +1,17 @@
+select n_name, row_number() over (order by n_name) from nation;
+select n_name, rank() over (partition by n_regionkey order by length(n_name)), dense_rank() over (partition by n_regionkey order by length(n_name)) from nation;
+select x, percent_rank() over (order by x), cume_dist() over (order by x), ntile(3) over (order by x) from (values (1),(2),(2),(3),(9)) t(x);
+select x, lag(x) over (order by x), lead(x, 2, -1) over (order by x) from (values (1),(2),(4),(8)) t(x);
+select x, first_value(x) over w, last_value(x) over w, nth_value(x, 2) over w from (values (1),(2),(4)) t(x) window w as (order by x);
+select x, sum(x) over (order by x rows between 1 preceding and 1 following) from (values (1),(2),(4),(8)) t(x);
+select x, sum(x) over (order by x range between 2 preceding and current row) from (values (1),(2),(4),(5)) t(x);
+select x, count(*) over (order by x range unbounded preceding) from (values (1),(1),(2)) t(x);
+select x, sum(x) over (order by x groups between 1 preceding and current row) from (values (1),(1),(2),(3)) t(x);
+select x, sum(x) over (order by x rows between unbounded preceding and unbounded following exclude current row) from (values (1),(2),(4)) t(x);
+select n_regionkey, count(*), sum(count(*)) over (order by n_regionkey) from nation group by n_regionkey;
+select avg(n_nationkey) over (partition by n_regionkey) from nation;
+select x, sum(x) filter (where x > 1) over (order by x) from (values (1),(2),(3)) t(x);
+select o_orderdate, o_totalprice - lag(o_totalprice) over (partition by o_custkey order by o_orderdate, o_orderkey) from orders where o_custkey < 20;
+select n_name from (select n_name, row_number() over (partition by n_regionkey order by n_name) r from nation) t where r = 1;
+select x, rank() over (order by x desc nulls last) from (values (1),(null),(3)) t(x);
+select row_number() over () from nation where row_number() over () < 3;

@@ -1,0 +1,107 @@
+"""A real member for tests: `sluice serve` as a process of its own, on free ports of 127.0.0.1.
+
+`MemberProcess` starts one over a data directory, reads its ready line, and at the end sends SIGTERM and expects exit
+status 0 and no process left of its session: neither the JVM nor a Python worker.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import psutil
+import psycopg
+from psycopg import sql
+
+
+class MemberProcess:
+    """A context manager around one member. host, port: where PostgreSQL clients connect."""
+
+    host = "127.0.0.1"
+
+    def __init__(self, data: Path, *flags: str, environment: dict[str, str] | None = None) -> None:
+        self._command = [
+            sys.executable, "-m", "server.cli", "serve", "--listen", "127.0.0.1:0", "--mesh", "127.0.0.1:0",
+            "--console", "127.0.0.1:0", "--data", str(data), "--log-level", "warning", *flags,
+        ]  # fmt: skip
+        self._environment = {**os.environ, **(environment or {})}
+        self._process: subprocess.Popen[str] | None = None
+        self.ready: dict[str, str] = {}
+
+    def __enter__(self) -> MemberProcess:
+        self._process = subprocess.Popen(
+            self._command, stdout=subprocess.PIPE, text=True, start_new_session=True, env=self._environment
+        )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        self.ready = dict(part.split("=", 1) for part in line.split() if "=" in part)
+        if "listen" not in self.ready:
+            raise RuntimeError(f"the member did not start: {line!r}, exit status {self._process.wait()}")
+        self.port = int(self.ready["listen"].rpartition(":")[2])
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        status, left = self.stop()
+        if error is None:
+            assert status == 0
+            assert left == []
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def dsn(self) -> str:
+        return f"host={self.host} port={self.port} user=tester dbname=sluice"
+
+    def connect(self, **more: Any) -> psycopg.Connection[tuple[Any, ...]]:
+        return psycopg.connect(self.dsn, **{"autocommit": True, **more})
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, list[str]]:
+        """End the member: its exit status, and the command lines of the processes of its session that outlived it."""
+        assert self._process is not None
+        family = [p for p in psutil.process_iter() if _session(p.pid) == self.pid]
+        self._process.send_signal(number)
+        status = self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        _, alive = psutil.wait_procs([p for p in family if p.pid != self.pid], timeout=10)
+        left = [" ".join(p.cmdline())[:200] for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+        for process in alive:
+            process.kill()
+        return status, left
+
+
+def _session(pid: int) -> int:
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return -1
+
+
+def register_tpch(connection: psycopg.Connection[Any], folder: Path) -> None:
+    """Register every Parquet file of `folder` as a table of its name."""
+    for file in sorted(folder.glob("*.parquet")):
+        connection.execute(
+            sql.SQL("create foreign table if not exists {} options (path {}, format 'parquet')").format(
+                sql.Identifier(file.stem), sql.Literal(str(file))
+            )
+        )
+
+
+def wait_until(condition: Any, seconds: float = 30.0) -> None:
+    """Wait for something that must come to pass; fails after `seconds`, which says nothing about speed."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"did not come to pass within {seconds} s: {condition}")
+        time.sleep(0.02)
