@@ -4,7 +4,7 @@ The query binder (`engine.sql.binder.queries` and its siblings) builds scopes wh
 binder (`engine.sql.binder.expressions`) asks them for columns, parameters, windows and subqueries. A `BindContext` is one
 for a statement, a `Scope` one for each SELECT level; a scope's parent is the scope that its query is nested in.
 
-Trees come from `engine.sql.dialect`, whose docstring lists their shapes; `position(node)` tells where a node's token is.
+Trees come from `engine.sql.grammar`, whose docstring lists their shapes; `position(node)` tells where a node's token is.
 
 The rules are PostgreSQL's (parse_relation.c, parse_expr.c: transformColumnRef): a bare name is looked for among the
 columns of each level, innermost first, and then among relation names, where it means the whole row; two hits in one level
