@@ -153,7 +153,9 @@ def _connect(address: Address) -> psycopg.Connection[tuple[object, ...]]:
 
 def _tour(console: Console, address: Address) -> None:
     with _connect(address) as connection:
-        connection.add_notice_handler(lambda notice: console.print(f"  {notice.message_primary}", style="dim"))
+        with _progress(console, "waiting for Spark to start"):
+            connection.execute("set sluice.engine = spark")
+            connection.execute("select 1")
         for heading, engine, query in TOUR:
             connection.execute(sql.SQL("set sluice.engine = {}").format(sql.Literal(engine)))
             _show(console, connection, heading, query)
