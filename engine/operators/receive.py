@@ -100,6 +100,11 @@ class InboundStream:
         """Whether its sender still holds its place at work."""
         return not self.complete and not self.dead
 
+    @property
+    def held(self) -> int:
+        """Bytes of it that are in memory."""
+        return self._link.account.held
+
     def blocked(self, since: float) -> bool:
         """Whether its sender has been out of credit since that time."""
         account = self._link.account
@@ -361,7 +366,8 @@ class Receiver:
         self._on_change()
 
     def statistics(self) -> Mapping[str, int]:
-        return {**self._counters, "spooled_bytes": self.spooled_bytes}
+        held = sum(stream.held for stream in self._streams.values())
+        return {**self._counters, "spooled_bytes": self.spooled_bytes, "held_bytes": held}
 
     def _supersede(self, previous: InboundStream, opening: Open) -> None:
         if previous.complete:

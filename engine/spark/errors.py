@@ -52,7 +52,8 @@ _TYPES: Final = {
 _DATETIMES: Final = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
 _OVERFLOWING: Final = {"short": "smallint", "integer": "integer", "int": "integer", "long": "bigint"}
 
-_RAISED: Final = re.compile(r"SQLSTATE:([0-9A-Z]{5}):(.*?)(?: SQLSTATE: P0001|[\r\n]|$)")
+#: Quoted it would be part of a statement: Spark's errors show the one that they come from.
+_RAISED: Final = re.compile(r"(?<!['\"])SQLSTATE:([0-9A-Z]{5}):(.*?)(?: SQLSTATE: P0001|[\r\n]|$)")
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ?([^\r\n]*)")
 _CAST: Final = re.compile(
     r"[Vv]alue (.*) of the type \"([A-Z_]+)[^\"]*\" cannot be cast to \"([A-Z_]+)[^\"]*\"", re.DOTALL
@@ -105,6 +106,7 @@ _CONDITIONS: Final[dict[str, Callable[[str], SqlError]]] = {
     "CAST_OVERFLOW": _cast_overflow,
     "CAST_INVALID_INPUT": _cast_invalid,
     "NUMERIC_VALUE_OUT_OF_RANGE": _numeric,
+    "NUMERIC_OUT_OF_SUPPORTED_RANGE": _numeric,
     "INTERVAL_ARITHMETIC_OVERFLOW": _always(DatetimeFieldOverflow, "interval out of range"),
     "DATETIME_OVERFLOW": _always(DatetimeFieldOverflow, "timestamp out of range"),
     "DATETIME_FIELD_OUT_OF_BOUNDS": _always(DatetimeFieldOverflow, "date/time field value out of range"),

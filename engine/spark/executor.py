@@ -139,7 +139,11 @@ class SparkExecutor:
         }
 
     async def _start(self) -> SparkRuntime:
-        return await asyncio.to_thread(_start_runtime, self._config, self._directory)
+        return await asyncio.to_thread(self._start_runtime)
+
+    def _start_runtime(self) -> SparkRuntime:
+        with own_connection():
+            return SparkRuntime(self._config, self._directory, abandoned=lambda: self._closing)
 
     async def _runtime(self, notice: Callable[[str], None]) -> SparkRuntime:
         if self._starting is None or self._closing:
@@ -164,22 +168,10 @@ class SparkExecutor:
         return f"spark/{next(self._channels)}"
 
 
-def _start_runtime(config: SparkConfig, directory: Path) -> SparkRuntime:
-    runtime = SparkRuntime(config, directory)
-    try:
-        with own_connection():
-            runtime.warm()
-    except BaseException as error:
-        runtime.stop()
-        if isinstance(error, Exception):
-            raise SqlError(f"Spark could not be started: {type(error).__name__}", sqlstate="58000") from error
-        raise
-    return runtime
-
-
 def _log_failure(starting: asyncio.Task[SparkRuntime]) -> None:
-    if not starting.cancelled() and starting.exception() is not None:
-        _log.error("Spark could not be started", exc_info=starting.exception())
+    error = None if starting.cancelled() else starting.exception()
+    if error is not None and not isinstance(error, AdminShutdown):
+        _log.error("Spark could not be started", exc_info=error)
 
 
 class SparkStream:

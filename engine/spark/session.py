@@ -19,10 +19,11 @@ import sys
 import threading
 import zipfile
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from py4j.clientserver import FinalizerWorker
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -32,7 +33,7 @@ from pyspark.util import PythonEvalType
 from engine.config import SparkConfig
 from engine.spark.collect import collect_arrow
 from engine.spark.worker import SUMMARY_SCHEMA, idle
-from wire.errors import SqlError
+from wire.errors import AdminShutdown, SqlError
 
 _SESSIONS_MAX: Final = 16
 _STOP_SECONDS: Final = 10
@@ -126,9 +127,13 @@ def _cores(master: str) -> int:
 class SparkRuntime:
     """A started Spark. `slots`: how many tasks run at once, as known at the start."""
 
-    def __init__(self, config: SparkConfig, directory: Path) -> None:
-        """Start the JVM and the context; seconds. Raises SqlError if that fails."""
+    def __init__(self, config: SparkConfig, directory: Path, *, abandoned: Callable[[], bool] = lambda: False) -> None:
+        """Start the JVM and the context, and run a first query; seconds. Raises SqlError if that fails.
+
+        abandoned: asked between the steps; once it is true, what has been started is ended and AdminShutdown raised.
+        """
         self._directory = directory
+        self._abandoned = abandoned
         self._lock = threading.Lock()
         self._sessions: OrderedDict[str, SparkSession] = OrderedDict()
         self._prepare_directory()
@@ -136,22 +141,29 @@ class SparkRuntime:
         self._log = (directory / "jvm.log").open("wb")
         try:
             self._start(config)
-        except BaseException as error:
+        except Exception as error:
             self.stop()
-            if isinstance(error, Exception):
-                raise SqlError(f"Spark could not be started: {error}", sqlstate="58000") from error
-            raise
-        self.slots = int(self.context.defaultParallelism)
+            if isinstance(error, SqlError):
+                raise
+            raise SqlError(f"Spark could not be started: {error}", sqlstate="58000") from error
+
+    def _check_abandoned(self) -> None:
+        if self._abandoned():
+            raise AdminShutdown("terminating connection due to administrator command")
 
     def _start(self, config: SparkConfig) -> None:
         conf = SparkConf(loadDefaults=False)
         conf.setAll(list(spark_settings(config, self._directory).items()))
         gateway = launch_gateway(conf, {"stdout": self._log, "stderr": self._log})  # type: ignore[no-untyped-call]
         SparkContext._ensure_initialized(gateway=gateway)
+        self._check_abandoned()
         self.context = SparkContext(conf=conf, gateway=gateway)
         if not _embedded(config.master):
             self.context.addPyFile(str(_sources(self._directory)))
+        self.slots = int(self.context.defaultParallelism)
         self._root = SparkSession(self.context)
+        self._check_abandoned()
+        self._warm()
 
     def session(self, time_zone: str) -> SparkSession:
         """The session of a time zone. Raises SqlError if Spark does not know it."""
@@ -174,7 +186,7 @@ class SparkRuntime:
         """Wait until Spark's status store has heard of everything that has happened."""
         self.context._jsc.sc().listenerBus().waitUntilEmpty(_SETTLE_MILLIS)
 
-    def warm(self) -> None:
+    def _warm(self) -> None:
         """Run a first query and start the Python workers, so that the first client does not wait for it."""
         frame = self.session("UTC").range(0, self.slots, 1, self.slots)
         udf = _create_udf(idle, SUMMARY_SCHEMA, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
@@ -234,6 +246,10 @@ def _forget_context() -> None:
 def _end(gateway: Any) -> None:
     with contextlib.suppress(Exception):
         gateway.shutdown()
+    # PySpark's collector of Java references looks once a second whether it is to end.
+    for thread in threading.enumerate():
+        if isinstance(thread, FinalizerWorker):
+            thread.join(_STOP_SECONDS)
     process = gateway.proc
     with contextlib.suppress(OSError):
         process.stdin.close()

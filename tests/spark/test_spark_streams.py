@@ -117,6 +117,9 @@ async def module_ground(tmp_path_factory: pytest.TempPathFactory, data: Path) ->
     await executor.close()
     left = [child for child in psutil.Process().children(recursive=True) if child not in children]
     assert left == []
+    assert [type(thread).__name__ for thread in threading.enumerate() if type(thread) is not threading.Thread] == [
+        "_MainThread"
+    ]
     assert not [name for name in ("spark-warehouse", "metastore_db", "derby.log") if Path(name).exists()]  # noqa: ASYNC240
 
 
@@ -281,7 +284,7 @@ async def test_a_slow_consumer_holds_spark_back(ground: Ground) -> None:
     receiver = stream._receiver
     while len(receiver.streams_blocked(receiver.now() - 0.3)) < 2:  # noqa: ASYNC110
         await asyncio.sleep(0.05)
-    held = [inbound._link.account.held for inbound in receiver._streams.values()]
+    held = [inbound.held for inbound in receiver._streams.values()]
     assert all(0 < size <= receiver.window for size in held)
     assert len(held) == 2
     await stream.close()
@@ -374,6 +377,30 @@ async def test_many_at_once(ground: Ground) -> None:
     fragments = [ground.fragment(sql, (st.of(t.TEXT), INT8), ordered=True, small=i % 2 == 0) for i in range(12)]
     results = await asyncio.gather(*(ground.rows(fragment) for fragment in fragments))
     assert all(result == results[0] for result in results)
+
+
+async def test_a_member_may_stop_while_spark_starts(tmp_path: Path) -> None:
+    """In a process of its own, as a process has one Spark: nothing is left, and whoever waits is told."""
+    program = (
+        "import asyncio, sys, threading, psutil\n"
+        "from pathlib import Path\n"
+        "from engine.config import SparkConfig\n"
+        "from engine.spark.executor import SparkExecutor\n"
+        "from wire.errors import AdminShutdown\n"
+        "async def main():\n"
+        "    executor = SparkExecutor(SparkConfig('local[1]'), Path(sys.argv[1]))\n"
+        "    await executor.start()\n"
+        "    waiting = asyncio.create_task(executor.ready())\n"
+        "    await asyncio.sleep(1)\n"
+        "    await executor.close()\n"
+        "    [error] = await asyncio.gather(waiting, return_exceptions=True)\n"
+        "    assert isinstance(error, AdminShutdown), error\n"
+        "    assert psutil.Process().children() == []\n"
+        "asyncio.run(main())\n"
+        "assert threading.active_count() == 1, threading.enumerate()\n"
+    )
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", program, str(tmp_path))
+    assert await process.wait() == 0
 
 
 async def test_the_jvm_dies_with_a_killed_member(tmp_path: Path) -> None:
