@@ -267,7 +267,8 @@ class Session(EngineSession):
                 )
                 return StreamExecution(None, f"DROP {statement.kind.upper()}")
             case s.SetVariable():
-                self.settings.set(statement.name, statement.value, local=statement.local)
+                for name, value in ((statement.name, statement.value), *statement.also):
+                    self.settings.set(name, value, local=statement.local)
                 return StreamExecution(None, "SET")
             case s.ResetVariable():
                 if statement.name == "all":
