@@ -23,10 +23,8 @@ _WIDEST: Final = 76
 _GROUP: Final = 4
 _SIGNIFICANT: Final = 16
 _TEN: Final = 10
-#: Doubles just below a whole number that stand for it.
-_CLOSE: Final = 1 + 1e-15
+_TOO_LONG: Final = "value out of range: a quotient with more digits than numeric can hold here"
 
-Doubles = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
@@ -44,41 +42,60 @@ def divide(dividends: Any, divisors: Any, scales_a: Any, scales_b: Any, scales: 
     a, b = _exact(dividends, scale_a), _exact(divisors, scale_b)
     if pc.any(pc.equal(b, pa.scalar(0, b.type))).as_py():
         raise DivisionByZero("division by zero")
-    wanted = np.minimum(_digits_wanted(a, b, minimum, flags), scale)
+    wanted = _digits_wanted(Digits(dividends, scale_a), Digits(divisors, scale_b), minimum, flags)
     quotient = _cut_off(a, b, scale)
-    rounded = _rounded(quotient, wanted)
+    rounded = pc.cast(rounded_to(quotient, np.minimum(wanted, scale)), pa.decimal256(_WIDEST, scale))
+    _check_whole(rounded, a, b, wanted > scale)
+    return pc.cast(rounded, pa.utf8())
+
+
+def _check_whole(quotient: Any, a: Any, b: Any, short: npt.NDArray[np.bool_]) -> None:
+    """Raises NumericValueOutOfRange for a quotient that should have more digits than it has, unless it is exact."""
+    if not short.any():
+        return
+    rows = pa.array(short)
+    q, divisor, dividend = (pc.filter(x, rows) for x in (quotient, b, a))
     try:
-        return pc.cast(pc.cast(rounded, pa.decimal256(_WIDEST, scale)), pa.utf8())
+        narrow = pc.cast(q, pa.decimal256(38, q.type.scale))
+        exact = pc.equal(pc.multiply(narrow, divisor), dividend)
     except pa.ArrowInvalid:
-        raise NumericValueOutOfRange("value overflows numeric format") from None
+        exact = pa.array([False])
+    if not pc.all(exact).as_py():
+        raise NumericValueOutOfRange(_TOO_LONG)
 
 
 def _exact(texts: Any, scale: int) -> Any:
     return pc.cast(pa.chunked_array([texts]) if isinstance(texts, pa.Array) else texts, pa.decimal256(38, scale))
 
 
-def _digits_wanted(a: Any, b: Any, minimum: int, flags: int) -> Integers:
+def lengths(texts: Any) -> Integers:
+    return np.asarray(pc.binary_length(texts).to_numpy(zero_copy_only=False), np.int64)
+
+
+class Digits:
+    """Of decimals given as texts: the exponent of the first base-10000 group (0 of zero), the group itself, and how many
+    fractional digits there are without trailing zeros."""
+
+    def __init__(self, texts: Any, scale: int) -> None:
+        plain = pc.ascii_ltrim(pc.replace_substring(texts, ".", ""), "-0")
+        length = lengths(plain)
+        place = length - 1 - scale
+        self.weight: Integers = np.where(length == 0, 0, place // _GROUP)
+        first = pc.utf8_slice_codeunits(pc.ascii_rpad(plain, _GROUP, "0"), 0, _GROUP).cast(pa.int64())
+        self.decimals: Integers = np.where(length == 0, 0, scale - length + lengths(pc.ascii_rtrim(plain, "0")))
+        self.leading: Integers = np.asarray(first.to_numpy(zero_copy_only=False)) // _TEN ** (
+            _GROUP - 1 - place % _GROUP
+        )
+
+
+def _digits_wanted(a: Digits, b: Digits, minimum: int, flags: int) -> Integers:
     """select_div_scale for each pair, and the display scales of operands that are quotients themselves."""
-    first, second = (np.abs(pc.cast(x, pa.float64()).to_numpy()) for x in (a, b))
-    weight_a, weight_b = _weight(first), _weight(second)
-    lower = _leading(first, weight_a) <= _leading(second, weight_b)
-    wanted = _SIGNIFICANT - _GROUP * (weight_a - weight_b - lower)
-    for flag, weight in ((1, weight_a), (2, weight_b)):
+    wanted = _SIGNIFICANT - _GROUP * (a.weight - b.weight - (a.leading <= b.leading))
+    for flag, operand in ((1, a), (2, b)):
         if flags & flag:
-            wanted = np.maximum(wanted, _SIGNIFICANT - _GROUP * weight)
+            wanted = np.maximum(wanted, _SIGNIFICANT - _GROUP * operand.weight)
     least: Integers = np.maximum(wanted, minimum)
     return least
-
-
-def _weight(values: Doubles) -> Integers:
-    """The exponent of the leading base-10000 group; 0 of zero."""
-    with np.errstate(divide="ignore"):
-        logarithms = np.log10(values)
-    return np.where(values == 0, 0, np.floor(logarithms / _GROUP)).astype(np.int64)
-
-
-def _leading(values: Doubles, weight: Integers) -> Doubles:
-    return np.floor(values / np.power(10_000.0, weight) * _CLOSE)
 
 
 def _cut_off(a: Any, b: Any, scale: int) -> Any:
@@ -92,7 +109,7 @@ def _cut_off(a: Any, b: Any, scale: int) -> Any:
     precision_a = max(_width(a), a.type.scale, 1)
     whole = precision_a - a.type.scale + b.type.scale
     if whole + a.type.scale + extra + precision_b + 1 > _WIDEST:
-        raise NumericValueOutOfRange("value out of range: a quotient with more digits than numeric can hold here")
+        raise NumericValueOutOfRange(_TOO_LONG)
     top = pc.cast(a, pa.decimal256(precision_a + extra, a.type.scale + extra))
     return pc.divide(top, pc.cast(b, pa.decimal256(precision_b, b.type.scale)))
 
@@ -103,7 +120,7 @@ def _width(values: Any) -> int:
     return max(1, len(str(int(largest.scaleb(values.type.scale)))))
 
 
-def _rounded(quotient: Any, wanted: Integers) -> Any:
+def rounded_to(quotient: Any, wanted: Integers) -> Any:
     """Each value rounded to its own number of digits, half away from zero."""
     found = None
     for digits in np.unique(wanted):

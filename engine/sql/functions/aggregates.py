@@ -18,9 +18,10 @@ from engine.executor import EngineName
 from engine.sql.expr import AggregateCall, Const, ParamRef
 from engine.sql.functions import Function, digits, intervals
 from engine.sql.functions.building import Templates, agg, ordered_set, parse, place
-from engine.sql.functions.moments import fields, interval
+from engine.sql.functions.decimals import WIDE, scaled, unscaled
 from engine.sql.functions.division import divide
-from engine.sql.functions.quotients import WIDE, divide_root, scaled, unscaled
+from engine.sql.functions.moments import fields, interval
+from engine.sql.functions.roots import square_root
 from engine.sql.functions.trees import EngineBuilder, sql
 from engine.sql.types import SqlType, numeric
 from wire import types as t
@@ -117,8 +118,10 @@ def _extremes() -> Iterator[Function]:
         for kind in _ORDERED:
             yield agg(name, (kind,), kind, f"{name}($1)", rule=digits.same)
         by = f"{name}_by"
-        instant = {"local": f"{by}($1, row({_INSTANT}))", "spark": f"{by}($1, struct({_INSTANT}))"}
-        yield agg(name, (t.TIMETZ,), t.TIMETZ, local=_fields_of(instant["local"]), spark=_fields_of(instant["spark"]))
+        # Null where the value is: a struct of nulls would count.
+        instant = f"{by}($1, CASE WHEN $1 IS NOT NULL THEN {{}}({_INSTANT}) END)"
+        local, spark = (_fields_of(instant.format(maker)) for maker in ("row", "struct"))
+        yield agg(name, (t.TIMETZ,), t.TIMETZ, local=local, spark=spark)
         yield agg(name, (t.INTERVAL,), t.INTERVAL, local=f"{name}($1)", spark=_fields_of(f"{by}($1, {_SPAN})"))
         # Spark orders null elements first, PostgreSQL and DuckDB last.
         yield agg(name, (t.ANYARRAY,), t.ANYARRAY, local=f"{name}($1)", rule=digits.same)
@@ -209,7 +212,8 @@ def _spread(*, sample: bool, root: bool) -> EngineBuilder:
         numerator, denominator = _ratio(engine, (squares, total, count), typ.scale, sample=sample)
         shape = (numeric(38, scale), numeric(38, 0))
         squared = digits.variance((call.args[0].type,))
-        return (divide_root if root else divide)(engine, numerator, denominator, shape, squared)
+        quotient = divide(engine, numerator, denominator, shape, squared)
+        return square_root(engine, quotient, squared, call.type, "variance") if root else quotient
 
     return build
 
@@ -221,7 +225,7 @@ def _ratio(
     n = f"CAST($3 AS {WIDE[engine]})"
     squares = unscaled(engine, "$1", 38, 2 * scale)
     total = unscaled(engine, "$2", 38, scale)
-    numerator = scaled(f"greatest({n} * {squares} - {total} * {total}, 0)", 2 * scale, engine)
+    numerator = scaled(engine, f"greatest({n} * {squares} - {total} * {total}, 0)", 2 * scale)
     others = f"({n} - 1)" if sample else n
     return _piece(engine, numerator, *parts), _piece(engine, f"nullif({n} * {others}, 0)", *parts)
 
@@ -243,14 +247,18 @@ def _regressions() -> Iterator[Function]:
     yield agg("regr_count", pair, t.INT8, local="CAST(regr_count($1, $2) AS BIGINT)", spark="regr_count($1, $2)")
     for name in ("regr_avgx", "regr_avgy", "regr_sxx", "regr_sxy", "regr_syy"):
         yield agg(name, pair, t.FLOAT8, f"{name}($1, $2)")
-    for name, condition in (
-        ("corr", "regr_sxx($1, $2) = 0 OR regr_syy($1, $2) = 0"),
-        ("regr_slope", "regr_sxx($1, $2) = 0"),
-        ("regr_intercept", "regr_sxx($1, $2) = 0"),
+    # Their own fail or give NaN where PostgreSQL gives null; these are float.c's formulas.
+    sxx, sxy, syy = (f"regr_{name}($1, $2)" for name in ("sxx", "sxy", "syy"))
+    slope = f"{sxy} / {sxx}"
+    for name, condition, value in (
+        ("corr", f"{sxx} = 0 OR {syy} = 0", f"{sxy} / sqrt({sxx} * {syy})"),
+        ("regr_slope", f"{sxx} = 0", slope),
+        ("regr_intercept", f"{sxx} = 0", f"regr_avgy($1, $2) - regr_avgx($1, $2) * {slope}"),
     ):
-        yield agg(name, pair, t.FLOAT8, f"CASE WHEN {condition} THEN NULL ELSE {name}($1, $2) END")
-    flat = "WHEN regr_syy($1, $2) = 0 THEN CAST(1 AS DOUBLE)"
-    yield agg("regr_r2", pair, t.FLOAT8, f"CASE WHEN regr_sxx($1, $2) = 0 THEN NULL {flat} ELSE regr_r2($1, $2) END")
+        yield agg(name, pair, t.FLOAT8, f"CASE WHEN {condition} THEN NULL ELSE {value} END")
+    flat = f"WHEN {syy} = 0 THEN CAST(1 AS DOUBLE)"
+    determination = f"CASE WHEN {sxx} = 0 THEN NULL {flat} ELSE ({sxy} * {sxy}) / ({sxx} * {syy}) END"
+    yield agg("regr_r2", pair, t.FLOAT8, determination)
 
 
 def _checked(call: Call | AggregateCall) -> None:

@@ -6,10 +6,13 @@ divides so: DuckDB gives a double, Spark a scale by type. So the quotient is com
 rounded to the digit that PostgreSQL rounds to, half away from zero:
 
 - *local*: a vectorised Arrow function, `engine.local.division`, which divides 256-bit decimals;
-- *Spark*: its own decimal division, operands cast so that the result keeps `scale` digits, then ROUND by CASE.
+- *Spark*: its own decimal division, operands cast so that the result keeps `scale` digits, rounded by CASE. That rounds
+  twice, which goes wrong where the first rounding made a tie: then the remainder tells on which side the quotient lies.
 
-Operands' weights are taken from doubles; a value whose first group depends on its seventeenth digit would be misjudged by
-one group, which costs or adds four digits at the end.
+A quotient that needs more digits than there are and is not exact is 22003.
+
+Long division in SQL was tried first, over bound values: DuckDB binds the body of a lambda again for every lambda around
+it, and six of them took it 30 milliseconds.
 
 Source: PostgreSQL 15, numeric.c (select_div_scale, div_var).
 """
@@ -22,12 +25,14 @@ from sqlglot import exp
 
 from engine.executor import EngineName
 from engine.sql.functions.building import let, parse, place
+from engine.sql.functions.decimals import power, times
 from engine.sql.types import SqlType
 from wire.carriers import NumericScale
 
 #: PostgreSQL: NUMERIC_MIN_SIG_DIGITS, and the digits of a group.
 SIGNIFICANT: Final = 16
 GROUP: Final = 4
+_TOO_LONG: Final = "RAISE('22003', 'value out of range: a quotient with more digits than numeric can hold here')"
 
 
 def divide(
@@ -50,39 +55,84 @@ def _local(types: tuple[SqlType, SqlType], result: SqlType) -> str:
 
 
 def _spark(types: tuple[SqlType, SqlType], result: SqlType) -> str:
-    """Operands, weights and quotient are bound one after the other: repeated in place, they would outgrow what a method of
-    Spark's generated code may hold."""
+    """Operands, their digits and the quotient are bound one after the other: repeated in place, they would outgrow what a
+    method of Spark's generated code may hold."""
     a, b = types
-    quotient = f"x__.a / CAST(x__.b AS DECIMAL(38, {b.scale}))"
-    chosen = let(
-        "spark",
-        "z__",
-        {
-            "q": f"CAST({quotient} AS DECIMAL(38, {result.scale}))",
-            "d": f"CAST({_digits(types, result)} AS INT)",
-        },
-        _rounded(result),
-    )
-    weighed = let("spark", "y__", {"a": _weight("x__.a"), "b": _weight("x__.b")}, chosen)
-    body = f"CASE WHEN x__.b = 0 AND x__.a IS NOT NULL THEN RAISE('22012', 'division by zero') ELSE {weighed} END"
+    quotient = f"CAST(x__.a / CAST(x__.b AS DECIMAL(38, {b.scale})) AS DECIMAL(38, {result.scale}))"
+    rounded = let("spark", "v__", {"q": _settled(types, result)}, _rounded(result))
+    chosen = let("spark", "z__", {"q": quotient, "d": f"CAST({_digits(types, result)} AS INT)"}, rounded)
+    counted = let("spark", "y__", {"a": _magnitude("x__.a"), "b": _magnitude("x__.b")}, chosen)
+    body = f"CASE WHEN x__.b = 0 AND x__.a IS NOT NULL THEN RAISE('22012', 'division by zero') ELSE {counted} END"
     return let("spark", "x__", {"a": f"CAST($1 AS DECIMAL({_numerator(a, b, result)}, {a.scale}))", "b": "$2"}, body)
 
 
+def _magnitude(operand: str) -> str:
+    """A decimal's digits without sign, point and leading zeros, as a text."""
+    return f"CAST(CAST(replace(CAST(abs({operand}) AS STRING), '.', '') AS DECIMAL(38, 0)) AS STRING)"
+
+
+def _place(name: str, scale: int) -> str:
+    """The power of ten of the first digit of the operand whose digits are `y__.name`."""
+    return f"(length(y__.{name}) - {scale + 1})"
+
+
+def _weight(name: str, scale: int) -> str:
+    """The exponent of the leading base-10000 group; 0 of zero."""
+    return f"(CASE WHEN y__.{name} = '0' THEN 0 ELSE CAST(floor({_place(name, scale)} / {GROUP}.0) AS INT) END)"
+
+
+def _leading(name: str, scale: int) -> str:
+    return f"CAST(left(rpad(y__.{name}, {GROUP}, '0'), pmod({_place(name, scale)}, {GROUP}) + 1) AS INT)"
+
+
 def _digits(types: tuple[SqlType, SqlType], result: SqlType) -> str:
-    """select_div_scale over the bound operands `x__` and their weights `y__`."""
-    lower = f"CASE WHEN {_leading('a')} <= {_leading('b')} THEN 1 ELSE 0 END"
-    wanted = [f"{SIGNIFICANT} - {GROUP} * (y__.a - y__.b - {lower})", str(result.minimum)]
-    wanted += [f"{SIGNIFICANT} - {GROUP} * y__.{n}" for n, typ in zip("ab", types, strict=True) if _is_quotient(typ)]
+    """select_div_scale over the digits `y__` of the operands."""
+    a, b = (typ.scale for typ in types)
+    lower = f"CASE WHEN {_leading('a', a)} <= {_leading('b', b)} THEN 1 ELSE 0 END"
+    wanted = [f"{SIGNIFICANT} - {GROUP} * ({_weight('a', a)} - {_weight('b', b)} - {lower})", str(result.minimum)]
+    wanted += [
+        f"{SIGNIFICANT} - {GROUP} * {_weight(name, typ.scale)}"
+        for name, typ in zip("ab", types, strict=True)
+        if _is_quotient(typ)
+    ]
     return f"greatest({', '.join(wanted)})"
 
 
+def _division(types: tuple[SqlType, SqlType], result: SqlType) -> tuple[str, str]:
+    """The dividend of the last step of a long division to the result's scale, and the divisor: wide integers."""
+    a, b = types
+    common = max(a.scale, b.scale)
+    first, second = result.scale // 2, result.scale - result.scale // 2
+    dividend, divisor = (
+        times("spark", f"CAST(y__.{name} AS DECIMAL(38, 0))", common - typ.scale)
+        for name, typ in zip("ab", types, strict=True)
+    )
+    divisor = f"({divisor})"
+    fraction = times("spark", f"(({dividend}) % {divisor})", first)
+    return f"({times('spark', f'({fraction} % {divisor})', second)})", divisor
+
+
+def _settled(types: tuple[SqlType, SqlType], result: SqlType) -> str:
+    """`z__.q`, a unit less where rounding it up made it a tie; an error where it is cut short."""
+    dividend, divisor = _division(types, result)
+    text = "CAST(abs(z__.q) AS STRING)"
+    tail = f"{result.scale} - z__.d"
+    tie = f"z__.d < {result.scale} AND right({text}, {tail}) = rpad('5', {tail}, '0')"
+    up = f"right(CAST({dividend} DIV {divisor} AS STRING), 1) <> right({text}, 1)"
+    unit = power("spark", -result.scale)
+    return (
+        f"CASE WHEN z__.d > {result.scale} AND {dividend} % {divisor} <> 0 THEN {_TOO_LONG} "
+        f"WHEN {tie} AND {up} THEN CAST(z__.q - sign(z__.q) * {unit} AS DECIMAL(38, {result.scale})) ELSE z__.q END"
+    )
+
+
 def _rounded(result: SqlType) -> str:
-    """`z__.q` rounded to `z__.d` digits, of which there is one for each group, and the least."""
+    """`v__.q` rounded to `z__.d` digits, of which there is one for each group, and the least."""
     kept = [result.minimum, *(d for d in range(0, result.scale, GROUP) if d > result.minimum)]
     whens = " ".join(
-        f"WHEN {d} THEN CAST(round(z__.q, {d}) AS DECIMAL(38, {result.scale}))" for d in kept if d < result.scale
+        f"WHEN {d} THEN CAST(round(v__.q, {d}) AS DECIMAL(38, {result.scale}))" for d in kept if d < result.scale
     )
-    return f"CASE z__.d {whens} ELSE z__.q END"
+    return f"CASE z__.d {whens} ELSE v__.q END" if whens else "v__.q"
 
 
 def _numerator(a: SqlType, b: SqlType, result: SqlType) -> int:
@@ -93,12 +143,3 @@ def _numerator(a: SqlType, b: SqlType, result: SqlType) -> int:
     """
     integers = 2 * (38 - 1 - result.scale)
     return max(a.scale + 1, min(38, integers + a.scale - b.scale))
-
-
-def _weight(operand: str) -> str:
-    """The exponent of the leading base-10000 group; 0 of zero, whose logarithm is null in Spark."""
-    return f"CAST(coalesce(floor(log10(abs(CAST({operand} AS DOUBLE))) / {GROUP}), 0) AS INT)"
-
-
-def _leading(name: str) -> str:
-    return f"floor(abs(CAST(x__.{name} AS DOUBLE)) / power(10000D, y__.{name}) * (1D + 1E-15D))"

@@ -21,7 +21,8 @@ from engine.executor import EngineName
 from engine.sql.expr import Const, Expr
 from engine.sql.functions import Builder, Function, digits
 from engine.sql.functions.building import fn, op, parse, place
-from engine.sql.functions.quotients import unscaled
+from engine.sql.functions.decimals import times, unscaled
+from engine.sql.functions.roots import root_type, square_root
 from engine.sql.functions.trees import both, constant_int
 from engine.sql.types import SqlType, numeric
 from wire import types as t
@@ -131,6 +132,10 @@ def _signs() -> Iterator[Function]:
     yield fn("sign", (t.NUMERIC,), t.NUMERIC, "sign($1)", rule=lambda _args: numeric(1, 0))
 
 
+def _numeric_root(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    return square_root(engine, args[0], call.args[0].type, call.type, "value")
+
+
 def _roots() -> Iterator[Function]:
     root = "CASE WHEN $1 < 0 THEN RAISE('2201F', 'cannot take square root of a negative number') ELSE sqrt($1) END"
     # DuckDB's is a power's: one step of Newton's method makes cubes exact.
@@ -139,6 +144,7 @@ def _roots() -> Iterator[Function]:
     cube = f"CASE WHEN {extreme} THEN $1 WHEN abs($1) < 1e-300 OR abs($1) > 1e300 THEN cbrt($1) ELSE {step} END"
     for row, name in ((fn, "sqrt"), (op, "|/")):
         yield row(name, (t.FLOAT8,), t.FLOAT8, root)
+    yield fn("sqrt", (t.NUMERIC,), t.NUMERIC, rule=lambda args: root_type(args[0]), **both(_numeric_root))
     for row, name in ((fn, "cbrt"), (op, "||/")):
         yield row(name, (t.FLOAT8,), t.FLOAT8, local=cube, spark="cbrt($1)")
 
@@ -245,9 +251,8 @@ def _divisors() -> Iterator[Function]:
 def _aligned(engine: EngineName, types: Sequence[SqlType]) -> list[str]:
     """The texts of `$1`, `$2` ... as integers of one unit."""
     scale = max(typ.scale for typ in types)
-    wide = "HUGEINT" if engine == "local" else "DECIMAL(38, 0)"
     return [
-        f"{unscaled(engine, f'${n}', typ.precision, typ.scale)} * CAST('1{'0' * (scale - typ.scale)}' AS {wide})"
+        times(engine, unscaled(engine, f"${n}", typ.precision, typ.scale), scale - typ.scale)
         for n, typ in enumerate(types, 1)
     ]
 

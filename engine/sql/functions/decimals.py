@@ -1,0 +1,43 @@
+"""Decimals and the integers inside them: texts of SQL for both engines.
+
+A decimal's unscaled integer (its digits without the point) is exact arithmetic's ground: HUGEINT in DuckDB, DECIMAL(38, 0)
+in Spark. Neighbours: `division`, `roots`, `aggregates` and `math` compute with them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.executor import EngineName
+
+WIDE: Final[dict[EngineName, str]] = {"local": "HUGEINT", "spark": "DECIMAL(38, 0)"}
+STRING: Final[dict[EngineName, str]] = {"local": "VARCHAR", "spark": "STRING"}
+
+
+def power(engine: EngineName, exponent: int) -> str:
+    """10^exponent as an exact literal: a wide integer, or a decimal when the exponent is negative."""
+    if exponent < 0:
+        digits = -exponent
+        return f"CAST('0.{'1'.rjust(digits, '0')}' AS DECIMAL({digits}, {digits}))"
+    return f"CAST('1{'0' * exponent}' AS {WIDE[engine]})"
+
+
+def times(engine: EngineName, text: str, exponent: int) -> str:
+    """A wide integer times 10^exponent."""
+    return f"{text} * {power(engine, exponent)}" if exponent else text
+
+
+def unscaled(engine: EngineName, text: str, precision: int, scale: int) -> str:
+    """A decimal(precision, scale)'s digits as a wide integer: the value times 10^scale."""
+    if scale == 0:
+        return f"CAST({text} AS {WIDE[engine]})"
+    if precision + scale < 37:
+        factor = f"CAST('1{'0' * scale}' AS DECIMAL({scale + 1}, 0))"
+        return f"CAST({text} * {factor} AS {WIDE[engine]})"
+    return f"CAST(replace(CAST({text} AS {STRING[engine]}), '.', '') AS {WIDE[engine]})"
+
+
+def scaled(engine: EngineName, text: str, scale: int) -> str:
+    """The DECIMAL(38, scale) that a wide integer stands for: the integer times 10^-scale."""
+    whole = f"CAST({text} AS DECIMAL(38, 0))"
+    return f"CAST({whole} * {power(engine, -scale)} AS DECIMAL(38, {scale}))" if scale else whole
