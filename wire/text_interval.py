@@ -74,7 +74,7 @@ def interval_typmod(fields: tuple[str, ...] = (), precision: int | None = None) 
     return bits << 16 | (FULL_PRECISION if precision is None else precision)
 
 
-def _smallest_field(typmod: int) -> str:
+def smallest_field(typmod: int) -> str:
     bits = FULL_RANGE if typmod < 0 else (typmod >> 16) & FULL_RANGE
     if bits == FULL_RANGE:
         return "second"
@@ -176,7 +176,7 @@ def cut_interval(months: int, days: int, micros: int, typmod: int) -> tuple[int,
     """An interval without the fields that `typmod` leaves out, its seconds rounded to the modifier's decimals."""
     if typmod < 0:
         return months, days, micros
-    smallest = _smallest_field(typmod)
+    smallest = smallest_field(typmod)
     if smallest == "year":
         return math.trunc(months / 12) * 12, 0, 0
     if smallest == "month":
@@ -212,7 +212,7 @@ def _parse_words(tokens: list[Token], typmod: int, settings: InputSettings) -> _
             else:
                 unit = _unit(token.text)
         else:
-            unit = _add_number(total, token.text, unit or _smallest_field(typmod))
+            unit = _add_number(total, token.text, unit or smallest_field(typmod))
     if not total.seen:
         raise BadFormat
     if ago:

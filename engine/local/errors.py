@@ -103,11 +103,14 @@ def _always(kind: type[SqlError], message: str) -> _Make:
 _ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
     (re.compile(pattern, re.DOTALL), make)
     for pattern, make in (
-        (r"SQLSTATE:([0-9A-Z]{5}):(.*?)(?:\n\s*LINE \d+:.*)?$", _raised),
+        # Quoted it would be part of the statement, which DuckDB shows.
+        (r"(?<!['\"])SQLSTATE:([0-9A-Z]{5}):(.*?)(?:\n\s*LINE \d+:.*)?$", _raised),
+        # What Arrow's reader says of an interrupt.
+        (r"^INTERRUPT Error: ", _always(QueryCanceled, "canceling statement due to user request")),
         (r"Division by zero|[Dd]ivi(?:sion|de) by zero", _always(DivisionByZero, "division by zero")),
         (r"Overflow (?:in|on) .*?(?P<type>INT\d+|DECIMAL|FLOAT|DOUBLE)\b", _out_of_range),
         (r"out of range for the destination type (?P<type>\w+)", _out_of_range),
-        (r"(?:Could not cast value|Casting value|Casting) .*? to (?:type )?(?P<type>DECIMAL|INT\d+)", _out_of_range),
+        (r"(?:Could not cast value|Casting|cast decimal value) .*? to (?:type )?(?P<type>DECIMAL|INT\d+)", _out_of_range),
         (r"Could not convert string (?P<q>['\"])(?P<value>.*?)(?P=q) to (?P<type>\w+)", _invalid_text),
         (r"(?:date|time|timestamp) field value out of range: \"(?P<value>.*?)\"", _datetime_overflow),
         (r"invalid (?P<type>date|time|timestamp) field format: \"(?P<value>.*?)\"", _invalid_datetime),

@@ -1,10 +1,12 @@
-"""Casts between types that are functions in PostgreSQL's pg_cast, and those by way of text.
+"""Casts between types that are functions in PostgreSQL's pg_cast, and the casts of a type to itself, which apply a modifier.
 
-What needs no work is the binder's (it relabels). A cast that changes the digits of a numeric, or the length of a string,
-finds them on its call's type. Rounding is PostgreSQL's: floats to integers half to even, numerics half away from zero;
-Spark cuts off, so it is told to round first. Casts from text accept what is unambiguous in both engines and PostgreSQL.
+What needs no work is the binder's (it relabels). A cast that changes the digits of a numeric, the length of a string or the
+decimals of a time finds them on its call's type. Rounding is PostgreSQL's: floats to integers half to even, numerics and
+fractions of seconds half away from zero. An oid is unsigned: where PostgreSQL wraps, so does it here.
 
-Source: PostgreSQL 15, pg_cast; int.c, float.c, numeric.c, varchar.c.
+Neighbours: `casts_output` for casts to text, `casts_input` for casts from it.
+
+Source: PostgreSQL 15, pg_cast; int.c, float.c, numeric.c, varchar.c, timestamp.c (AdjustTimestampForTypmod).
 """
 
 from __future__ import annotations
@@ -15,22 +17,42 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.executor import EngineName
-from engine.plan.compile.storage import storage_name
-from engine.sql.functions import Builder, Function, digits
+from engine.plan.compile.storage import element_type, storage_name
+from engine.sql.expr import Call, Column, ColumnRef
+from engine.sql.functions import Builder, Function, Volatility, digits
 from engine.sql.functions.building import cast, parse, place
-from engine.sql.types import UNKNOWN_DIGITS, SqlType, numeric
+from engine.sql.functions.moments import (
+    DAY,
+    HOUR,
+    MINUTE,
+    SECOND,
+    fields,
+    interval,
+    micros_of,
+    modulo,
+    moment,
+    quotient,
+    unless_null,
+)
+from engine.sql.functions.textual import apply, typed_as_text
+from engine.sql.functions.trees import both, bound, pack, sql
+from engine.sql.types import UNKNOWN_DIGITS, SqlType, numeric, of
 from wire import types as t
-from wire.carriers import NumericScale
+from wire.carriers import PG_EPOCH_MICROS, NumericScale
 from wire.errors import FeatureNotSupported
+from wire.text_interval import FULL_PRECISION, smallest_field
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.sql.expr import AggregateCall
 
 _INTS: Final = {t.INT2: "SMALLINT", t.INT4: "INTEGER", t.INT8: "BIGINT"}
 _FLOATS: Final = {t.FLOAT4: ("REAL", "FLOAT"), t.FLOAT8: ("DOUBLE", "DOUBLE")}
 _OBJECTS: Final = (t.OID, t.REGPROC, t.REGCLASS, t.REGTYPE, t.REGNAMESPACE)
 _STRINGS: Final = (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME)
 _SPELLED: Final = {t.INT2: "smallint", t.INT4: "integer", t.INT8: "bigint"}
+_NAME_BYTES: Final = 63
+#: Digits of a decimal that a double holds without loss.
+_EXACT_DIGITS: Final = 15
 #: Significant digits of a float that PostgreSQL hands to numeric (FLT_DIG, DBL_DIG), less one.
 _FLOAT_DIGITS: Final = {t.FLOAT4: 5, t.FLOAT8: 14}
 
@@ -53,10 +75,12 @@ def _integers() -> Iterator[Function]:
             yield cast(source, target, local=f"CAST($1 AS {local})", spark=f"CAST($1 AS {spark})")
         yield cast(source, t.NUMERIC, local=_stored("local"), spark=_stored("spark"), rule=_as_numeric)
         for target in _OBJECTS:
-            yield cast(source, target, "CAST($1 AS BIGINT)")
+            wrapped = f"CAST($1 AS BIGINT) + CASE WHEN $1 < 0 THEN {2**32} ELSE 0 END"
+            refused = f"CASE WHEN $1 < 0 OR $1 >= {2**32} THEN RAISE('22003', 'OID out of range') ELSE $1 END"
+            yield cast(source, target, refused if source is t.INT8 else wrapped)
     for source in _OBJECTS:
-        yield cast(source, t.INT4, "CAST($1 AS INTEGER)")
-        yield cast(source, t.INT8, "CAST($1 AS BIGINT)")
+        yield cast(source, t.INT4, f"CAST($1 - CASE WHEN $1 >= {2**31} THEN {2**32} ELSE 0 END AS INTEGER)")
+        yield cast(source, t.INT8, "$1")
         yield cast(source, t.OID, "$1") if source is not t.OID else cast(t.OID, t.REGCLASS, "$1")
     yield cast(t.BOOL, t.INT4, "CAST($1 AS INTEGER)")
     yield cast(t.INT4, t.BOOL, "$1 <> 0")
@@ -72,14 +96,24 @@ def _from_float(types: Sequence[SqlType]) -> SqlType:
     return numeric(precision, scale, NumericScale.TRIMMED)
 
 
+def _narrowed(tried: str, name: str) -> str:
+    """A double as a float. DuckDB refuses what is too large, Java gives infinity; neither minds what becomes zero."""
+    infinity = "CAST('Infinity' AS DOUBLE)"
+    return (
+        f"CASE WHEN ({tried} IS NULL AND $1 IS NOT NULL) OR (abs({tried}) = {infinity} AND abs($1) <> {infinity})"
+        " THEN RAISE('22003', 'value out of range: overflow')"
+        f" WHEN {tried} = 0 AND $1 <> 0 THEN RAISE('22003', 'value out of range: underflow')"
+        f" ELSE CAST($1 AS {name}) END"
+    )
+
+
 def _floats() -> Iterator[Function]:
     yield cast(t.FLOAT4, t.FLOAT8, "CAST($1 AS DOUBLE)")
     yield cast(
         t.FLOAT8,
         t.FLOAT4,
-        local="CAST($1 AS REAL)",
-        spark="CASE WHEN abs(CAST($1 AS FLOAT)) = CAST('Infinity' AS FLOAT) AND abs($1) <> CAST('Infinity' AS DOUBLE)"
-        " THEN RAISE('22003', 'value out of range: overflow') ELSE CAST($1 AS FLOAT) END",
+        local=_narrowed("TRY_CAST($1 AS REAL)", "REAL"),
+        spark=_narrowed("CAST($1 AS FLOAT)", "FLOAT"),
     )
     for source in _FLOATS:
         for target, name in _INTS.items():
@@ -119,10 +153,29 @@ def _decimal(engine: EngineName, source: t.PgType) -> Builder:
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         refused = (
-            "CASE WHEN isnan($1) OR abs($1) = CAST('Infinity' AS DOUBLE) "
+            "CASE WHEN $1 IS NULL THEN NULL WHEN isnan($1) OR abs($1) = CAST('Infinity' AS DOUBLE) "
             "THEN RAISE('0A000', 'not supported: NaN and infinity as numeric')"
         )
-        return place(parse(engine, f"{refused} ELSE CAST({written} AS {storage_name(call.type, engine)}) END"), args)
+        # Digits beyond the storage would be rounded away in silence: 37 of them tell. Above 0.1 there are too few to matter.
+        stored = f"CAST({written} AS {storage_name(call.type, engine)})"
+        precise = f"TRY_CAST({written} AS DECIMAL(38, 37))"
+        kept = f"TRY_CAST(TRY_{stored} AS DECIMAL(38, 37))"
+        lossy = (
+            f"WHEN $1 <> 0 AND abs($1) < 0.1 AND ({kept} = 0 OR {precise} <> {kept})"
+            " THEN RAISE('22003', 'value out of range: more digits than numeric can hold here')"
+        )
+        text = f"{refused} {lossy} ELSE {stored} END"
+        return bound(engine, "float__", args[0], lambda value: place(parse(engine, text), [value]))
+
+    return build
+
+
+def _nearest(name: str) -> Builder:
+    """DuckDB divides by a power of ten, which is off by a digit unless both are exact doubles; reading the text is not."""
+
+    def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        exact = call.args[0].type.precision <= _EXACT_DIGITS and name == "DOUBLE"
+        return sql("local", f"CAST({'$1' if exact else 'CAST($1 AS VARCHAR)'} AS {name})", args[0])
 
     return build
 
@@ -131,120 +184,17 @@ def _numerics() -> Iterator[Function]:
     for target, name in _INTS.items():
         yield cast(t.NUMERIC, target, local=f"CAST(round($1, 0) AS {name})", spark=f"CAST(round($1, 0) AS {name})")
     for target, (local, spark) in _FLOATS.items():
-        yield cast(t.NUMERIC, target, local=f"CAST($1 AS {local})", spark=f"CAST($1 AS {spark})")
+        yield cast(t.NUMERIC, target, local=_nearest(local), spark=f"CAST($1 AS {spark})")
     yield cast(t.NUMERIC, t.NUMERIC, local=_stored("local"), spark=_stored("spark"))
-    yield cast(t.NUMERIC, t.TEXT, local=_numeric_text("local"), spark=_numeric_text("spark"))
 
 
-def _numeric_text(engine: EngineName) -> Builder:
-    string = "VARCHAR" if engine == "local" else "STRING"
-
-    def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-        typ = call.args[0].type
-        if typ.display is NumericScale.FIXED:
-            return place(parse(engine, f"CAST($1 AS {string})"), args)
-        if typ.display is NumericScale.TRIMMED and not typ.minimum:
-            trimmed = f"regexp_replace(CAST($1 AS {string}), '[.]?0*$', '')"
-            whole = f"CASE WHEN CAST($1 AS {string}) LIKE '%.%' THEN {trimmed} ELSE CAST($1 AS {string}) END"
-            return place(parse(engine, whole), args)
-        raise FeatureNotSupported("not supported: a quotient as text")
-
-    return build
-
-
-def _texts() -> Iterator[Function]:
-    yield cast(t.BOOL, t.TEXT, local="CAST($1 AS VARCHAR)", spark="CAST($1 AS STRING)")
-    for source in (*_INTS, *_OBJECTS, t.DATE):
-        yield cast(source, t.TEXT, local="CAST($1 AS VARCHAR)", spark="CAST($1 AS STRING)")
-    yield cast(t.TIMESTAMP, t.TEXT, local="CAST($1 AS VARCHAR)", spark="CAST($1 AS STRING)")
-    yield cast(
-        t.TIMESTAMPTZ,
-        t.TEXT,
-        local="CAST($1 AS VARCHAR)",
-        spark="concat(CAST($1 AS STRING), regexp_replace(date_format($1, 'xxx'), ':00$', ''))",
-        volatility="stable",
-    )
-    yield cast(t.TIME, t.TEXT, local="CAST($1 AS VARCHAR)")
-    yield cast(t.FLOAT8, t.TEXT, local=_FLOAT_TEXT_LOCAL, spark=_FLOAT_TEXT_SPARK)
+def _strings() -> Iterator[Function]:
     for source in (t.UUID, t.JSON, t.JSONB, t.CHAR, t.NAME):
         yield cast(source, t.TEXT, "$1")
     yield cast(t.BPCHAR, t.TEXT, local="rtrim($1, ' ')", spark="rtrim($1)")
-    yield cast(t.BYTEA, t.TEXT, local="'\\x' || lower(hex($1))", spark="concat('\\\\x', lower(hex($1)))")
-    for target in (t.NAME, t.CHAR):
-        length = 63 if target is t.NAME else 1
-        yield cast(t.TEXT, target, f"left($1, {length})")
+    yield cast(t.TEXT, t.NAME, f"left($1, {_NAME_BYTES})")
+    yield cast(t.TEXT, t.CHAR, "left($1, 1)")
     yield cast(t.JSONB, t.JSON, "$1")
-
-
-_FLOAT_TEXT_LOCAL: Final = (
-    "CASE WHEN isnan($1) THEN 'NaN' WHEN isinf($1) THEN CASE WHEN $1 > 0 THEN 'Infinity' ELSE '-Infinity' END"
-    " WHEN $1 = 0 OR (abs($1) >= 0.0001 AND abs($1) < 1e15) THEN regexp_replace(CAST($1 AS VARCHAR), '[.]0$', '')"
-    " ELSE RAISE('0A000', 'not supported: so large or small a float as text') END"
-)
-_FLOAT_TEXT_SPARK: Final = (
-    "CASE WHEN isnan($1) THEN 'NaN' WHEN abs($1) = CAST('Infinity' AS DOUBLE) THEN CAST($1 AS STRING)"
-    " WHEN $1 = 0 OR (abs($1) >= 0.0001 AND abs($1) < 1e15) THEN"
-    " CASE WHEN CAST(CAST(CAST($1 AS STRING) AS DECIMAL(38, 20)) AS STRING) LIKE '%.%' THEN"
-    " regexp_replace(CAST(CAST(CAST($1 AS STRING) AS DECIMAL(38, 20)) AS STRING), '[.]?0*$', '')"
-    " ELSE CAST(CAST(CAST($1 AS STRING) AS DECIMAL(38, 20)) AS STRING) END"
-    " ELSE RAISE('0A000', 'not supported: so large or small a float as text') END"
-)
-
-
-def _from_text() -> Iterator[Function]:
-    for target, name in _INTS.items():
-        yield cast(
-            t.TEXT,
-            target,
-            local=_parsed("local", r"^[ \t\n\r\f\v]*[+-]?[0-9]+[ \t\n\r\f\v]*$", target, name),
-            spark=_parsed("spark", r"^[ \\t\\n\\r\\f]*[+-]?[0-9]+[ \\t\\n\\r\\f]*$", target, name),
-        )
-    yield cast(t.TEXT, t.FLOAT8, "CAST($1 AS DOUBLE)")
-    yield cast(
-        t.TEXT, t.NUMERIC, local=_stored("local", "trim($1)"), spark=_stored("spark", "trim($1)"), rule=_from_float
-    )
-    iso = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-    yield cast(
-        t.TEXT,
-        t.DATE,
-        local=f"CASE WHEN regexp_matches($1, '{iso}') THEN CAST($1 AS DATE)"
-        " ELSE RAISE('0A000', 'not supported: a date in a column of text that is not written YYYY-MM-DD') END",
-        spark=f"CASE WHEN $1 RLIKE '{iso}' THEN CAST($1 AS DATE)"
-        " ELSE RAISE('0A000', 'not supported: a date in a column of text that is not written YYYY-MM-DD') END",
-    )
-    moment = "^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?$"
-    refused = "RAISE('0A000', 'not supported: a timestamp in a column of text that is not written as in ISO 8601')"
-    yield cast(
-        t.TEXT,
-        t.TIMESTAMP,
-        local=f"CASE WHEN regexp_matches($1, '{moment}') THEN CAST($1 AS TIMESTAMP) ELSE {refused} END",
-        spark=f"CASE WHEN $1 RLIKE '{moment}' THEN CAST($1 AS TIMESTAMP_NTZ) ELSE {refused} END",
-    )
-    true, false = "('t', 'true', 'y', 'yes', 'on', '1')", "('f', 'false', 'n', 'no', 'off', '0')"
-    yield cast(
-        t.TEXT,
-        t.BOOL,
-        f"CASE WHEN lower(trim($1)) IN {true} THEN true WHEN lower(trim($1)) IN {false} THEN false"
-        " WHEN $1 IS NOT NULL THEN RAISE('22P02', 'invalid input syntax for type boolean') END",
-    )
-
-
-def _parsed(engine: EngineName, pattern: str, target: t.PgType, name: str) -> str:
-    """Text to an integer: PostgreSQL's syntax only, then by way of a wide decimal, so that overflow is told as such."""
-    matches = f"regexp_matches($1, '{pattern}')" if engine == "local" else f"$1 RLIKE '{pattern}'"
-    fail = "error" if engine == "local" else "raise_error"
-    words = f"'SQLSTATE:22P02:invalid input syntax for type {_SPELLED[target]}: \"'"
-    told = f"{words} || $1 || '\"'" if engine == "local" else f"concat({words}, $1, '\"')"
-    number = "CAST(trim($1) AS DECIMAL(38, 0))"
-    bits = {t.INT2: 15, t.INT4: 31, t.INT8: 63}[target]
-    large = f"'SQLSTATE:22003:value \"' || $1 || '\" is out of range for type {_SPELLED[target]}'"
-    if engine == "spark":
-        large = f"concat('SQLSTATE:22003:value \"', $1, '\" is out of range for type {_SPELLED[target]}')"
-    return (
-        f"CASE WHEN $1 IS NULL THEN NULL WHEN NOT {matches} THEN {fail}({told})"
-        f" WHEN {number} < -{2**bits} OR {number} >= {2**bits} THEN {fail}({large})"
-        f" ELSE CAST({number} AS {name}) END"
-    )
 
 
 def _lengths() -> Iterator[Function]:
@@ -253,10 +203,13 @@ def _lengths() -> Iterator[Function]:
     def cut(engine: EngineName, padded: bool) -> Builder:
         def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
             length = call.type.typmod - 4
+            given = args[0]
+            if call.args[0].type.pg is t.BPCHAR and not padded:
+                given = sql(engine, "rtrim($1, ' ')" if engine == "local" else "rtrim($1)", given)
             if length < 0:
-                return args[0]
+                return given
             snippet = f"rpad(left($1, {length}), {length}, ' ')" if padded else f"left($1, {length})"
-            return place(parse(engine, snippet), args)
+            return place(parse(engine, snippet), [given])
 
         return build
 
@@ -274,48 +227,186 @@ def _moments() -> Iterator[Function]:
     for source in names:
         for target, (local, spark) in names.items():
             if source is not target:
-                stable = t.TIMESTAMPTZ in (source, target)
                 yield cast(
                     source,
                     target,
-                    local=f"CAST($1 AS {local})",
+                    local=_unending(f"CAST($1 AS {local})", local) if source is t.DATE else f"CAST($1 AS {local})",
                     spark=f"CAST($1 AS {spark})",
-                    volatility="stable" if stable else "immutable",
+                    volatility="stable" if t.TIMESTAMPTZ in (source, target) else "immutable",
                 )
-    yield cast(
-        t.TIMESTAMP,
-        t.TIME,
-        local="CAST($1 AS TIME)",
-        spark="timestampdiff(MICROSECOND, CAST(CAST($1 AS DATE) AS TIMESTAMP_NTZ), $1)",
+    for source in (t.TIMESTAMP, t.TIMESTAMPTZ):
+        stable: Volatility = "stable" if source is t.TIMESTAMPTZ else "immutable"
+        yield cast(source, t.TIME, volatility=stable, **both(_time_of_day))
+    yield cast(t.TIMESTAMPTZ, t.TIMETZ, volatility="stable", **both(_zoned_time_of_day))
+    yield cast(t.TIME, t.INTERVAL, **both(_span_of_time))
+    yield cast(t.INTERVAL, t.TIME, **both(_time_of_span))
+    yield cast(t.TIMETZ, t.TIME, **both(_time_of_zoned))
+
+
+def _unending(text: str, name: str) -> str:
+    """DuckDB makes an ordinary moment of the infinite dates."""
+    infinities = " ".join(
+        f"WHEN $1 = CAST('{word}' AS DATE) THEN CAST('{word}' AS {name})" for word in ("infinity", "-infinity")
     )
-    yield cast(t.TIMESTAMPTZ, t.TIME, local="CAST(CAST($1 AS TIMESTAMP) AS TIME)", volatility="stable")
+    return f"CASE {infinities} ELSE {text} END"
+
+
+def _to_clock(engine: EngineName, value: exp.Expression, typ: t.PgType) -> exp.Expression:
+    """A timestamp, or what the session's clock shows of an instant."""
+    if typ is t.TIMESTAMP:
+        return value
+    return sql(engine, f"CAST($1 AS {'TIMESTAMP' if engine == 'local' else 'TIMESTAMP_NTZ'})", value)
+
+
+def _micros_of_day(engine: EngineName, value: exp.Expression, typ: t.PgType) -> exp.Expression:
+    return modulo(engine, micros_of(engine, _to_clock(engine, value, typ), t.TIMESTAMP), DAY)
+
+
+def _time_of_day(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    return moment(engine, _micros_of_day(engine, args[0], call.args[0].type.pg), t.TIME)
+
+
+def _zoned_time_of_day(
+    engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall
+) -> exp.Expression:
+    """The clock and the offset that the session's zone has then, in seconds west."""
+    clock = micros_of(engine, _to_clock(engine, args[0], t.TIMESTAMPTZ), t.TIMESTAMP)
+    instant = micros_of(engine, args[0], t.TIMESTAMPTZ)
+    west = quotient(engine, sql(engine, "($1 - $2)", instant, clock), SECOND)
+    kind = "INTEGER" if engine == "local" else "INT"
+    fields_ = {"micros": modulo(engine, clock, DAY), "zone": sql(engine, f"CAST($1 AS {kind})", west)}
+    none = "NULL" if engine == "local" else "CAST(NULL AS STRUCT<micros: BIGINT, zone: INT>)"
+    unknown = "$1 IS NULL OR NOT isfinite($1)" if engine == "local" else "$1 IS NULL"
+    return sql(engine, f"CASE WHEN {unknown} THEN {none} ELSE $2 END", args[0], pack(engine, fields_))
+
+
+def _span_of_time(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    zero = sql(engine, "0")
+    return unless_null(engine, args[0], interval(engine, zero, zero, micros_of(engine, args[0], t.TIME)))
+
+
+def _time_of_span(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    micros = sql(engine, "CAST($1 AS BIGINT)", modulo(engine, fields(engine, args[0]).micros, DAY))
+    time = moment(engine, micros, t.TIME)
+    return sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", args[0], time)
+
+
+def _time_of_zoned(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    micros = sql(engine, "($1).micros", args[0])
+    midnight = sql(engine, "CAST('24:00:00' AS TIME)") if engine == "local" else micros
+    return sql(engine, f"CASE WHEN $1 = {DAY} THEN $2 ELSE $3 END", micros, midnight, moment(engine, micros, t.TIME))
+
+
+# --- decimals of seconds, fields of intervals -------------------------------------------------------------------------
+
+
+def _rounded(engine: EngineName, micros: exp.Expression, precision: int) -> exp.Expression:
+    """Rounded to so many decimals of a second, halves away from zero."""
+    unit = 10 ** (6 - precision)
+    up, down = (
+        quotient(engine, sql(engine, text, micros), unit) for text in (f"($1 + {unit // 2})", f"($1 - {unit // 2})")
+    )
+    return sql(engine, f"(CASE WHEN $1 >= 0 THEN $2 ELSE $3 END * {unit})", micros, up, down)
+
+
+def _decimals(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """time, timestamp and timestamptz; PostgreSQL rounds moments away from its epoch, which is the year 2000."""
+    typ = call.type
+    if not 0 <= typ.typmod < 6:
+        return args[0]
+    epoch = 0 if typ.pg is t.TIME else PG_EPOCH_MICROS
+    micros = sql(engine, f"($1 - {epoch})", micros_of(engine, args[0], typ.pg))
+    rounded = bound(engine, "since__", micros, lambda since: _rounded(engine, since, typ.typmod))
+    value = moment(engine, sql(engine, f"($1 + {epoch})", rounded), typ.pg)
+    if engine == "spark":
+        return value
+    if typ.pg is not t.TIME:
+        return sql("local", "CASE WHEN isfinite($1) THEN $2 ELSE $1 END", args[0], value)
+    full = f"CASE WHEN epoch_us($1) >= {DAY - 10 ** (6 - typ.typmod) // 2} THEN CAST('24:00:00' AS TIME) ELSE $2 END"
+    return sql("local", full, args[0], value)
+
+
+def _zoned_decimals(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    if not 0 <= call.type.typmod < 6:
+        return args[0]
+    micros, zone = (sql(engine, f"($1).{name}", args[0]) for name in ("micros", "zone"))
+    made = pack(engine, {"micros": _rounded(engine, micros, call.type.typmod), "zone": zone})
+    none = "NULL" if engine == "local" else "CAST(NULL AS STRUCT<micros: BIGINT, zone: INT>)"
+    return sql(engine, f"CASE WHEN $1 IS NULL THEN {none} ELSE $2 END", args[0], made)
+
+
+def _cut_span(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """An interval without the fields below those its modifier names (`wire.text_interval.cut_interval`)."""
+    typmod = call.type.typmod
+    if typmod < 0:
+        return args[0]
+    span, zero = fields(engine, args[0]), sql(engine, "0")
+    smallest = smallest_field(typmod)
+    months, days, micros = span.months, span.days, span.micros
+    if smallest == "year":
+        months = sql(engine, "($1 * 12)", quotient(engine, months, 12))
+    if smallest in ("year", "month"):
+        days = zero
+    if smallest in ("year", "month", "day"):
+        micros = zero
+    if smallest in ("hour", "minute"):
+        unit = HOUR if smallest == "hour" else MINUTE
+        micros = sql(engine, f"($1 * {unit})", quotient(engine, micros, unit))
+    precision = typmod & FULL_PRECISION
+    if smallest == "second" and precision < 6:
+        micros = bound(engine, "whole__", micros, lambda whole: _rounded(engine, whole, precision))
+    return unless_null(engine, args[0], interval(engine, months, days, micros))
+
+
+def _modifiers() -> Iterator[Function]:
+    for kind in (t.TIME, t.TIMESTAMP, t.TIMESTAMPTZ):
+        yield cast(kind, kind, **both(_decimals))
+    yield cast(t.TIMETZ, t.TIMETZ, **both(_zoned_decimals))
+    yield cast(t.INTERVAL, t.INTERVAL, **both(_cut_span))
+
+
+# --- arrays -----------------------------------------------------------------------------------------------------------
+
+
+def _elements(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """The elements' cast, one by one, over an array of one dimension."""
+    from engine.sql.functions.registry import registry
+
+    given, wanted = element_type(call.args[0].type), element_type(call.type)
+    if given.pg in _STRINGS and wanted.pg in _STRINGS and wanted.typmod < 0:
+        return args[0]
+    value: exp.Expression = exp.column("e__")
+    item = ColumnRef(given, Column(-1, "element", given))
+    row = registry().find_cast(given.pg, wanted.pg)
+    if row is None and wanted.pg in _STRINGS:
+        value, item = typed_as_text(engine, value, given, item, "cast"), ColumnRef(of(t.TEXT), item.column)
+        row = registry().find_cast(t.TEXT, wanted.pg)
+    if row is None:
+        raise FeatureNotSupported(f"not supported: cast from {call.args[0].type} to {call.type}")
+    cast_item = apply(engine, row, [value], Call(wanted, row, (item,)))
+    one = sql(engine, f"CAST($1 AS {storage_name(wanted, engine)})", cast_item)
+    if engine == "spark":
+        return sql("spark", "transform($1, e__ -> $2)", args[0], one)
+    nested = "error('SQLSTATE:0A000:not supported: casts of arrays of several dimensions')"
+    return sql(
+        "local",
+        f"CASE WHEN typeof($1) LIKE '%[][]' THEN {nested} ELSE list_transform($1, lambda e__: $2) END",
+        args[0],
+        one,
+    )
 
 
 def _arrays() -> Iterator[Function]:
-    """Element by element, where the engines' casts between the elements' storage types are PostgreSQL's."""
-
-    def elements(engine: EngineName) -> Builder:
-        def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-            source, target = (t.element_of(x.pg) for x in (call.args[0].type, call.type))
-            widening = source in _INTS and target in (*_INTS, *_FLOATS, t.NUMERIC)
-            if not (
-                widening or (source in _INTS and target in _STRINGS) or (source in _STRINGS and target in _STRINGS)
-            ):
-                raise FeatureNotSupported(f"not supported: cast from {call.args[0].type} to {call.type}")
-            return place(parse(engine, f"CAST($1 AS {storage_name(call.type, engine)})"), args)
-
-        return build
-
-    yield cast(t.ANYARRAY, t.ANYARRAY, local=elements("local"), spark=elements("spark"))
+    yield cast(t.ANYARRAY, t.ANYARRAY, **both(_elements))
 
 
 ROWS: Final[tuple[Function, ...]] = (
     *_integers(),
     *_floats(),
     *_numerics(),
-    *_texts(),
-    *_from_text(),
+    *_strings(),
     *_lengths(),
     *_moments(),
+    *_modifiers(),
     *_arrays(),
 )

@@ -1,0 +1,390 @@
+"""Casts to text: what each type's output function prints, computed inside the engines.
+
+Numbers are written as PostgreSQL writes them: floats with the fewest digits that read back as the same float, in scientific
+notation below 0.0001 and from 10^15 (real: 10^6) on; numerics with their display scale. Dates and times are in ISO style,
+intervals in the `postgres` style. Strings and lengths are `casts`'.
+
+DuckDB prints the shortest digits, but changes to scientific notation at 10^16. Java (17) prints digits that read back, but
+not always the fewest: there the digits are found by trying.
+
+Source: PostgreSQL 15, float.c (float8out), numeric.c, datetime.c (EncodeInterval, EncodeTimezone), varlena.c (byteaout).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.plan.compile.storage import element_type
+from engine.sql.functions import Builder, Function
+from engine.sql.functions.building import cast, let, parse, place
+from engine.sql.functions.moments import HOUR, MINUTE, SECOND, Fields, fields, micros_of, quotient
+from engine.sql.functions.textual import typed_as_text
+from engine.sql.functions.trees import both, bound, concat, on, pack, sql
+from engine.sql.functions.trees import text as literal
+from engine.sql.types import SqlType
+from wire import types as t
+from wire.carriers import NumericScale
+from wire.errors import FeatureNotSupported
+
+if TYPE_CHECKING:
+    from engine.sql.expr import AggregateCall, Call
+
+_STRING: Final[dict[EngineName, str]] = {"local": "VARCHAR", "spark": "STRING"}
+_OBJECTS: Final = (t.OID, t.REGPROC, t.REGCLASS, t.REGTYPE, t.REGNAMESPACE)
+
+# --- floats -----------------------------------------------------------------------------------------------------------
+
+
+_HALFWAY: Final = "RAISE('0A000', 'not supported: a float whose shortest digits are halfway to another one, as text')"
+
+
+def _inside(engine: EngineName, name: str) -> str:
+    """Whether the digits `p__.d` with exponent `p__.e` lie strictly within what is rounded to the float.
+
+    A number halfway between two floats reads back as the even one, but PostgreSQL does not print it: it finds other digits.
+    A little more and a little less must read back too.
+    """
+    wide = "HUGEINT" if engine == "local" else "DECIMAL(38, 0)"
+    digits = "rpad(p__.d, 17, '0')"
+    power = f"'e' || CAST(p__.e - 24 AS {_STRING[engine]})"
+    more = f"{digits} || '00000001' || {power}"
+    less = f"CAST(CAST({digits} AS {wide}) * 100000000 - 1 AS {_STRING[engine]}) || {power}"
+    return f"(CAST({more} AS {name}) = abs($1) AND CAST({less} AS {name}) = abs($1))"
+
+
+def _float_local(name: str, limit: str, halfway: int) -> str:
+    """DuckDB's own text, except where it writes out a number that PostgreSQL gives an exponent."""
+    shown = "CAST(abs($1) AS VARCHAR)"
+    whole = f"regexp_replace({shown}, '[.]0$', '')"
+    parts = {
+        "d": f"rtrim(replace(regexp_replace({whole}, 'e.*', ''), '.', ''), '0')",
+        "e": f"CASE WHEN {shown} LIKE '%e%' THEN CAST(regexp_replace({shown}, '^.*e', '') AS INTEGER)"
+        f" ELSE CAST(strpos({whole} || '.', '.') - 2 AS INTEGER) END",
+    }
+    laid_out = (
+        f"CASE WHEN p__.e >= {halfway} AND p__.e <= 41 AND NOT {_inside('local', name)} THEN {_HALFWAY} ELSE"
+        " (CASE WHEN $1 < 0 THEN '-' ELSE '' END) || left(p__.d, 1)"
+        " || (CASE WHEN length(p__.d) > 1 THEN '.' || substr(p__.d, 2) ELSE '' END)"
+        " || (CASE WHEN p__.e < 10 THEN 'e+0' ELSE 'e+' END) || CAST(p__.e AS VARCHAR) END"
+    )
+    return (
+        "CASE WHEN isnan($1) THEN 'NaN' WHEN isinf($1) THEN CASE WHEN $1 > 0 THEN 'Infinity' ELSE '-Infinity' END"
+        f" WHEN abs($1) >= {limit} THEN {let('local', 'p__', parts, laid_out)}"
+        " ELSE regexp_replace(CAST($1 AS VARCHAR), '[.]0$', '') END"
+    )
+
+
+def _float_spark(name: str, digits: Sequence[int], limit: int, halfway: int, least: str) -> str:
+    """The fewest digits that read back, laid out.
+
+    name: the type. digits: how many there may be after the first, the last ones always suffice. limit: the first exponent
+    that is written. halfway: the first one at which few digits may be halfway between two floats.
+    least: the least normal number; below it even fewer digits may do.
+    """
+    written = "format_string('%.{}e', CAST(abs($1) AS DOUBLE))"
+    whens = " ".join(
+        f"WHEN CAST({written.format(n)} AS {name}) = abs($1) THEN {written.format(n)}" for n in digits[:-1]
+    )
+    tried = (
+        f"filter(transform(sequence(0, {digits[-1]}), n -> format_string(concat('%.', n, 'e'), CAST(abs($1) AS DOUBLE))),"
+        f" s -> CAST(s AS {name}) = abs($1))[0]"
+    )
+    scientific = (
+        f"CASE WHEN abs($1) < CAST('{least}' AS {name}) THEN {tried} {whens} ELSE {written.format(digits[-1])} END"
+    )
+    parts = {
+        "d": "rtrim('0', replace(substring_index(s__.s, 'e', 1), '.', ''))",
+        "e": "CAST(substring_index(s__.s, 'e', -1) AS INT)",
+    }
+    exponent = (
+        "concat(left(p__.d, 1), CASE WHEN length(p__.d) > 1 THEN concat('.', substr(p__.d, 2)) ELSE '' END,"
+        " CASE WHEN p__.e < 0 THEN 'e-' ELSE 'e+' END, CASE WHEN abs(p__.e) < 10 THEN '0' ELSE '' END, abs(p__.e))"
+    )
+    laid_out = (
+        f"CASE WHEN p__.e >= {halfway} AND p__.e <= 41 AND NOT {_inside('spark', name)} THEN {_HALFWAY}"
+        f" WHEN p__.e < -4 OR p__.e >= {limit} THEN {exponent}"
+        " WHEN p__.e < 0 THEN concat('0.', repeat('0', -p__.e - 1), p__.d)"
+        " WHEN length(p__.d) <= p__.e + 1 THEN rpad(p__.d, p__.e + 1, '0')"
+        " ELSE concat(left(p__.d, p__.e + 1), '.', substr(p__.d, p__.e + 2)) END"
+    )
+    number = let("spark", "s__", {"s": scientific}, let("spark", "p__", parts, laid_out))
+    sign = "CASE WHEN CAST($1 AS STRING) LIKE '-%' THEN '-' ELSE '' END"
+    return (
+        f"CASE WHEN $1 IS NULL THEN NULL WHEN isnan($1) THEN 'NaN'"
+        f" WHEN abs($1) = CAST('Infinity' AS {name}) THEN CAST($1 AS STRING)"
+        f" ELSE concat({sign}, CASE WHEN $1 = 0 THEN '0' ELSE {number} END) END"
+    )
+
+
+def _floats() -> Iterator[Function]:
+    yield cast(
+        t.FLOAT8,
+        t.TEXT,
+        local=_float_local("DOUBLE", "1e15", 16),
+        spark=_float_spark("DOUBLE", (14, 15, 16), 15, 16, "2.2250738585072014E-308"),
+    )
+    yield cast(
+        t.FLOAT4,
+        t.TEXT,
+        local=_float_local("REAL", "1e6", 7),
+        spark=_float_spark("FLOAT", (5, 6, 7, 8), 6, 7, "1.17549435E-38"),
+    )
+
+
+# --- integers, numerics, bytes ----------------------------------------------------------------------------------------
+
+
+def _numeric(engine: EngineName) -> Builder:
+    string = _STRING[engine]
+
+    def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        typ = call.args[0].type
+        text = sql(engine, f"CAST($1 AS {string})", args[0])
+        if engine == "local" and typ.precision == typ.scale:
+            # DuckDB writes .5 for a decimal that has no digit before the point.
+            text = sql(engine, "regexp_replace($1, '^(-?)[.]', '\\10.')", text)
+        if typ.display is NumericScale.FIXED or typ.scale == 0:
+            return text
+        return bound(engine, "n__", text, lambda digits: _shown(engine, digits, typ))
+
+    return build
+
+
+def _shown(engine: EngineName, digits: exp.Expression, typ: SqlType) -> exp.Expression:
+    """A numeric's text with all digits of its storage, cut to those that PostgreSQL shows."""
+    point = len("." if typ.scale else "")
+    trimmed = "rtrim($1, '0')" if engine == "local" else "rtrim('0', $1)"
+    given = f"({typ.scale} - (length($1) - length({trimmed})))"
+    trims = typ.display is NumericScale.TRIMMED
+    shown = f"greatest({given}, {typ.minimum})" if trims else _quotient_digits(engine, given, typ)
+    cut = f"({typ.scale} - s__.s)"
+    body = f"left($1, CAST(length($1) - {cut} - CASE WHEN s__.s = 0 THEN {point} ELSE 0 END AS INTEGER))"
+    kept = parse(engine, let(engine, "s__", {"s": shown}, body))
+    return sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", digits, place(kept, [digits]))
+
+
+def _quotient_digits(engine: EngineName, given: str, typ: SqlType) -> str:
+    """The display scale of a quotient, as `wire.text_output_numbers.quotient_scales` finds it from the value."""
+    plain = "replace(replace($1, '-', ''), '.', '')"
+    unscaled = f"ltrim({plain}, '0')" if engine == "local" else f"ltrim('0', {plain})"
+    ones = "rtrim(q__.u, '0')" if engine == "local" else "rtrim('0', q__.u)"
+    place_ = f"(length(q__.u) - {1 + typ.scale})"
+    power = f"CASE WHEN {ones} = '1' AND {place_} % 4 = 0 THEN 1 ELSE 0 END"
+    weight = f"CASE WHEN q__.u = '' THEN -1 ELSE CAST(floor({place_} / 4.0) AS INTEGER) - {power} END"
+    wanted = f"greatest(16 - 4 * ({weight}), {typ.minimum}, 0)"
+    more = f"w__.w + CASE WHEN {given} > w__.w THEN 4 ELSE 0 END"
+    inner = let(engine, "w__", {"w": wanted}, f"least(greatest({more}, {given}), {typ.scale})")
+    return let(engine, "q__", {"u": unscaled}, inner)
+
+
+def _plain() -> Iterator[Function]:
+    local, spark = "CAST($1 AS VARCHAR)", "CAST($1 AS STRING)"
+    for source in (t.BOOL, t.INT2, t.INT4, t.INT8, *_OBJECTS):
+        yield cast(source, t.TEXT, local=local, spark=spark)
+    yield cast(t.NUMERIC, t.TEXT, local=_numeric("local"), spark=_numeric("spark"))
+    yield cast(t.BYTEA, t.TEXT, local="'\\x' || lower(hex($1))", spark="concat('\\\\x', lower(hex($1)))")
+
+
+# --- dates and times --------------------------------------------------------------------------------------------------
+
+
+def _padded(engine: EngineName, value: exp.Expression, width: int) -> exp.Expression:
+    return sql(engine, f"lpad(CAST($1 AS {_STRING[engine]}), {width}, '0')", value)
+
+
+def _clock(engine: EngineName, micros: exp.Expression) -> exp.Expression:
+    """hh:mm:ss[.ffffff] of microseconds that are not negative; hours may have more than two digits."""
+    hours = quotient(engine, micros, HOUR)
+    two = sql(engine, f"CASE WHEN $1 < {10 * HOUR} THEN '0' ELSE '' END", micros)
+    shown_hours = concat(engine, [two, sql(engine, f"CAST($1 AS {_STRING[engine]})", hours)])
+    minutes = _padded(engine, sql(engine, "($1 % 60)", quotient(engine, micros, MINUTE)), 2)
+    seconds = _padded(engine, sql(engine, "($1 % 60)", quotient(engine, micros, SECOND)), 2)
+    trim = "rtrim($1, '0')" if engine == "local" else "rtrim('0', $1)"
+    rest = sql(engine, f"($1 % {SECOND})", micros)
+    digits = sql(engine, trim, _padded(engine, rest, 6))
+    fraction = sql(engine, "CASE WHEN $1 = 0 THEN '' ELSE $2 END", rest, concat(engine, [literal("."), digits]))
+    return concat(engine, [shown_hours, literal(":"), minutes, literal(":"), seconds, fraction])
+
+
+def _time(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    if engine == "local":
+        return sql("local", "CAST($1 AS VARCHAR)", args[0])
+    return _clock(engine, micros_of(engine, args[0], t.TIME))
+
+
+def _offset(engine: EngineName, west: exp.Expression) -> exp.Expression:
+    """A zone's offset as EncodeTimezone writes it: +hh[:mm[:ss]], east of Greenwich."""
+    sign = sql(engine, "CASE WHEN $1 <= 0 THEN '+' ELSE '-' END", west)
+    size = sql(engine, "abs($1)", west)
+
+    def written(size: exp.Expression) -> exp.Expression:
+        hours, minutes = quotient(engine, size, 3600), sql(engine, "($1 % 60)", quotient(engine, size, 60))
+        seconds = sql(engine, "($1 % 60)", size)
+        minute_part = concat(engine, [literal(":"), _padded(engine, minutes, 2)])
+        second_part = concat(engine, [literal(":"), _padded(engine, seconds, 2)])
+        return concat(
+            engine,
+            [
+                sign,
+                _padded(engine, hours, 2),
+                sql(engine, "CASE WHEN $1 % 3600 <> 0 THEN $2 ELSE '' END", size, minute_part),
+                sql(engine, "CASE WHEN $1 % 60 <> 0 THEN $2 ELSE '' END", size, second_part),
+            ],
+        )
+
+    return bound(engine, "size__", size, written)
+
+
+def _timetz(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    micros, zone = (sql(engine, f"($1).{name}", args[0]) for name in ("micros", "zone"))
+    return concat(engine, [_clock(engine, micros), _offset(engine, zone)])
+
+
+def _interval(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    """EncodeInterval, style postgres: `1 year 2 mons -3 days +04:05:06`; a sign appears after a negative field."""
+    span = fields(engine, args[0])
+    values = {"months": span.months, "days": span.days, "micros": span.micros}
+    values["clock"] = sql(engine, "abs($1)", span.micros)
+    shown = bound(engine, "span__", pack(engine, values), lambda packed: _interval_fields(engine, packed))
+    return sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", args[0], shown)
+
+
+def _interval_fields(engine: EngineName, packed: exp.Expression) -> exp.Expression:
+    span = Fields(*(sql(engine, f"($1).{name}", packed) for name in ("months", "days", "micros")))
+    size = sql(engine, "($1).clock", packed)
+    years, months = quotient(engine, span.months, 12), sql(engine, "($1 % 12)", span.months)
+    pieces: list[exp.Expression] = []
+    earlier: list[exp.Expression] = []
+    for value, unit in ((years, "year"), (months, "mon"), (span.days, "day")):
+        gap = _gap(engine, earlier)
+        plus = sql(engine, "CASE WHEN $2 > 0 AND $1 THEN '+' ELSE '' END", _negative(engine, earlier), value)
+        number = sql(engine, f"CAST($1 AS {_STRING[engine]})", value)
+        name = sql(engine, f"CASE WHEN $1 = 1 THEN ' {unit}' ELSE ' {unit}s' END", value)
+        piece = concat(engine, [gap, plus, number, name])
+        pieces.append(sql(engine, "CASE WHEN $1 <> 0 THEN $2 ELSE '' END", value, piece))
+        earlier.append(value)
+    sign = sql(
+        engine,
+        "CASE WHEN $1 < 0 THEN '-' WHEN $2 THEN '+' ELSE '' END",
+        span.micros,
+        _negative(engine, earlier),
+    )
+    time = concat(engine, [_gap(engine, earlier), sign, _clock(engine, size)])
+    nothing = " AND ".join(f"${n} = 0" for n in range(3, 6))
+    pieces.append(sql(engine, f"CASE WHEN $1 <> 0 OR ({nothing}) THEN $2 ELSE '' END", span.micros, time, *earlier))
+    return concat(engine, pieces)
+
+
+def _gap(engine: EngineName, earlier: Sequence[exp.Expression]) -> exp.Expression:
+    """A blank if there is something before."""
+    if not earlier:
+        return literal("")
+    some = " OR ".join(f"${n} <> 0" for n in range(1, len(earlier) + 1))
+    return sql(engine, f"CASE WHEN {some} THEN ' ' ELSE '' END", *earlier)
+
+
+def _negative(engine: EngineName, earlier: Sequence[exp.Expression]) -> exp.Expression:
+    """Whether the last field before that is not zero is negative."""
+    if not earlier:
+        return sql(engine, "FALSE")
+    whens = " ".join(f"WHEN ${n} <> 0 THEN ${n} < 0" for n in range(len(earlier), 0, -1))
+    return sql(engine, f"(CASE {whens} ELSE FALSE END)", *earlier)
+
+
+#: Years before Christ: DuckDB puts (BC) after them, Java counts 0, -1 ...; after 9999 Java writes a plus.
+_ERA_LOCAL: Final = "regexp_replace(CAST($1 AS VARCHAR), '^(.*) [(]BC[)](.*)$', '\\1\\2 BC')"
+
+
+def _spark_era(first: str, last: str, text: str) -> str:
+    """Java's text where the year has four digits."""
+    return (
+        f"CASE WHEN $1 < {first} OR $1 > {last}"
+        f" THEN RAISE('0A000', 'not supported: years before 1 or after 9999 as text in Spark') ELSE {text} END"
+    )
+
+
+def _instant_local(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    """DuckDB's text, which leaves out an offset's seconds: zones had some until 1972."""
+    clock = sql(engine, "CAST($1 AS TIMESTAMP)", args[0])
+    west = quotient(engine, sql(engine, "(epoch_us($1) - epoch_us($2))", args[0], clock), SECOND)
+    digits = sql(engine, "regexp_replace(CAST($1 AS VARCHAR), ' [(]BC[)]$', '')", clock)
+    era = sql(engine, "CASE WHEN year($1) < 1 THEN ' BC' ELSE '' END", clock)
+    early = concat(engine, [digits, _offset(engine, west), era])
+    recent = "CAST('1973-01-01 00:00:00+00' AS TIMESTAMPTZ)"
+    text = f"CASE WHEN NOT isfinite($1) OR $1 >= {recent} THEN CAST($1 AS VARCHAR) ELSE $2 END"
+    return sql(engine, text, args[0], early)
+
+
+def _instant_spark() -> str:
+    first, last = "CAST('0001-01-03 00:00:00Z' AS TIMESTAMP)", "CAST('9999-12-29 00:00:00Z' AS TIMESTAMP)"
+    offset = "regexp_replace(date_format($1, 'xxxxx'), ':00$', '')"
+    return _spark_era(first, last, f"concat(CAST($1 AS STRING), {offset})")
+
+
+def _moments() -> Iterator[Function]:
+    yield cast(
+        t.DATE,
+        t.TEXT,
+        local=_ERA_LOCAL,
+        spark=_spark_era("CAST('0001-01-01' AS DATE)", "CAST('9999-12-31' AS DATE)", "CAST($1 AS STRING)"),
+    )
+    kind = "TIMESTAMP_NTZ"
+    yield cast(
+        t.TIMESTAMP,
+        t.TEXT,
+        local=_ERA_LOCAL,
+        spark=_spark_era(
+            f"CAST('0001-01-01 00:00:00' AS {kind})",
+            f"CAST('9999-12-31 23:59:59.999999' AS {kind})",
+            "CAST($1 AS STRING)",
+        ),
+    )
+    yield cast(t.TIMESTAMPTZ, t.TEXT, local=on("local", _instant_local), spark=_instant_spark(), volatility="stable")
+    yield cast(t.TIME, t.TEXT, **both(_time))
+    yield cast(t.TIMETZ, t.TEXT, **both(_timetz))
+    yield cast(t.INTERVAL, t.TEXT, **both(_interval))
+
+
+# --- arrays -----------------------------------------------------------------------------------------------------------
+
+#: Elements that array_out puts in quotes.
+_QUOTED: Final[dict[EngineName, str]] = {
+    "local": "(CASE WHEN $1 = '' OR lower($1) = 'null' OR regexp_matches($1, '[{}\",\\\\[:space:]]') "
+    "THEN '\"' || replace(replace($1, '\\', '\\\\'), '\"', '\\\"') || '\"' ELSE $1 END)",
+    "spark": "(CASE WHEN $1 = '' OR lower($1) = 'null' OR $1 RLIKE '[{}\",\\\\\\\\ \\\\t\\\\n\\\\r\\\\x0B\\\\f]' "
+    "THEN concat('\"', replace(replace($1, '\\\\', '\\\\\\\\'), '\"', '\\\\\"'), '\"') ELSE $1 END)",
+}
+
+
+def _array(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """array_out of one dimension."""
+    array = args[0]
+    one = typed_as_text(engine, exp.column("e__"), element_type(call.args[0].type), call.args[0])
+    item = bound(engine, "i__", one, lambda text: sql(engine, _QUOTED[engine], text))
+    shown = sql(engine, "coalesce($1, 'NULL')", item)
+    if engine == "local":
+        listed = sql(engine, "array_to_string(list_transform($1, lambda e__: $2), ',')", array, shown)
+        _refuse_nested(call)
+        whole = (
+            "CASE WHEN typeof($1) LIKE '%[][]' THEN error('SQLSTATE:0A000:not supported: arrays of several dimensions"
+        )
+        whole += " as text') WHEN $1 IS NOT NULL THEN '{' || $2 || '}' END"
+        return sql(engine, whole, array, listed)
+    listed = sql(engine, "array_join(transform($1, e__ -> $2), ',')", array, shown)
+    return sql(engine, "CASE WHEN $1 IS NOT NULL THEN concat('{', $2, '}') END", array, listed)
+
+
+def _refuse_nested(call: Call | AggregateCall) -> None:
+    if t.element_of(call.args[0].type.pg) is t.RECORD:
+        raise FeatureNotSupported("not supported: arrays of records as text")
+
+
+def _arrays() -> Iterator[Function]:
+    yield cast(t.ANYARRAY, t.TEXT, **both(_array))
+
+
+ROWS: Final[tuple[Function, ...]] = (*_floats(), *_plain(), *_moments(), *_arrays())
