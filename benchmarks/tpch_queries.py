@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import psycopg
 
-from benchmarks import member, raw_spark
+from benchmarks import member, processor, raw_spark
 from benchmarks.figures import Figure, Measure
 from benchmarks.ground import Ground
 
@@ -23,42 +23,74 @@ def queries() -> dict[str, str]:
     return {path.stem: path.read_text() for path in sorted(folder.glob("q*.sql"))}
 
 
+class Taken(NamedTuple):
+    """Seconds of the clock, and of processors in the whole family of processes, for one statement."""
+
+    clock: float
+    processor: float
+
+
+class Pair(NamedTuple):
+    """The best of Sluice's runs and of raw PySpark's, clock and processor time each."""
+
+    ours: Taken
+    theirs: Taken
+
+    @property
+    def ratio(self) -> float:
+        return self.ours.clock / self.theirs.clock
+
+
 def _run(ground: Ground) -> Iterator[Figure]:
     with (
         member.running(ground, "tpch") as sluice,
         raw_spark.running(ground) as raw,
         sluice.connect("spark") as connection,
     ):
-        times = {name: _both(connection, raw, name, text, ground) for name, text in queries().items()}
-    ours, theirs = (sum(pair[side] for pair in times.values()) for side in (0, 1))
-    yield Figure("sum of times over raw PySpark's", ours / theirs, "", _BAR)
-    yield Figure("Sluice, all 22", ours, "s")
-    yield Figure("raw PySpark, all 22", theirs, "s")
-    for name, (mine, other) in times.items():
-        yield Figure(f"{name}: {mine:.2f} s against {other:.2f} s", mine / other, "")
+        pairs = {name: _both(ground, sluice, connection, raw, name, text) for name, text in queries().items()}
+    ours, theirs = (Taken(*map(sum, zip(*side, strict=True))) for side in zip(*pairs.values(), strict=True))
+    yield Figure("sum of times over raw PySpark's", ours.clock / theirs.clock, "", _BAR)
+    yield Figure("sum of processor times over raw PySpark's", ours.processor / theirs.processor, "")
+    yield Figure("Sluice, all 22", ours.clock, "s")
+    yield Figure("raw PySpark, all 22", theirs.clock, "s")
+    for name, pair in pairs.items():
+        yield Figure(f"{name}: {pair.ours.clock:.2f} s against {pair.theirs.clock:.2f} s", pair.ratio, "")
 
 
 def _both(
-    connection: psycopg.Connection[Any], raw: raw_spark.RawSpark, name: str, text: str, ground: Ground
-) -> tuple[float, float]:
-    """The best seconds of Sluice and of raw PySpark; they take turns, and the first round is to warm up."""
+    ground: Ground,
+    sluice: member.Member,
+    connection: psycopg.Connection[Any],
+    raw: raw_spark.RawSpark,
+    name: str,
+    text: str,
+) -> Pair:
+    """Sluice and raw PySpark take turns; the first round is to warm up."""
     ours, theirs = [], []
     for _ in range(1 + _ROUNDS):
-        mine, rows = _ask(connection, text)
-        other, expected = raw.run(text)
+        mine, rows = _timed(sluice.pid, lambda: len(connection.execute(text.encode()).fetchall()))
+        other, expected = _timed(raw.pid, lambda: raw.run(text))
         if rows != expected:
             raise RuntimeError(f"{name}: {rows} rows, raw PySpark has {expected}")
         ours.append(mine)
         theirs.append(other)
-    best = min(ours[1:]), min(theirs[1:])
-    ground.say(f"{name}: {best[0]:.2f} s, raw {best[1]:.2f} s, ratio {best[0] / best[1]:.2f}, {rows} rows")
-    return best
+    pair = Pair(_best(ours[1:]), _best(theirs[1:]))
+    ground.say(
+        f"{name}: {pair.ours.clock:.2f} s, raw {pair.theirs.clock:.2f} s, ratio {pair.ratio:.2f}; processor "
+        f"{pair.ours.processor:.2f} s, raw {pair.theirs.processor:.2f} s; {rows} rows"
+    )
+    return pair
 
 
-def _ask(connection: psycopg.Connection[Any], text: str) -> tuple[float, int]:
-    started = time.perf_counter()
-    rows = len(connection.execute(text.encode()).fetchall())
-    return time.perf_counter() - started, rows
+def _timed(pid: int, work: Callable[[], int]) -> tuple[Taken, int]:
+    used, started = processor.seconds(pid), time.perf_counter()
+    rows = work()
+    clock = time.perf_counter() - started
+    return Taken(clock, processor.seconds(pid) - used), rows
+
+
+def _best(runs: Sequence[Taken]) -> Taken:
+    return Taken(min(run.clock for run in runs), min(run.processor for run in runs))
 
 
 MEASURE: Final = Measure(
@@ -66,6 +98,7 @@ MEASURE: Final = Measure(
     "The 22 queries of TPC-H on Spark, over raw PySpark",
     "The statements of `benchmarks/tpch` (validation parameters) through psycopg with `sluice.engine = spark`, from asking "
     "to all rows read, over `spark.sql(...).toArrow()` of the same text in a PySpark process with the same settings and the "
-    f"same files as temporary views. The two take turns, query by query: one round to warm up, then the best of {_ROUNDS}.",
+    f"same files as temporary views. The two take turns, query by query: one round to warm up, then the best of {_ROUNDS}. "
+    "Processor time is that of the member or of the PySpark process with its JVM; a busy machine changes it less.",
     _run,
 )
