@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine.plan.logical import Node
 from engine.plan.rewrite import expressions, map_expressions, rewrite_expr, rewrite_plan, walk_all
+from engine.sql.binder.regnames import type_oid
 from engine.sql.expr import Call, Const, ContextRef, Expr, ParamRef
 from wire.errors import FeatureNotSupported, UndefinedObject
 
@@ -44,12 +45,20 @@ def _terminate(session: Session, arguments: Sequence[Any]) -> Any:
     return session.client.terminate_backend(arguments[0])
 
 
+def _to_regtype(_session: Session, arguments: Sequence[Any]) -> Any:
+    try:
+        return type_oid(arguments[0])
+    except UndefinedObject:
+        return None
+
+
 #: Each strict but for set_config's value.
 _FUNCTIONS: Final[dict[str, Callable[[Session, Sequence[Any]], Any]]] = {
     "set_config": _set_config,
     "current_setting": _current_setting,
     "pg_cancel_backend": _cancel,
     "pg_terminate_backend": _terminate,
+    "to_regtype": _to_regtype,
 }
 
 

@@ -42,7 +42,7 @@ EXITS: Final = (s.Commit, s.Rollback, s.RollbackTo)
 #: Statements in which the engine has no part.
 _OWN: Final = (
     s.Begin, s.Commit, s.Rollback, s.Savepoint, s.RollbackTo, s.Release, s.Fetch, s.CloseCursor, s.PrepareStatement,
-    s.ExecuteStatement, s.Deallocate, s.Discard,
+    s.ExecuteStatement, s.Deallocate, s.Discard, s.Unlisten,
 )  # fmt: skip
 
 
@@ -119,6 +119,7 @@ class Commands:
             s.PrepareStatement: self._prepare_statement,
             s.Deallocate: self._deallocate,
             s.Discard: self._discard,
+            s.Unlisten: self._unlisten,
         }
 
     # -- analysis ------------------------------------------------------------------------------------------------
@@ -377,6 +378,9 @@ class Commands:
             self.prepared.drop_all()
         await self.engine.discard(statement.target)
         return Done(f"DISCARD {statement.target.upper()}")
+
+    async def _unlisten(self, _statement: s.Unlisten) -> Execution:
+        return Done("UNLISTEN")
 
     # -- the end -------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
+from engine.catalog.objects import SystemTable
 from engine.executor import CompiledFragment, EngineName
 from engine.plan import logical
 from engine.plan.compile import Bindings, Unsupported, compile_plan
@@ -53,9 +54,12 @@ class Choice:
 
 def choose(plan: Node, wish: Wish, local_limit: int, parameters: Mapping[int, Any]) -> Choice:
     """The engine that should run `plan`. `local_limit`: bytes of column data; see `sluice.local_limit`."""
+    tables = [node.table for node in walk_all(plan) if isinstance(node, TableReader)]
+    if tables and all(isinstance(table, SystemTable) for table in tables):
+        return Choice("local", "the system catalog is the member's own")
     if wish != "auto":
         return Choice(wish, f"sluice.engine is {wish}")
-    if not any(isinstance(node, TableReader) for node in walk_all(plan)):
+    if not tables:
         return Choice("local", "it reads no table")
     size = input_bytes(plan, parameters)
     if size <= local_limit:

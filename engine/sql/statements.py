@@ -214,6 +214,11 @@ class Deallocate(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unlisten(Statement):
+    """*session.* Poolers and drivers send it with what resets a connection; nobody can listen, so nothing is to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Discard(Statement):
     """*session.*"""
 

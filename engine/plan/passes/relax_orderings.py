@@ -26,7 +26,7 @@ from engine.plan.logical import (
     With,
 )
 from engine.plan.rewrite import map_expressions, map_inputs, rewrite_expr
-from engine.sql.expr import AggregateCall, Expr, Subquery, SubqueryKind
+from engine.sql.expr import AggregateCall, Column, ColumnRef, Expr, Subquery, SubqueryKind
 
 #: Aggregates whose result depends on the order of their input.
 LISTENS: Constant = frozenset(
@@ -44,7 +44,7 @@ def _relax(node: Node, needed: bool) -> Node:
     if isinstance(node, Sort) and not needed:
         return _relax(node.input, False)
     if isinstance(node, Limit) and node.count is None and node.offset is None and not needed:
-        return _relax(node.input, False)
+        return _only(node.columns, _relax(node.input, False))
     if isinstance(node, With):
         ctes = tuple(
             replace(c, plan=_relax(c.plan, True), step=_relax(c.step, True) if c.step else None) for c in node.ctes
@@ -52,6 +52,13 @@ def _relax(node: Node, needed: bool) -> Node:
         return replace(node, ctes=ctes, body=_relax(node.body, needed))
     below = _needs_input_order(node, needed)
     return map_inputs(node, lambda child: _relax(child, below))
+
+
+def _only(columns: tuple[Column, ...], node: Node) -> Node:
+    """`node` with these of its columns: a Limit hides those that were there for ORDER BY alone."""
+    if columns == node.columns:
+        return node
+    return Evaluator(columns, node, tuple(ColumnRef(c.type, c) for c in columns))
 
 
 def _needs_input_order(node: Node, needed: bool) -> bool:

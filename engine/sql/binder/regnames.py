@@ -24,7 +24,7 @@ def is_name(pg: t.PgType, text: str) -> bool:
 def read_name(pg: t.PgType, text: str, context: BindContext, at: int) -> int:
     """The OID of the relation or type that `text` names. Raises UndefinedTable (42P01) or UndefinedObject (42704)."""
     try:
-        return _relation(text, context) if pg is t.REGCLASS else _type(text)
+        return _relation(text, context) if pg is t.REGCLASS else type_oid(text)
     except SqlError as error:
         error.position = cursor(at)
         raise
@@ -49,7 +49,8 @@ def _dotted(text: str) -> list[str]:
     return [n.text for n in names]
 
 
-def _type(text: str) -> int:
+def type_oid(text: str) -> int:
+    """The OID of the type that `text` names. Raises UndefinedObject, or SqlSyntaxError for what is no name of a type."""
     reader = StatementReader(text, tokenize(text))
     typ = resolve_type(reader.type_name())
     if not reader.at_end():

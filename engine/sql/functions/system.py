@@ -90,6 +90,7 @@ _SESSION = (
     fn("current_setting", (t.TEXT,), t.TEXT, volatility="stable"),
     fn("current_setting", (t.TEXT, t.BOOL), t.TEXT, volatility="stable"),
     fn("set_config", (t.TEXT, t.TEXT, t.BOOL), t.TEXT, strict=False, volatility="volatile"),
+    fn("to_regtype", (t.TEXT,), t.REGTYPE, volatility="stable"),
     fn("current_schemas", (t.BOOL,), t.array_of(t.NAME), volatility="stable"),
     fn("pg_cancel_backend", (t.INT4,), t.BOOL, volatility="volatile"),
     fn("pg_terminate_backend", (t.INT4, t.INT8), t.BOOL, volatility="volatile", optional=1),
@@ -116,6 +117,8 @@ ROWS: tuple[Function, ...] = (
         "CASE WHEN $1 = 6 THEN 'UTF8' WHEN $1 = 0 THEN 'SQL_ASCII' WHEN $1 IS NOT NULL THEN '' END",
         volatility="stable",
     ),
+    # There are no advisory locks to take, so there is none to give back.
+    fn("pg_advisory_unlock_all", (), t.VOID, "TRUE", volatility="volatile"),
     fn("pg_is_in_recovery", (), t.BOOL, "FALSE", volatility="volatile"),
     fn("gen_random_uuid", (), t.UUID, local="CAST(gen_random_uuid() AS VARCHAR)", spark="uuid()", volatility="volatile"),
     # Only DuckDB's sleep can be interrupted.

@@ -1,0 +1,41 @@
+"""One member for all client suites, and after each test the assertion that nothing of its clients is left in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from member_process import MemberProcess, register_tpch
+from member_state import wait_idle
+from postgres_server import PostgresServer
+from tpch import generate
+
+
+@pytest.fixture(scope="session")
+def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemberProcess]:
+    """A member with the tables of TPC-H at scale 0.1 whose Spark is up; Spark runs two tasks at once."""
+    folder = generate(tmp_path_factory.mktemp("tpch"), 0.1, "parquet")
+    with MemberProcess(Path(tmp_path_factory.mktemp("member")), "--spark-master", "local[2]") as running:
+        with running.connect(options="-c sluice.engine=spark") as connection:
+            register_tpch(connection, folder)
+            connection.execute("select count(*) from nation")
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After every test that used the member: it holds no connection, stream, task, Spark job or file of it any more."""
+    yield
+    if "member" in request.fixturenames:
+        wait_idle(request.getfixturevalue("member"))
+
+
+@pytest.fixture(params=["sluice", "postgres"])
+def connect(
+    request: pytest.FixtureRequest, member: MemberProcess, postgres: PostgresServer
+) -> Callable[..., psycopg.Connection[tuple[object, ...]]]:
+    """psycopg's connect for the member, and once more for a real PostgreSQL: what a test expects holds for both."""
+    dsn = member.dsn if request.param == "sluice" else postgres.dsn
+    return lambda **more: psycopg.connect(dsn, **{"autocommit": True, **more})

@@ -1,0 +1,53 @@
+"""What a member holds, seen from outside: its console's counters, its sockets and threads, its files."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+from member_process import MemberProcess, wait_until
+
+#: Of the counters, those that say what is kept for later and not what is in use.
+_KEPT = {("statements", "cached"), ("local", "idle_cursors")}
+
+
+def status(member: MemberProcess) -> Mapping[str, Any]:
+    """The console's /status."""
+    with urllib.request.urlopen(member.ready["console"] + "status", timeout=30) as answer:
+        return dict(json.load(answer))
+
+
+def in_use(member: MemberProcess) -> dict[str, int]:
+    """What the member holds for its clients right now, by name; empty when it is idle."""
+    told = status(member)
+    held = {"connections": len(told["connections"]), "sockets": told["sockets"]}
+    for room, counters in told["counters"].items():
+        for name, value in counters.items():
+            if (room, name) not in _KEPT:
+                held[f"{room}.{name}"] = value
+    return {name: value for name, value in held.items() if value}
+
+
+def client_sockets(member: MemberProcess) -> list[Any]:
+    """The member's sockets on its PostgreSQL port, but for the listening one."""
+    return [
+        connection
+        for connection in psutil.Process(member.pid).net_connections("tcp")
+        if connection.laddr.port == member.port and connection.status != psutil.CONN_LISTEN
+    ]
+
+
+def spool_files(member: MemberProcess) -> list[Path]:
+    """Files of results that wait on disk."""
+    return [path for path in Path(member.ready["data"]).glob(".sluice/spool/**/*") if path.is_file()]
+
+
+def wait_idle(member: MemberProcess) -> None:
+    """Wait until nothing of any client is left."""
+    wait_until(lambda: not in_use(member))
+    wait_until(lambda: not client_sockets(member))
+    assert spool_files(member) == []
