@@ -193,7 +193,9 @@ def _strings() -> Iterator[Function]:
         yield cast(source, t.TEXT, "$1")
     yield cast(t.BPCHAR, t.TEXT, local="rtrim($1, ' ')", spark="rtrim($1)")
     yield cast(t.TEXT, t.NAME, f"left($1, {_NAME_BYTES})")
-    yield cast(t.TEXT, t.CHAR, "left($1, 1)")
+    # One byte in PostgreSQL, which may then be the first half of a letter.
+    letter = "RAISE('0A000', 'not supported: a letter beyond ASCII as \"char\"')"
+    yield cast(t.TEXT, t.CHAR, f"CASE WHEN ascii($1) > 127 THEN {letter} ELSE left($1, 1) END")
     yield cast(t.JSONB, t.JSON, "$1")
 
 
