@@ -39,10 +39,11 @@ def divide(dividends: Any, divisors: Any, scales_a: Any, scales_b: Any, scales: 
     if len(dividends) == 0:
         return pa.array([], pa.utf8())
     scale_a, scale_b, scale, minimum, flags = (c[0].as_py() for c in (scales_a, scales_b, scales, minima, kinds))
-    a, b = _exact(dividends, scale_a), _exact(divisors, scale_b)
+    digits_a, digits_b = Digits(dividends, scale_a), Digits(divisors, scale_b)
+    a, b = _exact(dividends, scale_a, digits_a), _exact(divisors, scale_b, digits_b)
     if pc.any(pc.equal(b, pa.scalar(0, b.type))).as_py():
         raise DivisionByZero("division by zero")
-    wanted = _digits_wanted(Digits(dividends, scale_a), Digits(divisors, scale_b), minimum, flags)
+    wanted = _digits_wanted(digits_a, digits_b, minimum, flags)
     quotient = _cut_off(a, b, scale)
     rounded = pc.cast(rounded_to(quotient, np.minimum(wanted, scale)), pa.decimal256(_WIDEST, scale))
     _check_whole(rounded, a, b, wanted > scale)
@@ -56,7 +57,8 @@ def _check_whole(quotient: Any, a: Any, b: Any, short: npt.NDArray[np.bool_]) ->
     rows = pa.array(short)
     q, divisor, dividend = (pc.filter(x, rows) for x in (quotient, b, a))
     try:
-        narrow = pc.cast(q, pa.decimal256(38, q.type.scale))
+        # Of 37 digits, so that the product may have 76.
+        narrow = pc.cast(q, pa.decimal256(37, q.type.scale))
         exact = pc.equal(pc.multiply(narrow, divisor), dividend)
     except pa.ArrowInvalid:
         exact = pa.array([False])
@@ -64,8 +66,10 @@ def _check_whole(quotient: Any, a: Any, b: Any, short: npt.NDArray[np.bool_]) ->
         raise NumericValueOutOfRange(_TOO_LONG)
 
 
-def _exact(texts: Any, scale: int) -> Any:
-    return pc.cast(pa.chunked_array([texts]) if isinstance(texts, pa.Array) else texts, pa.decimal256(38, scale))
+def _exact(texts: Any, scale: int, digits: Digits) -> Any:
+    """The decimals, without the fractional digits that are zero in all of them: they would take room from the quotient."""
+    exact = pc.cast(pa.chunked_array([texts]) if isinstance(texts, pa.Array) else texts, pa.decimal256(38, scale))
+    return pc.cast(exact, pa.decimal256(38, max(0, int(digits.decimals.max()))))
 
 
 def lengths(texts: Any) -> Integers:
@@ -101,14 +105,12 @@ def _digits_wanted(a: Digits, b: Digits, minimum: int, flags: int) -> Integers:
 def _cut_off(a: Any, b: Any, scale: int) -> Any:
     """The quotient toward zero, with at least two digits more than `scale`.
 
-    Arrow's quotient has s1 + p2 + 1 fractional digits and p1 - s1 + s2 integer ones, 76 together; so the divisor is
-    narrowed to the digits it has, and the dividend widened to make up for it.
+    Arrow's quotient has s1 + p2 - s2 + 1 fractional digits, of p1 + p2 + 1 in all, which must not be more than 76; so the
+    operands are narrowed to the digits they have, and the dividend widened to make up for it.
     """
-    precision_b = max(_width(b), b.type.scale, 1)
-    extra = max(0, scale + 2 - (a.type.scale + precision_b + 1))
-    precision_a = max(_width(a), a.type.scale, 1)
-    whole = precision_a - a.type.scale + b.type.scale
-    if whole + a.type.scale + extra + precision_b + 1 > _WIDEST:
+    precision_a, precision_b = (max(_width(x), x.type.scale, 1) for x in (a, b))
+    extra = max(0, scale + 2 - (a.type.scale + precision_b - b.type.scale + 1))
+    if precision_a + extra + precision_b + 1 > _WIDEST:
         raise NumericValueOutOfRange(_TOO_LONG)
     top = pc.cast(a, pa.decimal256(precision_a + extra, a.type.scale + extra))
     return pc.divide(top, pc.cast(b, pa.decimal256(precision_b, b.type.scale)))

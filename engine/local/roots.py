@@ -59,7 +59,8 @@ def _refined(exact: Any, scale: int) -> Any:
     doubles = np.sqrt(np.asarray(pc.cast(exact, pa.float64()).to_numpy(zero_copy_only=False)))
     width = len(str(int(doubles.max()))) + scale
     guess = pc.cast(pa.array(doubles), pa.decimal256(width, scale))
-    rest = pc.subtract(exact, pc.multiply(guess, guess))
+    narrow = pc.cast(exact, pa.decimal256(2 * (width - scale) + exact.type.scale, exact.type.scale))
+    rest = pc.subtract(narrow, pc.multiply(guess, guess))
     with np.errstate(divide="ignore", invalid="ignore"):
         correction = np.asarray(pc.cast(rest, pa.float64()).to_numpy(zero_copy_only=False)) / (2 * doubles)
     correction = np.where(doubles == 0, 0, correction)

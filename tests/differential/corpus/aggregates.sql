@@ -1,0 +1,137 @@
+select count(*), count(x), sum(x), avg(x), min(x), max(x)
+from (values (1::int2),(2),(null)) t(x);
+
+select sum(x), avg(x), min(x), max(x)
+from (values (1),(2),(2147483647)) t(x);
+
+select sum(x), avg(x)
+from (values (1),(1),(1)) t(x);
+
+select sum(x), avg(x)
+from (values (1.10::numeric(15,2)),(2.25),(null),(7)) t(x);
+
+select sum(x), avg(x), count(x), count(*)
+from (values (1),(2)) t(x) where x>5;
+
+select sum(x), avg(x), min(x), max(x)
+from (values (1.5::float4),(2.25),('nan')) t(x);
+
+select sum(x), avg(x), min(x), max(x)
+from (values (1.5::float8),(2.25),(-7)) t(x);
+
+select min(x), max(x)
+from (values (1.5::float8),('nan'),('infinity'),(null)) t(x);
+
+select min(x), max(x)
+from (values ('a'),('B'),('é'),(null)) t(x);
+
+select min(x), max(x)
+from (values (interval '1 mon'),('29 days'),('31 days'),(null)) t(x);
+
+select sum(x), avg(x)
+from (values (interval '1 mon 5 days'),('29 days 3 hours'),('31 days'),(null)) t(x);
+
+select min(x), max(x)
+from (values (time with time zone '10:00+02'),('09:00+00'),('08:30+00'),(null)) t(x);
+
+select min(x), max(x)
+from (values (date '2020-01-01'),('1999-01-01'),(null)) t(x);
+
+select bool_and(x), bool_or(x), every(x)
+from (values (true),(false),(null)) t(x);
+
+select bool_and(x), bool_or(x)
+from (values (null::bool)) t(x);
+
+select bit_and(x), bit_or(x), bit_xor(x)
+from (values (6),(3),(null)) t(x);
+
+select array_agg(x), array_agg(x order by x desc), array_agg(distinct x)
+from (values (6),(3),(null),(6)) t(x);
+
+select array_agg(x)
+from (values (6)) t(x) where false;
+
+select string_agg(x, ','), string_agg(x, ',' order by x desc)
+from (values ('b'),(null),('a')) t(x);
+
+select string_agg(x, null), string_agg(distinct x, '-')
+from (values ('b')) t(x);
+
+select var_pop(x), var_samp(x), variance(x), stddev(x), stddev_pop(x), stddev_samp(x)
+from (values (6),(3),(null),(7)) t(x);
+
+select var_pop(x), var_samp(x), variance(x), stddev(x), stddev_pop(x), stddev_samp(x)
+from (values (6.25::numeric(15,2)),(3.11),(null),(7.05)) t(x);
+
+select var_pop(x), var_samp(x), variance(x), stddev(x), stddev_pop(x), stddev_samp(x)
+from (values (6.25::float8),(3.11),(null),(7.05)) t(x);
+
+select var_pop(x), var_samp(x), stddev(x), stddev_pop(x)
+from (values (100000::int8),(3),(null),(77777)) t(x);
+
+select corr(x,y), covar_pop(x,y), covar_samp(x,y), regr_avgx(x,y), regr_avgy(x,y), regr_count(x,y)
+from (values (5,2),(3,7),(1,null),(9,1)) t(x,y);
+
+select regr_intercept(x,y), regr_r2(x,y), regr_slope(x,y), regr_sxx(x,y), regr_sxy(x,y), regr_syy(x,y)
+from (values (5,2),(3,7),(1,null),(9,1)) t(x,y);
+
+select corr(x,y), regr_slope(x,y), regr_r2(x,y), regr_intercept(x,y)
+from (values (5,2),(5,2)) t(x,y);
+
+select corr(x,y), regr_slope(x,y), regr_r2(x,y)
+from (values (5,2),(5,3)) t(x,y);
+
+select percentile_cont(0.5) within group (order by x), percentile_disc(0.5) within group (order by x)
+from (values (5),(2),(null),(8),(9)) t(x);
+
+select percentile_cont(0.25) within group (order by x desc), percentile_disc(0.25) within group (order by x desc)
+from (values (5),(2),(null),(8),(9)) t(x);
+
+select percentile_cont(2) within group (order by x)
+from (values (5)) t(x);
+
+select percentile_cont(null) within group (order by x)
+from (values (5)) t(x);
+
+select mode() within group (order by x), mode() within group (order by x desc)
+from (values (5),(2),(null),(2),(5),(1)) t(x);
+
+select percentile_disc(0.5) within group (order by x)
+from (values ('b'),('a'),('c')) t(x);
+
+select avg(distinct x), sum(distinct x), count(distinct x)
+from (values (1),(1),(4)) t(x);
+
+select avg(x) filter (where x>1), sum(x) filter (where x>1), stddev(x) filter (where x>0)
+from (values (1),(1),(4)) t(x);
+
+select x, row_number() over (order by x), rank() over (order by x), dense_rank() over (order by x), percent_rank() over (order by x), cume_dist() over (order by x), ntile(2) over (order by x)
+from (values (1),(1),(4)) t(x) order by 1,2; -- ordered
+
+select x, lag(x) over (order by x), lead(x,2) over (order by x), lag(x,1,-5) over (order by x), first_value(x) over (order by x), last_value(x) over (order by x), nth_value(x,2) over (order by x)
+from (values (1.5),(2.25),(4)) t(x) order by 1; -- ordered
+
+select ntile(0) over ()
+from (values (1)) t(x);
+
+select nth_value(x,0) over ()
+from (values (1)) t(x);
+
+select lag(x,1,2.55) over (order by x)
+from (values (1.5),(2)) t(x);
+
+select min(x), max(x)
+from (values ('ab'::char(4)),('aa')) t(x);
+
+select min(x), max(x)
+from (values (timestamp '2020-01-01 10:00'),('1999-01-01')) t(x);
+
+select round(avg(x), 2), trim_scale(0.2*avg(x))
+from (values (1.10::numeric(15,2)),(2.25),(null),(7)) t(x);
+
+select sum(x), sum(x) over (order by x)
+from (values (9223372036854775807::int8),(9223372036854775806)) t(x) group by x;
+
+select x, sum(x) over (order by x), trim_scale(avg(x) over (order by x)), count(*) over ()
+from (values (1.5),(2.25),(4)) t(x) order by 1; -- ordered
