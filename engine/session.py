@@ -31,6 +31,7 @@ from engine.sql import types as st
 from engine.sql.binder import bind_query
 from engine.sql.scope import BindContext, ParameterTypes
 from engine.statement_cache import PlannedQuery
+from engine.text_styles import check_styles, foreign_styles
 from engine.utility.drop import drop
 from engine.utility.foreign_table import create_foreign_table
 from engine.utility.view import create_view
@@ -178,11 +179,13 @@ class Session(EngineSession):
         key = None
         plan = planned.plan
         if not context_names and not session_functions.used(plan):
-            key = (wish, limit, self.settings.get("TimeZone"), tuple(map(repr, arguments)))
+            zone, styles = self.settings.get("TimeZone"), foreign_styles(self.settings)
+            key = (wish, limit, zone, styles, tuple(map(repr, arguments)))
             if found := planned.fragments.get(key):
                 return found
         else:
             plan = session_functions.evaluate(plan, self, parameters)
+        check_styles(plan, self.settings)
         values = {name: self._context_value(name) for name in context_names}
         bindings = Bindings(parameters, values, self.settings.get("TimeZone"))
         choice = choose(plan, wish, limit, parameters)
