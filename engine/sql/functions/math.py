@@ -4,8 +4,8 @@ The floats' functions are the C library's in PostgreSQL, DuckDB's and Java's her
 PostgreSQL refuses (a logarithm of zero, a result that overflows or underflows) is checked here, since the engines give an
 infinity, NaN or null. float8 rounds half to even, numeric half away from zero.
 
-exp, ln, log, power and `^` of numerics are exact series in PostgreSQL: `engine.local.powers` computes them for the local
-engine; Spark has no such thing. The trigonometric functions in degrees are not here.
+exp, ln, log, power and `^` of numerics are exactly rounded in PostgreSQL: `engine.local.powers` computes them for the local
+engine; in Spark they are not supported. The trigonometric functions in degrees are not here.
 
 Source: PostgreSQL 15, tables 9.5 to 9.7; float.c and numeric.c for errors.
 """
@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from engine.executor import EngineName
 from engine.sql.expr import Const, Expr
-from engine.sql.functions import Builder, Function, digits
+from engine.sql.functions import Builder, Function, TypeRule, digits
 from engine.sql.functions.building import fn, op, parse, place
 from engine.sql.functions.decimals import times, unscaled
 from engine.sql.functions.roots import root_type, square_root
@@ -182,6 +182,54 @@ def _logarithms() -> Iterator[Function]:
             f"ELSE {computed}($1) END"
         )
         yield fn(name, (t.FLOAT8,), t.FLOAT8, text)
+
+
+def _exactly(function: str) -> Builder:
+    """A function of numerics that the local engine computes with exact decimals: see `engine.local.powers`."""
+
+    def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        least = max(digits.shown(arg.type) for arg in call.args)
+        given = ", ".join(f"CAST(${n} AS VARCHAR)" for n in range(1, len(args) + 1))
+        result = call.type
+        text = f"CAST({function}({given}, {least}, {result.scale}) AS DECIMAL({result.precision}, {result.scale}))"
+        return _piece("local", text, *args)
+
+    return build
+
+
+def _trimmed(scale: int) -> TypeRule:
+    """A result of so many fractional digits or more, if the arguments show more; which of them are printed, values decide."""
+
+    def rule(args: Sequence[SqlType]) -> SqlType:
+        return numeric(38, max(scale, *(min(digits.shown(a), 30) for a in args)), NumericScale.TRIMMED)
+
+    return rule
+
+
+def _power_type(args: Sequence[SqlType]) -> SqlType:
+    """An integer exponent gives sixteen fractional digits, or as many as the arguments show."""
+    base, exponent = args
+    if exponent.display is NumericScale.FIXED and exponent.scale == 0:
+        return numeric(38, max(16, min(digits.shown(base), 30)))
+    return _trimmed(24)(args)
+
+
+def _exact_functions() -> Iterator[Function]:
+    one, two = (t.NUMERIC,), (t.NUMERIC, t.NUMERIC)
+    yield fn("exp", one, t.NUMERIC, local=_exactly("sluice_exp"), rule=_trimmed(24))
+    yield fn("ln", one, t.NUMERIC, local=_exactly("sluice_ln"), rule=_trimmed(30))
+    yield fn("log", two, t.NUMERIC, local=_exactly("sluice_log"), rule=_trimmed(30))
+    for name in ("log", "log10"):
+        yield fn(name, one, t.NUMERIC, local=_common_logarithm, rule=_trimmed(30))
+    for row, name in ((fn, "power"), (fn, "pow"), (op, "^")):
+        yield row(name, two, t.NUMERIC, local=_exactly("sluice_power"), rule=_power_type)
+
+
+def _common_logarithm(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    least, scale = digits.shown(call.args[0].type), call.type.scale
+    return _piece(
+        "local", f"CAST(sluice_log('10', CAST($1 AS VARCHAR), {least}, {scale}) AS DECIMAL(38, {scale}))", *args
+    )
 
 
 # --- trigonometry ---------------------------------------------------------------------------------------------------------
@@ -382,6 +430,7 @@ ROWS: Final[tuple[Function, ...]] = (
     *_roots(),
     *_powers(),
     *_logarithms(),
+    *_exact_functions(),
     *_trigonometry(),
     *_divisors(),
     *_buckets(),
