@@ -251,7 +251,7 @@ def _padded(engine: EngineName, number: exp.Expression, width: int) -> exp.Expre
     )
 
 
-def _date_of(engine: EngineName, parts: Sequence[exp.Expression]) -> exp.Expression:
+def date_of(engine: EngineName, parts: Sequence[exp.Expression]) -> exp.Expression:
     """make_date: a negative year is before Christ, and there is no year zero."""
     year, month, day = parts
     shown = concat(
@@ -301,7 +301,7 @@ def _clock_of(engine: EngineName, parts: Sequence[exp.Expression]) -> exp.Expres
 
 def _make_date(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
     return sql(
-        engine, "CASE WHEN $1 IS NULL OR $2 IS NULL OR $3 IS NULL THEN NULL ELSE $4 END", *args, _date_of(engine, args)
+        engine, "CASE WHEN $1 IS NULL OR $2 IS NULL OR $3 IS NULL THEN NULL ELSE $4 END", *args, date_of(engine, args)
     )
 
 
@@ -316,7 +316,7 @@ def _make_time(engine: EngineName, args: Sequence[exp.Expression], _call: Call |
 
 
 def _make_timestamp(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    day = timestamped(engine, _date_of(engine, args[:3]))
+    day = timestamped(engine, date_of(engine, args[:3]))
     clock = _clock_of(engine, args[3:])
     moved = "$1 + to_microseconds($2)" if engine == "local" else "timestampadd(MICROSECOND, $2, $1)"
     missing = " OR ".join(f"${n} IS NULL" for n in range(1, 7))

@@ -165,7 +165,7 @@ def _zone_field(engine: EngineName, unit: str, seconds: exp.Expression) -> exp.E
     return whole if unit == "timezone_hour" else sql(engine, "($1 % 60)", whole)
 
 
-def _moment_field(engine: EngineName, unit: str, value: exp.Expression, typ: t.PgType) -> exp.Expression:
+def moment_field(engine: EngineName, unit: str, value: exp.Expression, typ: t.PgType) -> exp.Expression:
     local = to_local(engine, value) if typ is t.TIMESTAMPTZ else value
     if unit == "epoch":
         return micros_of(engine, value, typ)
@@ -224,7 +224,7 @@ def _field(engine: EngineName, unit: str, value: exp.Expression, typ: t.PgType) 
     if typ is t.TIME:
         micros = micros_of(engine, value, typ)
         return Field(micros if unit == "epoch" else _clock_field(engine, unit, micros), scale)
-    return Field(_moment_field(engine, unit, value, typ), scale)
+    return Field(moment_field(engine, unit, value, typ), scale)
 
 
 def _unit(call: Call | AggregateCall, tree: exp.Expression, typ: t.PgType) -> str | None:

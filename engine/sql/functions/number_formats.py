@@ -1,0 +1,295 @@
+"""to_char of numbers: PostgreSQL 15, section 9.8.
+
+The template must be a constant, made of digits (9, 0), one decimal point (`.`, D), group separators (`,`, G) and at most one
+sign (S, MI, PL, SG or PR), perhaps FM, with other characters only before or after. The value is rounded to the template's
+decimals and written with all zeros and separators; then the leading part without significant digits is blanked.
+
+Floats are rounded by DuckDB's printf, which is C's; Spark has nothing of the kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.sql.functions import Function
+from engine.sql.functions.building import NOTHING, fn
+from engine.sql.functions.trees import both, bound, concat, integer, is_null, on, required_text, sql, text
+from wire import types as t
+from wire.errors import FeatureNotSupported
+
+if TYPE_CHECKING:
+    from engine.sql.expr import AggregateCall, Call
+
+_TEMPLATE: Final = re.compile(
+    r"(?P<fill>FM)?(?P<before>[^0-9A-Za-z.,\"\\]*)(?P<lead>SG|S|MI|PL)?"
+    r"(?P<whole>[90,G]*)(?P<point>[.D]?)(?P<decimals>[90]*)(?P<tail>SG|S|MI|PL|PR)?(?P<after>[^0-9A-Za-z.,\"\\]*)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A template for numbers.
+
+    whole: `9`, `0` and `,` in order. zero_from: how many integer places may stay blank. sign: the sign's keyword, at the
+    `lead` or the tail, else empty. decimals, least: how many decimals, and how many of them FM keeps.
+    """
+
+    before: str
+    fill: bool
+    sign: str
+    lead: bool
+    whole: str
+    point: bool
+    decimals: int
+    least: int
+    after: str
+
+    @property
+    def places(self) -> int:
+        return len(self.whole.replace(",", ""))
+
+    @property
+    def blank_places(self) -> int:
+        """Integer places before the first 0: those that may be blank."""
+        digits = self.whole.replace(",", "")
+        return digits.index("0") if "0" in digits else len(digits)
+
+
+def read_layout(template: str) -> Layout:
+    """Raises FeatureNotSupported for a template of another make."""
+    found = _TEMPLATE.fullmatch(template)
+    if (
+        found is None
+        or (found["lead"] and found["tail"])
+        or not found["whole"]
+        or bool(found["point"]) != bool(found["decimals"])
+    ):
+        raise FeatureNotSupported(f'not supported: to_char of a number by "{template}"')
+    decimals = found["decimals"]
+    return Layout(
+        before=found["before"],
+        fill=found["fill"] is None,
+        sign=(found["lead"] or found["tail"] or "").upper(),
+        lead=found["lead"] is not None,
+        whole=found["whole"].upper().replace("G", ","),
+        point=bool(found["point"]),
+        decimals=len(decimals),
+        least=decimals.rindex("0") + 1 if "0" in decimals else 0,
+        after=found["after"],
+    )
+
+
+def _substring(
+    engine: EngineName, value: exp.Expression, start: exp.Expression | int, length: int | None = None
+) -> exp.Expression:
+    begin = integer(start) if isinstance(start, int) else start
+    if length is None:
+        return sql(engine, "substring($1, $2)", value, begin)
+    return sql(engine, f"substring($1, $2, {length})", value, begin)
+
+
+def _grouped(engine: EngineName, layout: Layout, digits: exp.Expression) -> exp.Expression:
+    """All integer places with the separators between them."""
+    pieces: list[exp.Expression] = []
+    at = 1
+    for run in re.findall(r"[90]+|,", layout.whole):
+        if run == ",":
+            pieces.append(text(","))
+        else:
+            pieces.append(_substring(engine, digits, at, len(run)))
+            at += len(run)
+    return concat(engine, pieces)
+
+
+def _offsets(layout: Layout) -> list[int]:
+    """For each number of shown integer places, from 0: how many characters of the grouped text come before them."""
+    found = []
+    for shown in range(layout.places + 1):
+        skipped, passed = layout.places - shown, 0
+        at = 0
+        while at < len(layout.whole) and passed < skipped:
+            passed += layout.whole[at] != ","
+            at += 1
+        while at < len(layout.whole) and layout.whole[at] == "," and shown < layout.places:
+            at += 1
+        found.append(at)
+    return found
+
+
+def _formatted(
+    engine: EngineName, layout: Layout, negative: exp.Expression, digits: exp.Expression, decimals: exp.Expression
+) -> exp.Expression:
+    """`digits`: the integer part without sign or leading zeros (`0` for none); `decimals`: all of the decimals."""
+    length = "length($1)" if engine == "local" else "char_length($1)"
+    width = sql(engine, length, digits)
+    zero = sql(engine, "$1 = '0'", digits)
+    forced = layout.places - layout.blank_places
+    # A zero before decimals is blank, unless the template asks for it; a lone zero is shown.
+    least = max(forced, 0 if layout.decimals and layout.places else min(1, layout.places))
+    significant = sql(engine, f"CASE WHEN $1 THEN {least} ELSE greatest($2, {least}) END", zero, width)
+    full = sql(engine, f"lpad($1, {max(layout.places, 1)}, '0')", digits)
+    offsets = _offsets(layout)
+    listed = ", ".join(str(offset + 1) for offset in offsets)
+    picked = (
+        f"list_extract([{listed}], CAST($1 AS INTEGER) + 1)"
+        if engine == "local"
+        else f"get(array({listed}), CAST($1 AS INT))"
+    )
+    whole = (
+        _substring(engine, _grouped(engine, layout, full), sql(engine, picked, significant))
+        if layout.places
+        else text("")
+    )
+    hashes = text("".join("," if c == "," else "#" for c in layout.whole))
+    over = sql(engine, f"(NOT $2 AND $1 > {layout.places})", width, zero)
+    body = sql(engine, "CASE WHEN $1 THEN $2 ELSE $3 END", over, hashes, whole)
+    if not layout.fill and layout.decimals and not layout.least and not forced:
+        # With all its decimals dropped, nothing would be left of a zero.
+        nothing = sql(
+            engine,
+            "($1 AND rtrim($2, '0') = '')" if engine == "local" else "($1 AND rtrim('0', $2) = '')",
+            zero,
+            decimals,
+        )
+        body = sql(engine, "CASE WHEN $1 THEN '0' ELSE $2 END", nothing, body)
+    tail = _decimal_part(engine, layout, decimals, over)
+    return _signed(engine, layout, negative, concat(engine, [body, tail]))
+
+
+def _decimal_part(engine: EngineName, layout: Layout, decimals: exp.Expression, over: exp.Expression) -> exp.Expression:
+    if not layout.point and not layout.decimals:
+        return text("")
+    kept = decimals
+    if not layout.fill and layout.decimals:
+        # FM drops trailing zeros, but not those that the template writes as 0.
+        rest = _substring(engine, decimals, layout.least + 1)
+        trimmed = sql(engine, "rtrim($1, '0')" if engine == "local" else "rtrim('0', $1)", rest)
+        kept = concat(engine, [_substring(engine, decimals, 1, layout.least), trimmed]) if layout.least else trimmed
+    hashes = text("#" * layout.decimals)
+    return concat(
+        engine, [text("." if layout.point else ""), sql(engine, "CASE WHEN $1 THEN $2 ELSE $3 END", over, hashes, kept)]
+    )
+
+
+def _signed(engine: EngineName, layout: Layout, negative: exp.Expression, body: exp.Expression) -> exp.Expression:
+    """The sign in its place, and blanks up to the template's width."""
+    width = len(layout.whole) + layout.point + layout.decimals
+
+    def choose(yes: str, no: str) -> exp.Expression:
+        return sql(engine, "CASE WHEN $1 THEN $2 ELSE $3 END", negative, text(yes), text(no))
+
+    def filled(tree: exp.Expression, size: int) -> exp.Expression:
+        return sql(engine, f"lpad($1, {size}, ' ')", tree) if layout.fill else tree
+
+    blank = " " if layout.fill else ""
+    match layout.sign:
+        case "":
+            shown = filled(concat(engine, [choose("-", blank), body]), width + 1)
+        case "S":
+            sign = choose("-", "+")
+            shown = (
+                filled(concat(engine, [sign, body]), width + 1)
+                if layout.lead
+                else concat(engine, [filled(body, width), sign])
+            )
+        case "MI" | "SG":
+            sign = choose("-", blank if layout.sign == "MI" else "+")
+            inside = filled(body, width)
+            shown = concat(engine, [sign, inside] if layout.lead else [inside, sign])
+        case "PR":
+            inside = concat(engine, [choose("<", blank), body])
+            shown = concat(engine, [filled(inside, width + 1), choose(">", blank)])
+        case _:
+            raise FeatureNotSupported("not supported: to_char of a number with PL")
+    return concat(engine, [piece for piece in (text(layout.before), shown, text(layout.after)) if piece != text("")])
+
+
+def _parts(engine: EngineName, shown: exp.Expression, decimals: int) -> tuple[exp.Expression, exp.Expression]:
+    """The integer digits and the decimals of a plain decimal text without sign."""
+    if not decimals:
+        return shown, text("")
+    length = "length($1)" if engine == "local" else "char_length($1)"
+    whole = sql(engine, f"substring($1, 1, {length} - {decimals + 1})", shown)
+    return whole, sql(engine, f"right($1, {decimals})", shown)
+
+
+def _template(args: Sequence[exp.Expression], engine: EngineName) -> Layout | exp.Expression:
+    if is_null(args[1]):
+        return sql(engine, "CAST(NULL AS VARCHAR)" if engine == "local" else "CAST(NULL AS STRING)")
+    return read_layout(required_text(args[1], "a template"))
+
+
+def _exact(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """numeric and integers: rounded half away from zero."""
+    layout = _template(args, engine)
+    if isinstance(layout, exp.Expression):
+        return layout
+    typ = call.args[0].type
+    whole_digits = typ.precision - typ.scale if typ.pg is t.NUMERIC else 19
+    precision = min(38, max(whole_digits + 1, 1) + layout.decimals)
+
+    def made(value: exp.Expression) -> exp.Expression:
+        rounded = sql(engine, f"CAST(round($1, {layout.decimals}) AS DECIMAL({precision}, {layout.decimals}))", value)
+        shown = sql(engine, "CAST(abs($1) AS VARCHAR)" if engine == "local" else "CAST(abs($1) AS STRING)", rounded)
+        return _of_text(engine, layout, sql(engine, "($1 < 0)", rounded), shown, value)
+
+    return bound(engine, "number__", args[0], made)
+
+
+def _of_text(
+    engine: EngineName, layout: Layout, negative: exp.Expression, shown: exp.Expression, value: exp.Expression
+) -> exp.Expression:
+    def split(packed: exp.Expression) -> exp.Expression:
+        whole, decimals = _parts(engine, packed, layout.decimals)
+        joined = _formatted(engine, layout, negative, whole, decimals)
+        return sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", value, joined)
+
+    return bound(engine, "shown__", shown, split)
+
+
+#: Digits that a float8 and a float4 print at most (DBL_DIG, FLT_DIG).
+_DIGITS: Final = {t.FLOAT8: 15, t.FLOAT4: 6}
+
+
+def _float(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    layout = _template(args, engine)
+    if isinstance(layout, exp.Expression):
+        return layout
+    digits = _DIGITS[call.args[0].type.pg]
+    if layout.places + layout.decimals > digits:
+        raise FeatureNotSupported("not supported: to_char of a float with more digits than it has")
+
+    def made(value: exp.Expression) -> exp.Expression:
+        shown = sql("local", f"printf('%.{layout.decimals}f', abs($1))", value)
+        finite = raises_infinite(shown, value)
+        zero = f"CAST(printf('%.{layout.decimals}f', abs($1)) AS DOUBLE) <> 0"
+        return _of_text("local", layout, sql("local", f"($1 < 0 AND {zero})", value), finite, value)
+
+    return bound("local", "number__", sql("local", "CAST($1 AS DOUBLE)", args[0]), made)
+
+
+def raises_infinite(shown: exp.Expression, value: exp.Expression) -> exp.Expression:
+    """`shown`, but an error for a value that is no finite number."""
+    return sql(
+        "local",
+        "CASE WHEN isfinite($2) OR $2 IS NULL THEN $1 ELSE RAISE('0A000', 'not supported: to_char of NaN or infinity') END",
+        shown,
+        value,
+    )
+
+
+def _rows() -> Iterator[Function]:
+    for typ in (t.INT4, t.INT8, t.NUMERIC):
+        yield fn("to_char", (typ, t.TEXT), t.TEXT, **both(_exact), volatility="stable")
+    for typ in (t.FLOAT4, t.FLOAT8):
+        yield fn("to_char", (typ, t.TEXT), t.TEXT, local=on("local", _float), spark=NOTHING, volatility="stable")
+
+
+ROWS: tuple[Function, ...] = tuple(_rows())
