@@ -75,8 +75,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
             name = names[number % len(names)]
             delay = chance.uniform(0, _DELAY_SECONDS_MAX)
             taken[name].append(_cancel(thread, sluice, connection, spark, _QUERIES[name], delay))
-        for name, seconds in taken.items():
-            ground.say(f"{name}: " + ", ".join(f"{second:.2f}" for second in seconds) + " s")
+            ground.say(f"{number + 1}: {name}, {delay:.2f} s after its first task: {taken[name][-1]:.2f} s")
     yield from _figures(taken)
 
 
