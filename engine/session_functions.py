@@ -46,9 +46,10 @@ def _terminate(session: Session, arguments: Sequence[Any]) -> Any:
 
 
 def _to_regtype(_session: Session, arguments: Sequence[Any]) -> Any:
+    """Null for a type that is not in pg_type; drivers look for those of extensions in this way."""
     try:
         return type_oid(arguments[0])
-    except UndefinedObject:
+    except (UndefinedObject, FeatureNotSupported):
         return None
 
 

@@ -154,6 +154,7 @@ def test_type_information(connect: Connect) -> None:
             known = psycopg.adapters.types[name]
             assert (found.oid, found.array_oid, found.delimiter) == (known.oid, known.array_oid, ",")
         assert TypeInfo.fetch(connection, "no_such_type") is None
+        assert TypeInfo.fetch(connection, "hstore") is None
         assert state(connection) == "IDLE"
 
 
