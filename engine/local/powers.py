@@ -4,6 +4,9 @@ PostgreSQL computes these to sixteen significant digits or more, exactly rounded
 decimals compute each *distinct* value of a batch once and remember the last; rows only look them up. What takes floats is
 the engines' own (`engine.sql.functions.math`).
 
+The functions take the operands as texts and three constants: the digits that the operands show by their types, a sum of 1
+and 2 for operands whose values say it (quotients), and the result's scale.
+
 Source: PostgreSQL 15, numeric.c (exp_var, ln_var, log_var, power_var: the choice of the result's scale).
 """
 
@@ -30,9 +33,18 @@ _REMEMBERED: Final = 65_536
 
 def _rounded(value: Decimal, digits: int, scale: int) -> str:
     """`value` to `digits` fractional digits. Raises NumericValueOutOfRange where they do not fit decimal(38, scale)."""
+    if value == 0:
+        return "0"
     if digits > scale or value.adjusted() >= _WIDEST - scale:
         raise NumericValueOutOfRange("value out of range: more digits than numeric can hold here")
     return format(value.quantize(Decimal((0, (1,), -digits)), context=_CONTEXT), "f")
+
+
+def _shown(text: str) -> int:
+    """The fractional digits of a quotient: those of its size's class, and those that it has."""
+    value = Decimal(text).normalize()
+    given = max(0, -int(value.as_tuple().exponent)) if value else 0
+    return max(0, _SIGNIFICANT - 4 * (value.adjusted() // 4) if value else 20, given)
 
 
 def _weight_of_ln(value: Decimal) -> int:
@@ -110,33 +122,37 @@ def _distinct(texts: Any, compute: Callable[[str], str]) -> Any:
 
 
 def _of_one(compute: Callable[[str, int, int], str]) -> Callable[..., Any]:
-    def vectorised(values: Any, minima: Any, scales: Any) -> Any:
+    def vectorised(values: Any, minima: Any, kinds: Any, scales: Any) -> Any:
         if len(values) == 0:
             return pa.array([], pa.utf8())
-        minimum, scale = minima[0].as_py(), scales[0].as_py()
-        return _distinct(values, lambda text: compute(text, minimum, scale))
+        minimum, kind, scale = (c[0].as_py() for c in (minima, kinds, scales))
+
+        def of_text(text: str) -> str:
+            return compute(text, max(minimum, _shown(text)) if kind else minimum, scale)
+
+        return _distinct(values, of_text)
 
     return vectorised
 
 
 def _of_two(compute: Callable[[str, str, int, int], str]) -> Callable[..., Any]:
-    def vectorised(first: Any, second: Any, minima: Any, scales: Any) -> Any:
+    def vectorised(first: Any, second: Any, minima: Any, kinds: Any, scales: Any) -> Any:
         if len(first) == 0:
             return pa.array([], pa.utf8())
-        minimum, scale = minima[0].as_py(), scales[0].as_py()
-        pairs = pc.binary_join_element_wise(first, second, " ")
+        minimum, kind, scale = (c[0].as_py() for c in (minima, kinds, scales))
 
         def of_pair(pair: str) -> str:
             a, b = pair.split(" ")
-            return compute(a, b, minimum, scale)
+            shown = [_shown(text) for bit, text in ((1, a), (2, b)) if kind & bit]
+            return compute(a, b, max([minimum, *shown]), scale)
 
-        return _distinct(pairs, of_pair)
+        return _distinct(pc.binary_join_element_wise(first, second, " "), of_pair)
 
     return vectorised
 
 
-_ONE: Final = ["VARCHAR", "INTEGER", "INTEGER"]
-_TWO: Final = ["VARCHAR", "VARCHAR", "INTEGER", "INTEGER"]
+_ONE: Final = ["VARCHAR", "INTEGER", "INTEGER", "INTEGER"]
+_TWO: Final = ["VARCHAR", "VARCHAR", "INTEGER", "INTEGER", "INTEGER"]
 arrow_function("sluice_exp", _ONE, "VARCHAR")(_of_one(exponential))
 arrow_function("sluice_ln", _ONE, "VARCHAR")(_of_one(natural))
 arrow_function("sluice_log", _TWO, "VARCHAR")(_of_two(logarithm))

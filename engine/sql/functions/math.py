@@ -21,7 +21,7 @@ from engine.executor import EngineName
 from engine.sql.expr import Const, Expr
 from engine.sql.functions import Builder, Function, TypeRule, digits
 from engine.sql.functions.building import fn, op, parse, place
-from engine.sql.functions.decimals import times, unscaled
+from engine.sql.functions.decimals import STRING, times, unscaled
 from engine.sql.functions.roots import root_type, square_root
 from engine.sql.functions.trees import both, constant_int
 from engine.sql.types import SqlType, numeric
@@ -184,15 +184,23 @@ def _logarithms() -> Iterator[Function]:
         yield fn(name, (t.FLOAT8,), t.FLOAT8, text)
 
 
+def _least(call: Call | AggregateCall) -> int:
+    """The fractional digits that the arguments show, as far as types tell."""
+    return max(arg.type.scale if arg.type.display is NumericScale.FIXED else arg.type.minimum for arg in call.args)
+
+
+def _quotients(call: Call | AggregateCall) -> int:
+    """Which arguments show as many digits as their values ask for: 1 the first, 2 the second."""
+    return sum(bit for bit, arg in zip((1, 2), call.args, strict=False) if arg.type.display is not NumericScale.FIXED)
+
+
 def _exactly(function: str) -> Builder:
     """A function of numerics that the local engine computes with exact decimals: see `engine.local.powers`."""
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-        least = max(digits.shown(arg.type) for arg in call.args)
         given = ", ".join(f"CAST(${n} AS VARCHAR)" for n in range(1, len(args) + 1))
-        result = call.type
-        text = f"CAST({function}({given}, {least}, {result.scale}) AS DECIMAL({result.precision}, {result.scale}))"
-        return _piece("local", text, *args)
+        text = f"{function}({given}, {_least(call)}, {_quotients(call)}, {call.type.scale})"
+        return _piece("local", f"CAST({text} AS DECIMAL(38, {call.type.scale}))", *args)
 
     return build
 
@@ -226,10 +234,8 @@ def _exact_functions() -> Iterator[Function]:
 
 
 def _common_logarithm(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    least, scale = digits.shown(call.args[0].type), call.type.scale
-    return _piece(
-        "local", f"CAST(sluice_log('10', CAST($1 AS VARCHAR), {least}, {scale}) AS DECIMAL(38, {scale}))", *args
-    )
+    text = f"sluice_log('10', CAST($1 AS VARCHAR), {_least(call)}, {2 * _quotients(call)}, {call.type.scale})"
+    return _piece("local", f"CAST({text} AS DECIMAL(38, {call.type.scale}))", *args)
 
 
 # --- trigonometry ---------------------------------------------------------------------------------------------------------
@@ -247,8 +253,11 @@ def _trigonometry() -> Iterator[Function]:
     for name in ("asin", "acos"):
         text = f"CASE WHEN abs($1) > 1 AND NOT isnan($1) THEN {_OUTSIDE} ELSE {name}($1) END"
         yield fn(name, (t.FLOAT8,), t.FLOAT8, text)
-    for name in ("atan", "sinh", "cosh", "tanh", "asinh"):
+    for name in ("atan", "sinh", "cosh", "tanh"):
         yield fn(name, (t.FLOAT8,), t.FLOAT8, f"{name}($1)")
+    # Spark's loses digits of negative numbers.
+    odd = "CASE WHEN $1 < 0 THEN -asinh(-$1) ELSE asinh($1) END"
+    yield fn("asinh", (t.FLOAT8,), t.FLOAT8, local="asinh($1)", spark=odd)
     yield fn("atan2", (t.FLOAT8, t.FLOAT8), t.FLOAT8, "atan2($1, $2)")
     yield fn("acosh", (t.FLOAT8,), t.FLOAT8, f"CASE WHEN $1 < 1 THEN {_OUTSIDE} ELSE acosh($1) END")
     bounded = f"CASE WHEN abs($1) > 1 AND NOT isnan($1) THEN {_OUTSIDE} WHEN abs($1) = 1 THEN $1 * {_INFINITY} ELSE atanh($1) END"
@@ -398,14 +407,11 @@ def _scale(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggr
 def _least_scale(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     if call.args[0].type.scale == 0:
         return _piece(engine, "CASE WHEN $1 IS NOT NULL THEN 0 END", *args)
-    text = f"CAST($1 AS {'VARCHAR' if engine == 'local' else 'STRING'})"
+    text = f"CAST($1 AS {STRING[engine]})"
+    find = "strpos" if engine == "local" else "instr"
     kept = f"length(regexp_replace({text}, '[.]?0*$', ''))"
-    return _piece(
-        engine, f"CAST(greatest({kept} - strpos({text}, '.'), 0) AS INTEGER)".replace("strpos", _FIND[engine]), *args
-    )
-
-
-_FIND: Final[dict[EngineName, str]] = {"local": "strpos", "spark": "instr"}
+    found = f"CAST(greatest({kept} - {find}({text}, '.'), 0) AS INTEGER)"
+    return _piece(engine, f"CASE WHEN $1 IS NOT NULL THEN {found} END", *args)
 
 
 def _digits_of_values() -> Iterator[Function]:

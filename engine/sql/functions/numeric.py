@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from engine.sql.expr import AggregateCall, Call
 
 _NAMES: Final = {t.INT2: "SMALLINT", t.INT4: "INTEGER", t.INT8: "BIGINT"}
+#: Digits of the decimals that DuckDB keeps in 64 bits.
+_NARROW: Final = 18
 _INFINITY: Final = "CAST('Infinity' AS DOUBLE)"
 _INTS: Final = (t.INT2, t.INT4, t.INT8)
 
@@ -117,15 +119,16 @@ def _float_rows() -> Iterator[Function]:
             f"CASE {_overflow(value, a, b)} {_underflow(value, f'{a} <> 0 AND {b} <> 0')} ELSE {value} END",
         )
         zero = f"WHEN {b} = 0 AND {a} = {a} AND NOT isnan({a}) THEN RAISE('22012', 'division by zero')"
-        value = f"{a} / {b}"
-        lost = _underflow(value, f"{a} <> 0 AND abs({b}) <> {_INFINITY}")
-        # Spark's own division by zero is an error too, also for NaN / 0, which is NaN.
+        local, spark = f"{a} / {b}", f"CAST({a} / {b} AS FLOAT)" if single else f"{a} / {b}"
+        condition = f"{a} <> 0 AND abs({b}) <> {_INFINITY}"
+        # Spark's own division by zero is an error too, also for NaN / 0, which is NaN; of floats it gives a double.
         yield op(
             "/",
             types,
             result,
-            local=f"CASE {zero} {_overflow(value, a)} {lost} ELSE {value} END",
-            spark=f"CASE WHEN isnan({a}) THEN {a} {zero} {_overflow(value, a)} {lost} ELSE {value} END",
+            local=f"CASE {zero} {_overflow(local, a)} {_underflow(local, condition)} ELSE {local} END",
+            spark=f"CASE WHEN isnan({a}) THEN {a} {zero} {_overflow(spark, a)} {_underflow(spark, condition)} "
+            f"ELSE {spark} END",
         )
 
 
@@ -135,6 +138,13 @@ def _division(engine: EngineName) -> Builder:
         return divide(engine, args[0], args[1], types, call.type)
 
     return build
+
+
+def _local_product(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """DuckDB multiplies with 64 bits where both operands have up to 18 digits, though the product may have more."""
+    wide = call.type.precision > _NARROW and all(arg.type.precision <= _NARROW for arg in call.args)
+    first = f"CAST($1 AS DECIMAL({_NARROW + 1}, {call.args[0].type.scale}))" if wide else "$1"
+    return place(parse("local", f"{first} * $2"), args)
 
 
 def _local_remainder(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
@@ -147,7 +157,7 @@ def _numeric_rows() -> Iterator[Function]:
     two = (t.NUMERIC, t.NUMERIC)
     for symbol in "+-":
         yield op(symbol, two, t.NUMERIC, f"$1 {symbol} $2", rule=digits.sum_of_two)
-    yield op("*", two, t.NUMERIC, "$1 * $2", rule=digits.product)
+    yield op("*", two, t.NUMERIC, local=_local_product, spark="$1 * $2", rule=digits.product)
     yield op("/", two, t.NUMERIC, local=_division("local"), spark=_division("spark"), rule=digits.quotient)
     for row, name in ((op, "%"), (fn, "mod")):
         yield row(name, two, t.NUMERIC, local=_local_remainder, spark="$1 % $2", rule=digits.remainder)
