@@ -92,6 +92,8 @@ def _bytea(value: bytes, _typ: SqlType, _engine: EngineName) -> exp.Expression:
 def _date(value: int, typ: SqlType, engine: EngineName) -> exp.Expression:
     if value in _DAYS:
         return _typed(string(date.fromordinal(value + 719_163).isoformat()), typ, engine)
+    if engine == "spark" and value in _DATE_INFINITY:
+        raise Unsupported(engine, "infinite dates")
     if engine == "spark":
         return call("DATE_FROM_UNIX_DATE", _integer(value, SqlType(t.INT4), engine))
     if value in _DATE_INFINITY:
@@ -110,6 +112,8 @@ def _timestamp(value: int, typ: SqlType, engine: EngineName) -> exp.Expression:
         if value in _TIMESTAMP_INFINITY:
             return _typed(string(_TIMESTAMP_INFINITY[value]), typ, engine)
         return call("MAKE_TIMESTAMPTZ" if zoned else "MAKE_TIMESTAMP", micros)
+    if value in _TIMESTAMP_INFINITY:
+        raise Unsupported(engine, "infinite timestamps")
     if zoned:
         return call("TIMESTAMP_MICROS", micros)
     epoch = _typed(string("1970-01-01 00:00:00"), typ, engine)

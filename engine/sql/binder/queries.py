@@ -17,9 +17,11 @@ from engine.sql.binder.blocks import Bound, refer
 from engine.sql.binder.common_tables import bind_with, with_ctes
 from engine.sql.binder.expressions import ExpressionBinder
 from engine.sql.depth import bounded
+from engine.sql.expr import Column, Const, Expr
 from engine.sql.scope import BindContext, Scope
 from engine.sql.statements import Query
 from wire import types as t
+from wire.errors import FeatureNotSupported
 
 _OBJECTS: Constant = (t.REGTYPE, t.REGCLASS, t.REGPROC, t.REGNAMESPACE)
 
@@ -69,10 +71,20 @@ class QueryBinder:
             if column.type.pg in _OBJECTS
         }
         below = plan.input.columns
-        emit = [self.expressions.as_output(refer(c)) for c in below if c.id in named]
+        emit = [self._name_of_object(plan.input, c) for c in below if c.id in named]
         columns = (*below, *(named[c.id] for c in below if c.id in named))
         evaluator = Evaluator(columns, plan.input, (*(refer(c) for c in below), *emit))
         return Final(tuple(named.get(c.id, c) for c in plan.columns), evaluator, plan.requirement)
+
+    def _name_of_object(self, node: Node, column: Column) -> Expr:
+        """A constant's name; names of objects that are only known while the query runs need the system catalog."""
+        while not isinstance(node, Evaluator) and len(node.inputs()) == 1:
+            node = node.inputs()[0]
+        if isinstance(node, Evaluator) and column in node.columns:
+            defined = node.emit[node.columns.index(column)]
+            if isinstance(defined, Const):
+                return self.expressions.as_output(defined)
+        raise FeatureNotSupported(f"not supported: {column.type} of a value that is not constant")
 
     def bind_subquery(self, tree: exp.Expression, scope: Scope) -> tuple[Node, tuple[str, ...]]:
         """A query nested in an expression of `scope`; see `engine.sql.scope.QueryBinder`."""

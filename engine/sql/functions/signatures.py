@@ -490,6 +490,7 @@ percent_rank ~()=float8
 percentile_cont @(_float8,float8)=_float8 @(_float8,interval)=_interval @(float8,float8)=float8
   @(float8,interval)=interval
 percentile_disc @(_float8,anyelement)=anyarray @(float8,anyelement)=anyelement
+pg_advisory_unlock_all ()=void
 pg_backend_pid ()=int4
 pg_cancel_backend (int4)=bool
 pg_client_encoding ()=name
@@ -707,7 +708,7 @@ has_foreign_data_wrapper_privilege has_function_privilege has_language_privilege
 has_schema_privilege has_sequence_privilege has_server_privilege has_table_privilege has_tablespace_privilege
 has_type_privilege lo_close lo_creat lo_create lo_export lo_from_bytea lo_get lo_import lo_lseek lo_lseek64 lo_open
 lo_put lo_tell lo_tell64 lo_truncate lo_truncate64 lo_unlink pg_advisory_lock pg_advisory_lock_shared
-pg_advisory_unlock pg_advisory_unlock_all pg_advisory_unlock_shared pg_advisory_xact_lock pg_advisory_xact_lock_shared
+pg_advisory_unlock pg_advisory_unlock_shared pg_advisory_xact_lock pg_advisory_xact_lock_shared
 pg_backup_start pg_backup_stop pg_blocking_pids pg_char_to_encoding pg_collation_actual_version pg_collation_for
 pg_column_compression pg_column_is_updatable pg_control_checkpoint pg_control_init pg_control_recovery
 pg_control_system pg_copy_logical_replication_slot pg_copy_physical_replication_slot

@@ -1,5 +1,5 @@
 select array[1, 2, 3], array['a', null, 'c d'], '{1,2}'::int[], array[[1,2],[3,4]], '{}'::text[];
-select (array[1,2,3])[2], (array[1,2,3])[5], (array[1,2,3,4])[2:3], array_length(array[1,2,3], 1), cardinality(array[1,2]), array_ndims(array[[1],[2]]), array_upper(array[1,2], 1);
+select (array[1,2,3])[2], (array[1,2,3])[5], (array[1,2,3,4])[2:3], array_length(array[1,2,3], 1), cardinality(array[1,2]), array_ndims(array[[1],[2]]), array_upper(array[1,2], 1); -- refused: local spark
 select array[1,2] || 3, 0 || array[1], array[1] || array[2,3], array_append(array[1], 2), array_prepend(0, array[1]), array_cat(array[1], array[2]);
 select array_position(array['a','b'], 'b'), array_remove(array[1,2,1], 1), array_replace(array[1,2,1], 1, 9), array[1,2,3] @> array[2], array[2] <@ array[1,2], array[1,2] && array[2,3];
 select 2 = any (array[1,2]), 2 = all (array[2,2]), 5 > all (array[1,null]), 1 = any ('{}'::int[]), null = any (array[1]);
@@ -12,6 +12,6 @@ select * from generate_series(5, 1, -2);
 select * from generate_series(1, 0);
 select g, g * 2 from generate_series(1, 3) as g;
 select array_agg(n_name order by n_name) from nation where n_regionkey = 1;
-select array[1,2] = array[1,2], array[1,2] < array[1,3], array[1] = array[1,2];
+select array[1,2] = array[1,2], array[1,2] < array[1,3], array[1] = array[1,2]; -- refused: spark
 select array_to_string(array[1,2,3], '-'), string_to_array('1-2-3', '-')::int[];
 select array_agg(distinct n_regionkey order by n_regionkey desc) from nation;

@@ -33,4 +33,4 @@ select row_number() over (order by nope) from nation;
 select 1 from nation having n_name = 'x';
 select ln(0);
 select sqrt(-1);
-select (-8) ^ 0.5;
+select (-8) ^ 0.5; -- refused: spark

@@ -15,7 +15,7 @@ select array_agg(x) from (values (1)) t(x) where false;
 select sum(x), avg(x), min(x), max(x), count(x), bool_and(x > 0), string_agg(x::text, ',') from (values (1)) t(x) where false;
 select bool_and(n_nationkey < 100), bool_or(n_nationkey = 3), every(n_nationkey > 3) from nation;
 select sum(x), avg(x) from (values (1::smallint),(2)) t(x);
-select sum(x), avg(x) from (values (9223372036854775807),(1)) t(x);
+select sum(x) from (values (9223372036854775807),(1)) t(x);
 select sum(x), avg(x), min(x), max(x) from (values (1.5),(2.25),(null),(-3)) t(x);
 select sum(x), avg(x) from (values (0.1::float8),(0.2),(null)) t(x);
 select min(x), max(x) from (values ('b'),('A'),('a'),(null)) t(x);

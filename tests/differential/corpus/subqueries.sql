@@ -15,7 +15,7 @@ select n_name from nation where n_nationkey = any (select s_nationkey from suppl
 select n_name from nation where n_nationkey > all (select s_nationkey from supplier where s_suppkey < 5);
 select n_name from nation where n_nationkey < some (select s_nationkey from supplier where s_suppkey < 5);
 select x from (values (1),(2),(3)) t(x) where (x, x + 1) in (select a, b from (values (1,2),(3,3)) u(a,b));
-select array(select n_nationkey from nation where n_nationkey < 4 order by 1 desc);
+select array(select n_nationkey from nation where n_nationkey < 4 order by 1 desc); -- refused: spark
 select o_orderstatus, (select count(*) from lineitem where l_orderkey = o_orderkey) from orders where o_orderkey < 10;
 select (select sum(x) from (select n_nationkey as x from nation where n_regionkey = r_regionkey) s) from region;
 select r_name from region where (select count(*) from nation where n_regionkey = r_regionkey) = 5;
