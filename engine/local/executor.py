@@ -25,6 +25,7 @@ from engine.carry import carrier_schema, carry_to, fitted
 from engine.config import EngineConfig
 from engine.executor import CompiledFragment, EngineName, ExecutionContext, OutputColumn
 from engine.local import division as _division  # noqa: F401  (registers its functions)
+from engine.local import json_functions as _json_functions  # noqa: F401
 from engine.local import powers as _powers  # noqa: F401
 from engine.local import roots as _roots  # noqa: F401
 from engine.local.database import LocalCursor, LocalDatabase

@@ -43,11 +43,16 @@ def element_type(array: SqlType) -> SqlType:
     return SqlType(t.element_of(array.pg), array.typmod, array.precision, array.scale, array.display, array.minimum)
 
 
+def refuse_nested(what: str, expr: Expr) -> None:
+    """Raises FeatureNotSupported for an array that is seen to have several dimensions."""
+    if _nested(expr):
+        raise FeatureNotSupported(f"not supported: {what} of an array with several dimensions")
+
+
 def _make(build: EngineBuilder, compares: bool) -> EngineBuilder:
     def checked(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         for arg in call.args:
-            if _nested(arg):
-                raise FeatureNotSupported(f"not supported: {call.function.name} of an array with several dimensions")
+            refuse_nested(call.function.name, arg)
             if compares and arg.type.pg.is_array and t.element_of(arg.type.pg) in _OTHER_EQUALITY:
                 raise FeatureNotSupported(f"not supported: {call.function.name} of {arg.type}")
         return build(engine, args, call)

@@ -325,6 +325,15 @@ def _piece(moment: _Moment, piece: Piece) -> exp.Expression:
         )
         return _ordinal(engine, piece, year, shown)
     number = _number(moment, keyword)
+    if moment.interval and keyword == "DD":
+        # Two places with its sign, where other fields have the sign beside them.
+        few = padded(engine, number, 2 if piece.fill else 1)
+        return _ordinal(
+            engine,
+            piece,
+            number,
+            sql(engine, "CASE WHEN $1 < 0 THEN $2 ELSE $3 END", number, _shown(engine, number), few),
+        )
     return _ordinal(engine, piece, number, padded(engine, number, _WIDTHS.get(keyword, 1) if piece.fill else 1))
 
 

@@ -1,0 +1,259 @@
+"""json and jsonb: PostgreSQL 15, section 9.16.
+
+Both are stored as text: json as it was written, jsonb in its normal form. Taking documents apart and changing them is
+done in the local engine by vectorised functions (`engine.local.json_functions`), since neither engine's own JSON keeps
+numbers and white space as they are; Spark has none of it. Making a json from values is SQL text in both engines; a jsonb
+only where that text is in normal form already, else in the local engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.sql.expr import Expr
+from engine.sql.functions import Builder, Function, TypeRule
+from engine.sql.functions.arrays import element_type, refuse_nested
+from engine.sql.functions.building import cast, fn, op
+from engine.sql.functions.textual import TEXTUAL, as_text, typed_as_text
+from engine.sql.functions.trees import both, concat, raises, sql, text
+from engine.sql.types import SqlType
+from wire import types as t
+from wire.errors import FeatureNotSupported, InvalidParameterValue
+
+if TYPE_CHECKING:
+    from engine.sql.expr import AggregateCall, Call
+
+_TEXTS: Final = t.array_of(t.TEXT)
+_KINDS: Final = ((t.JSON, "json", "FALSE"), (t.JSONB, "jsonb", "TRUE"))
+
+# --- taking apart -----------------------------------------------------------------------------------------------------
+
+
+def _parts() -> Iterator[Function]:
+    for typ, name, binary in _KINDS:
+        for symbol, argument, part in (
+            ("->", t.TEXT, "sluice_json_member($1, $2)"),
+            ("->", t.INT4, f"sluice_{name}_element($1, $2)"),
+            ("#>", _TEXTS, "sluice_json_path($1, $2)"),
+        ):
+            yield op(symbol, (typ, argument), typ, local=part)
+            yield op(f"{symbol}>", (typ, argument), t.TEXT, local=f"sluice_json_text({part})")
+        yield fn(f"{name}_extract_path", (typ, t.TEXT), typ, local=_path(False), variadic=True)
+        yield fn(f"{name}_extract_path_text", (typ, t.TEXT), t.TEXT, local=_path(True), variadic=True)
+        yield fn(f"{name}_array_length", (typ,), t.INT4, local=f"sluice_json_length($1, {binary})")
+        yield fn(f"{name}_typeof", (typ,), t.TEXT, local="sluice_json_typeof($1)")
+        for suffix, result, textual in (("", typ, "FALSE"), ("_text", t.TEXT, "TRUE")):
+            function = f"{name}_array_elements{suffix}"
+            elements = f"sluice_json_elements($1, '{function}', {binary}, {textual})"
+            yield fn(function, (typ,), result, local=elements, returns_set=True)
+            function = f"{name}_each{suffix}"
+            pairs = f"sluice_json_pairs($1, '{function}', {binary}, {textual})"
+            yield fn(function, (typ,), t.RECORD, local=pairs, returns_set=True, rule=_pair(result))
+        keys = f"sluice_json_keys($1, '{name}_object_keys', {binary})"
+        yield fn(f"{name}_object_keys", (typ,), t.TEXT, local=keys, returns_set=True)
+        stripped = f"sluice_{name}_stripped($1)"
+        yield fn(f"{name}_strip_nulls", (typ,), typ, local=stripped)
+
+
+def _path(textual: bool) -> Builder:
+    def build(args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+        steps = ", ".join(f"${n}" for n in range(2, len(args) + 1))
+        part = sql("local", f"sluice_json_path($1, [{steps}])", *args)
+        return sql("local", "sluice_json_text($1)", part) if textual else part
+
+    return build
+
+
+def _pair(value: t.PgType) -> TypeRule:
+    typ = SqlType(t.RECORD, fields=(("key", SqlType(t.TEXT)), ("value", SqlType(value))))
+    return lambda _args: typ
+
+
+_CHANGING: Final = (
+    op("@>", (t.JSONB, t.JSONB), t.BOOL, local="sluice_jsonb_contains($1, $2)"),
+    op("<@", (t.JSONB, t.JSONB), t.BOOL, local="sluice_jsonb_contains($2, $1)"),
+    op("?", (t.JSONB, t.TEXT), t.BOOL, local="sluice_jsonb_exists($1, $2)"),
+    op("?|", (t.JSONB, _TEXTS), t.BOOL, local="sluice_jsonb_exists_any($1, $2)"),
+    op("?&", (t.JSONB, _TEXTS), t.BOOL, local="sluice_jsonb_exists_all($1, $2)"),
+    op("||", (t.JSONB, t.JSONB), t.JSONB, local="sluice_jsonb_concat($1, $2)"),
+    op("-", (t.JSONB, t.TEXT), t.JSONB, local="sluice_jsonb_without_key($1, $2)"),
+    op("-", (t.JSONB, _TEXTS), t.JSONB, local="sluice_jsonb_without_keys($1, $2)"),
+    op("-", (t.JSONB, t.INT4), t.JSONB, local="sluice_jsonb_without_index($1, $2)"),
+    op("#-", (t.JSONB, _TEXTS), t.JSONB, local="sluice_jsonb_without_path($1, $2)"),
+    fn("jsonb_pretty", (t.JSONB,), t.TEXT, local="sluice_jsonb_pretty($1)"),
+)
+
+
+def _optional_flag(name: str, default: str) -> Builder:
+    """jsonb_set and jsonb_insert, whose last argument may be left out."""
+
+    def build(args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+        given = "$4" if len(args) == 4 else default
+        return sql("local", f"{name}($1, $2, $3, {given})", *args)
+
+    return build
+
+
+_PLACING: Final = tuple(
+    fn(name, (t.JSONB, _TEXTS, t.JSONB, t.BOOL), t.JSONB, local=_optional_flag(f"sluice_{name}", default), optional=1)
+    for name, default in (("jsonb_set", "TRUE"), ("jsonb_insert", "FALSE"))
+)
+
+# --- making -----------------------------------------------------------------------------------------------------------
+
+_CONTROL: Final = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def quoted(engine: EngineName, value: exp.Expression) -> exp.Expression:
+    """A text as a JSON string."""
+    escaped = value
+    for char, written in _CONTROL.items():
+        escaped = sql(engine, "replace($1, $2, $3)", escaped, text(char), text(written))
+    rare = escaped
+    for code in range(1, 0x20):
+        if chr(code) not in _CONTROL:
+            rare = sql(engine, "replace($1, $2, $3)", rare, text(chr(code)), text(f"\\u{code:04x}"))
+    matches = "regexp_matches($1, $2)" if engine == "local" else "regexp_like($1, $2)"
+    chosen = sql(engine, f"CASE WHEN {matches} THEN $3 ELSE $4 END", value, text(r"[\x{1}-\x{1f}]"), rare, escaped)
+    return concat(engine, [text('"'), chosen, text('"')])
+
+
+_PLAIN: Final = (t.INT2, t.INT4, t.INT8, t.NUMERIC)
+_FLOATS: Final = (t.FLOAT4, t.FLOAT8)
+
+
+def as_json(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr) -> exp.Expression:
+    """A value as the text that to_json gives; null is `null`."""
+    return sql(engine, "coalesce($1, 'null')", _written(engine, tree, typ, value))
+
+
+def _written(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr) -> exp.Expression:
+    if typ.pg in (t.JSON, t.JSONB):
+        return tree
+    if typ.pg is t.BOOL:
+        return sql(engine, "CASE WHEN $1 THEN 'true' WHEN NOT $1 THEN 'false' END", tree)
+    if typ.pg is t.RECORD:
+        return _record(engine, tree, typ, value)
+    if typ.pg.is_array:
+        return _array(engine, tree, typ, value)
+    shown = tree if typ.pg in TEXTUAL else typed_as_text(engine, tree, typ, value)
+    if typ.pg in _PLAIN:
+        return shown
+    if typ.pg in _FLOATS:
+        infinite = "isfinite($1)" if engine == "local" else "NOT (isnan($1) OR abs($1) = CAST('Infinity' AS DOUBLE))"
+        return sql(
+            engine, f"CASE WHEN {infinite} THEN $2 WHEN $1 IS NOT NULL THEN $3 END", tree, shown, quoted(engine, shown)
+        )
+    if typ.pg in (t.TIMESTAMP, t.TIMESTAMPTZ):
+        return concat(engine, [text('"'), _iso(engine, shown, typ.pg is t.TIMESTAMPTZ), text('"')])
+    return quoted(engine, shown)
+
+
+def _iso(engine: EngineName, shown: exp.Expression, zoned: bool) -> exp.Expression:
+    """A timestamp's text with T between date and time, and minutes in its offset."""
+    joined = sql(
+        engine, "regexp_replace($1, $2, $3)", shown, text("^([^ ]+) "), text("\\1T" if engine == "local" else "$1T")
+    )
+    if not zoned:
+        return joined
+    minutes = text("\\1:00\\2" if engine == "local" else "$1:00$2")
+    return sql(engine, "regexp_replace($1, $2, $3)", joined, text("([+-][0-9]{2})( BC)?$"), minutes)
+
+
+def _array(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr) -> exp.Expression:
+    refuse_nested("to_json", value)
+    element = element_type(typ)
+    one = as_json(engine, exp.column("item__"), element, value)
+    if engine == "local":
+        joined = sql("local", "array_to_string(list_transform($1, lambda item__: $2), ',')", tree, one)
+    else:
+        joined = sql("spark", "array_join(transform($1, item__ -> $2), ',')", tree, one)
+    return sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", tree, concat(engine, [text("["), joined, text("]")]))
+
+
+def _record(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr) -> exp.Expression:
+    if not typ.fields:
+        raise FeatureNotSupported("not supported: a record of unknown fields as json")
+    pieces: list[exp.Expression] = []
+    for place, (name, field) in enumerate(typ.fields):
+        item = as_json(engine, sql(engine, f"($1).f{place}", tree), field, value)
+        pieces += [text(f"{',' if place else '{'}{_quoted_name(name)}:"), item]
+    return sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", tree, concat(engine, [*pieces, text("}")]))
+
+
+def _quoted_name(name: str) -> str:
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _to_json(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    return _written(engine, args[0], call.args[0].type, call.args[0])
+
+
+def _binary(engine: EngineName, tree: exp.Expression, *types: SqlType, built: bool = False) -> exp.Expression:
+    """A json text made here as jsonb."""
+    if engine == "local":
+        return sql("local", "sluice_jsonb($1)", tree)
+    plain = (*_PLAIN, *TEXTUAL, t.BOOL, t.DATE, t.TIME, t.TIMESTAMP, t.TIMESTAMPTZ, t.INTERVAL)
+    if built or any(typ.pg not in plain or typ.pg is t.JSON for typ in types):
+        raise FeatureNotSupported("not supported: making this jsonb")
+    return tree
+
+
+def _to_jsonb(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    return _binary(engine, _to_json(engine, args, call), call.args[0].type)
+
+
+def _build_object(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    name = call.function.name
+    if len(args) % 2:
+        raise InvalidParameterValue(
+            "argument list must have even number of elements",
+            hint=f"The arguments of {name}() must consist of alternating keys and values.",
+        )
+    pieces: list[exp.Expression] = []
+    for place in range(0, len(args), 2):
+        key, value = call.args[place], call.args[place + 1]
+        if key.type.pg.is_array or key.type.pg in (t.RECORD, t.JSON, t.JSONB):
+            raise InvalidParameterValue("key value must be scalar, not array, composite, or json")
+        shown = as_text(engine, args[place], key, "cast")
+        words = f"argument {place + 1} cannot be null"
+        wrong = raises(
+            engine, "22023", words if name.startswith("json_") else f"argument {place + 1}: key must not be null"
+        )
+        named = sql(engine, "CASE WHEN $1 IS NULL THEN $2 ELSE $3 END", shown, wrong, quoted(engine, shown))
+        item = as_json(engine, args[place + 1], value.type, value)
+        pieces += [text(", " if place else "{"), named, text(" : "), item]
+    built = concat(engine, [*pieces, text("}")]) if args else text("{}")
+    return _binary(engine, built, built=True) if name.startswith("jsonb") else built
+
+
+def _build_array(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    pieces: list[exp.Expression] = []
+    for place, (tree, value) in enumerate(zip(args, call.args, strict=True)):
+        pieces += [text(", " if place else "["), as_json(engine, tree, value.type, value)]
+    built = concat(engine, [*pieces, text("]")]) if args else text("[]")
+    return _binary(engine, built, built=True) if call.function.name.startswith("jsonb") else built
+
+
+def _making() -> Iterator[Function]:
+    yield fn("to_json", (t.ANYELEMENT,), t.JSON, **both(_to_json), volatility="stable")
+    yield fn("to_jsonb", (t.ANYELEMENT,), t.JSONB, **both(_to_jsonb), volatility="stable")
+    yield fn("row_to_json", (t.RECORD,), t.JSON, **both(_to_json), volatility="stable")
+    yield fn("array_to_json", (t.ANYARRAY,), t.JSON, **both(_to_json), volatility="stable")
+    for typ, name, _ in _KINDS:
+        for function, build in ((f"{name}_build_object", _build_object), (f"{name}_build_array", _build_array)):
+            yield fn(function, (), typ, **both(build), strict=False, volatility="stable")
+            yield fn(function, (t.ANY,), typ, **both(build), variadic=True, strict=False, volatility="stable")
+
+
+_READING: Final = (
+    cast(t.TEXT, t.JSON, local="sluice_json($1)"),
+    cast(t.TEXT, t.JSONB, local="sluice_jsonb($1)"),
+    cast(t.JSON, t.JSONB, local="sluice_jsonb($1)", context="assignment"),
+)
+
+ROWS: tuple[Function, ...] = (*_parts(), *_CHANGING, *_PLACING, *_making(), *_READING)
