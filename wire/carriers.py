@@ -42,14 +42,18 @@ class NumericScale(enum.Enum):
     """How many fractional digits of a numeric carrier are printed (PostgreSQL keeps a display scale in each value).
 
     FIXED: all of the carrier's scale. Columns, sums, products: their scale is known to the planner.
-    TRIMMED: without trailing zeros, as after a cast from float8 or from text of unknown scale.
+    TRIMMED: without trailing zeros beyond `minimum`, as after a cast from float8 or from text of unknown scale.
     QUOTIENT: PostgreSQL's select_div_scale: at least 16 significant digits, in base-10000 groups, so that the scale
         depends on the value: 20 digits below 1, 16 below 10^4, 12 below 10^8 and so on; never fewer than `minimum`.
+    ROOT: numeric_sqrt's scale, 15 digits below 100, 13 below 10^4 and so on; never fewer than `minimum`.
+    POWER: that of exp, ln and power: 16 digits less the value's decimal weight; never fewer than `minimum`.
     """
 
     FIXED = "fixed"
     TRIMMED = "trimmed"
     QUOTIENT = "quotient"
+    ROOT = "root"
+    POWER = "power"
 
 
 _CARRIERS: Final[dict[t.PgType, pa.DataType]] = {

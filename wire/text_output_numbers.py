@@ -219,10 +219,10 @@ def _notation(
 
 
 def numeric_text(array: pa.Array, display: NumericScale, minimum: int) -> ByteColumn:
-    """decimal128 with the decimals that `display` says; `minimum`: the least number of them for a quotient."""
+    """decimal128 with the decimals that `display` says; `minimum`: the least number of them where values decide."""
     scale = array.type.scale
-    if display is NumericScale.QUOTIENT:
-        return ByteColumn(len(array), (_quotient_text(array, minimum),))
+    if display is not NumericScale.FIXED and (display is not NumericScale.TRIMMED or minimum):
+        return ByteColumn(len(array), (_text_by_value(array, value_scales(array, display, minimum)),))
     small = small_unscaled(array)
     if small is None or scale > 18:
         text = _wide_text(array)
@@ -297,28 +297,33 @@ def _trimmed(text: pa.BinaryArray, scale: int) -> pa.BinaryArray:
     return as_binary(pc.ascii_rtrim(pc.ascii_rtrim(text.cast(pa.string()), "0"), "."))
 
 
-def quotient_scales(array: pa.Array, minimum: int) -> npt.NDArray[np.int64]:
-    """Decimals printed of each quotient, never more than the carrier has.
+def value_scales(array: pa.Array, display: NumericScale, minimum: int) -> npt.NDArray[np.int64]:
+    """Decimals printed of each value where its size decides (`NumericScale`), never more than the carrier has.
 
-    PostgreSQL reckons with the first base-10000 digit of both operands. Of the result alone this much is known: a quotient
-    that is a power of 10000 came from operands with equal first digits, which count as if it were just below; and one
-    with more decimals than its size asks for was given them by its operands.
+    For quotients PostgreSQL reckons with the first base-10000 digit of both operands. Of the result alone this much is
+    known: a quotient that is a power of 10000 came from operands with equal first digits, which count as if it were just
+    below; and a value with more decimals than its size asks for was given them by what it was computed from.
     """
-    scale = array.type.scale
+    scale, given = array.type.scale, trimmed_scales(array)
+    if display is NumericScale.TRIMMED:
+        return np.asarray(np.minimum(np.maximum(given, minimum), scale))
     digits, _ = unscaled_digits(array)
     length = pc.binary_length(digits).to_numpy(zero_copy_only=False).astype(np.int64)
     power = np.asarray(pc.equal(pc.ascii_rtrim(digits, "0"), "1").to_numpy(zero_copy_only=False))
     zero = np.asarray(pc.equal(digits, "0").to_numpy(zero_copy_only=False))
-    place = length - 1 - scale
-    weight = np.where(zero, -1, place // 4 - (power & (place % 4 == 0)))
-    wanted: Ints = np.clip(_QUOTIENT_DIGITS - 4 * weight, max(minimum, 0), None)
-    given = trimmed_scales(array)
-    wanted = np.maximum(wanted + 4 * (given > wanted), given)
-    return np.asarray(np.minimum(wanted, scale))
+    place = np.where(zero, 0, length - 1 - scale)
+    if display is NumericScale.QUOTIENT:
+        weight = np.where(zero, -1, place // 4 - (power & (place % 4 == 0)))
+        wanted: Ints = np.clip(_QUOTIENT_DIGITS - 4 * weight, max(minimum, 0), None)
+        wanted = wanted + 4 * (given > wanted)
+    elif display is NumericScale.ROOT:
+        wanted = np.clip(_QUOTIENT_DIGITS - 1 - 2 * (place // 2), minimum, None)
+    else:
+        wanted = np.clip(_QUOTIENT_DIGITS - place - ((place < 0) & ~power), minimum, None)
+    return np.asarray(np.minimum(np.maximum(wanted, given), scale))
 
 
-def _quotient_text(array: pa.Array, minimum: int) -> pa.BinaryArray:
-    scales = quotient_scales(array, minimum)
+def _text_by_value(array: pa.Array, scales: npt.NDArray[np.int64]) -> pa.BinaryArray:
     order = np.argsort(scales, kind="stable")
     parts = []
     for shown in np.unique(scales).tolist():

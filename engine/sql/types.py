@@ -26,7 +26,7 @@ class SqlType:
 
     pg, typmod: as a client sees them in RowDescription.
     precision, scale, display: for numeric and arrays of it; see the module's docstring.
-    minimum: for `NumericScale.QUOTIENT`, the least number of fractional digits printed.
+    minimum: where values decide on the fractional digits printed (`NumericScale`), the least number of them.
     fields: names and types of a record's fields, else empty.
     """
 

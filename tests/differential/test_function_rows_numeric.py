@@ -124,8 +124,9 @@ trim_scale(x / 0.07)
 trim_scale(100.00 * x / 7)
 10 / x
 x * (1 - 0.05) * (1 + 0.07)
-trim_scale(sqrt(abs(x)))
-trim_scale(sqrt(x))
+sqrt(abs(x))
+sqrt(x)
+sqrt(x)::text
 scale(x)
 min_scale(x)
 trim_scale(x)
@@ -198,12 +199,14 @@ numeric(12,4) | 0 | 1 | 1.05 | -2 | 0.0004 | 12345.6789
 power(x, 2)
 power(x, -1)
 x ^ 3
-trim_scale(power(x, 0.5))
-trim_scale(power(2.0, x / 1000))
-trim_scale(exp(x / 1000))
-trim_scale(ln(x))
-trim_scale(log(x))
-trim_scale(log(2.0, x))
+power(x, 0.5)
+power(x, 0.5)::text
+power(2.0, x / 1000)
+exp(x * 0.001)
+ln(x)
+ln(x)::text
+log(x)
+log(2.0, x)
 """
 
 

@@ -288,7 +288,7 @@ def test_arrays_of_numerics(oracle: psycopg.Connection[Any]) -> None:
 
 
 def test_quotients(oracle: psycopg.Connection[Any]) -> None:
-    """Divisions whose digits the value alone decides; see `quotient_scales` for those where it cannot."""
+    """Divisions whose digits the value alone decides; see `value_scales` for those where it cannot."""
     pairs = [
         (2, 3),
         (10, 3),

@@ -165,7 +165,9 @@ def common_digits(pg: t.PgType, types: list[SqlType]) -> SqlType:
     scale = max(x.scale for x in types)
     whole = max(x.precision - x.scale for x in types)
     displays = {x.display for x in types}
-    display = next((d for d in (NumericScale.QUOTIENT, NumericScale.TRIMMED) if d in displays), NumericScale.FIXED)
+    quotient = NumericScale.QUOTIENT in displays
+    single = len(displays) == 1
+    display = displays.pop() if single else NumericScale.QUOTIENT if quotient else NumericScale.TRIMMED
     minimum = max(x.minimum for x in types)
     typmods = {x.typmod for x in types}
     typmod = typmods.pop() if len(typmods) == 1 else -1

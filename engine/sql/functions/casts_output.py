@@ -160,23 +160,30 @@ def _shown(engine: EngineName, digits: exp.Expression, typ: SqlType) -> exp.Expr
     trimmed = "rtrim($1, '0')" if engine == "local" else "rtrim('0', $1)"
     given = f"({typ.scale} - (length($1) - length({trimmed})))"
     trims = typ.display is NumericScale.TRIMMED
-    shown = f"greatest({given}, {typ.minimum})" if trims else _quotient_digits(engine, given, typ)
+    shown = f"greatest({given}, {typ.minimum})" if trims else _digits_by_value(engine, given, typ)
     cut = f"({typ.scale} - s__.s)"
     body = f"left($1, CAST(length($1) - {cut} - CASE WHEN s__.s = 0 THEN {point} ELSE 0 END AS INTEGER))"
     kept = parse(engine, let(engine, "s__", {"s": shown}, body))
     return sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", digits, place(kept, [digits]))
 
 
-def _quotient_digits(engine: EngineName, given: str, typ: SqlType) -> str:
-    """The display scale of a quotient, as `wire.text_output_numbers.quotient_scales` finds it from the value."""
+def _digits_by_value(engine: EngineName, given: str, typ: SqlType) -> str:
+    """The display scale where the value decides, as `wire.text_output_numbers.value_scales` finds it."""
     plain = "replace(replace($1, '-', ''), '.', '')"
     unscaled = f"ltrim({plain}, '0')" if engine == "local" else f"ltrim('0', {plain})"
     ones = "rtrim(q__.u, '0')" if engine == "local" else "rtrim('0', q__.u)"
     place_ = f"(length(q__.u) - {1 + typ.scale})"
     power = f"CASE WHEN {ones} = '1' AND {place_} % 4 = 0 THEN 1 ELSE 0 END"
     weight = f"CASE WHEN q__.u = '' THEN -1 ELSE CAST(floor({place_} / 4.0) AS INTEGER) - {power} END"
-    wanted = f"greatest(16 - 4 * ({weight}), {typ.minimum}, 0)"
-    more = f"w__.w + CASE WHEN {given} > w__.w THEN 4 ELSE 0 END"
+    below = f"CASE WHEN {place_} < 0 AND {ones} <> '1' THEN 1 ELSE 0 END"
+    wanted = {
+        NumericScale.QUOTIENT: f"16 - 4 * ({weight})",
+        NumericScale.ROOT: f"CASE WHEN q__.u = '' THEN 15 ELSE 15 - 2 * CAST(floor({place_} / 2.0) AS INTEGER) END",
+        NumericScale.POWER: f"CASE WHEN q__.u = '' THEN 16 ELSE 16 - {place_} - {below} END",
+    }[typ.display]
+    wanted = f"greatest({wanted}, {typ.minimum}, 0)"
+    group = 4 if typ.display is NumericScale.QUOTIENT else 0
+    more = f"w__.w + CASE WHEN {given} > w__.w THEN {group} ELSE 0 END"
     inner = let(engine, "w__", {"w": wanted}, f"least(greatest({more}, {given}), {typ.scale})")
     return let(engine, "q__", {"u": unscaled}, inner)
 

@@ -53,7 +53,7 @@ def shown(typ: SqlType) -> int:
     """
     if typ.display is NumericScale.FIXED:
         return typ.scale
-    return max(typ.minimum, 16) if typ.display is NumericScale.QUOTIENT else typ.minimum
+    return typ.minimum if typ.display is NumericScale.TRIMMED else max(typ.minimum, 16)
 
 
 def _result(precision: int, scale: int, minimum: int, args: Sequence[SqlType]) -> SqlType:

@@ -205,11 +205,12 @@ def _exactly(function: str) -> Builder:
     return build
 
 
-def _trimmed(scale: int) -> TypeRule:
-    """A result of so many fractional digits or more, if the arguments show more; which of them are printed, values decide."""
+def _by_value(scale: int) -> TypeRule:
+    """A result of so many fractional digits or more, if the arguments show more; how many are printed, values decide."""
 
     def rule(args: Sequence[SqlType]) -> SqlType:
-        return numeric(38, max(scale, *(min(digits.shown(a), 30) for a in args)), NumericScale.TRIMMED)
+        shown = max(a.scale if a.display is NumericScale.FIXED else a.minimum for a in args)
+        return numeric(38, max(scale, min(shown, 30)), NumericScale.POWER, minimum=min(shown, 30))
 
     return rule
 
@@ -219,16 +220,16 @@ def _power_type(args: Sequence[SqlType]) -> SqlType:
     base, exponent = args
     if exponent.display is NumericScale.FIXED and exponent.scale == 0:
         return numeric(38, max(16, min(digits.shown(base), 30)))
-    return _trimmed(24)(args)
+    return _by_value(24)(args)
 
 
 def _exact_functions() -> Iterator[Function]:
     one, two = (t.NUMERIC,), (t.NUMERIC, t.NUMERIC)
-    yield fn("exp", one, t.NUMERIC, local=_exactly("sluice_exp"), rule=_trimmed(24))
-    yield fn("ln", one, t.NUMERIC, local=_exactly("sluice_ln"), rule=_trimmed(30))
-    yield fn("log", two, t.NUMERIC, local=_exactly("sluice_log"), rule=_trimmed(30))
+    yield fn("exp", one, t.NUMERIC, local=_exactly("sluice_exp"), rule=_by_value(24))
+    yield fn("ln", one, t.NUMERIC, local=_exactly("sluice_ln"), rule=_by_value(30))
+    yield fn("log", two, t.NUMERIC, local=_exactly("sluice_log"), rule=_by_value(30))
     for name in ("log", "log10"):
-        yield fn(name, one, t.NUMERIC, local=_common_logarithm, rule=_trimmed(30))
+        yield fn(name, one, t.NUMERIC, local=_common_logarithm, rule=_by_value(30))
     for row, name in ((fn, "power"), (fn, "pow"), (op, "^")):
         yield row(name, two, t.NUMERIC, local=_exactly("sluice_power"), rule=_power_type)
 

@@ -27,7 +27,7 @@ _FINE: Final = 28
 def root_type(value: SqlType) -> SqlType:
     """sqrt's result: digits for the smallest value there can be; how many are printed its value decides."""
     scale = min(max(value.scale, 15 + 2 * -(-value.scale // 4)), _FINE)
-    return numeric(38, scale, NumericScale.TRIMMED, minimum=min(_least(value), scale))
+    return numeric(38, scale, NumericScale.ROOT, minimum=min(_least(value), scale))
 
 
 def _least(value: SqlType) -> int:

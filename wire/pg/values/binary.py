@@ -44,7 +44,7 @@ from wire.text_datetime import (
 )
 from wire.text_output import EncodedColumn, OutputSettings
 from wire.text_output_nested import check_rectangular, elements_of
-from wire.text_output_numbers import quotient_scales, small_unscaled, trimmed_scales, unscaled_digits
+from wire.text_output_numbers import small_unscaled, unscaled_digits, value_scales
 from wire.text_output_times import interval_fields, timetz_fields
 
 _NEGATIVE: Final = 0x4000
@@ -144,11 +144,10 @@ def _numeric(column: EncodedColumn, array: pa.Array, _settings: OutputSettings) 
     scale = array.type.scale
     if column.display is NumericScale.FIXED:
         shown = np.full(len(array), scale, np.int64)
-    elif column.display is NumericScale.TRIMMED:
-        shown = trimmed_scales(array)
     else:
-        shown = quotient_scales(array, column.minimum)
-        array = _rounded(array, shown)
+        shown = value_scales(array, column.display, column.minimum)
+        if column.display is not NumericScale.TRIMMED:
+            array = _rounded(array, shown)
     return _numeric_bytes(array, shown)
 
 
