@@ -104,25 +104,23 @@ def _moving() -> Iterator[Function]:
 
 
 def _elapsed(typ: t.PgType) -> EngineBuilder:
-    """Days and the rest: a difference of moments has no months."""
+    """Days of 24 hours and the rest: a difference of moments has no months. (DuckDB's own, of instants, counts days on the
+    session's clock.)"""
 
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-        if engine == "local":
-            infinite = raises("local", "22008", "cannot subtract infinite timestamps")
-            return sql(
-                "local",
-                "CASE WHEN isfinite($1) AND isfinite($2) THEN $1 - $2 WHEN $1 IS NOT NULL AND $2 IS NOT NULL THEN $3 END",
-                *args,
-                infinite,
-            )
-        left, right = (micros_of("spark", arg, typ) for arg in args)
+        left, right = (micros_of(engine, arg, typ) for arg in args)
 
         def split(micros: exp.Expression) -> exp.Expression:
-            rest = sql("spark", f"($1 % {DAY})", micros)
-            made = interval("spark", integer(0), quotient("spark", micros, DAY), rest)
-            return unless_null("spark", micros, made)
+            rest = sql(engine, f"($1 % {DAY})", micros)
+            made = interval(engine, integer(0), quotient(engine, micros, DAY), rest)
+            return unless_null(engine, micros, made)
 
-        return bound("spark", "elapsed__", sql("spark", "$1 - $2", left, right), split)
+        elapsed = bound(engine, "elapsed__", sql(engine, "$1 - $2", left, right), split)
+        if engine == "spark":
+            return elapsed
+        infinite = raises("local", "22008", "cannot subtract infinite timestamps")
+        finite = "CASE WHEN isfinite($1) AND isfinite($2) THEN $3 WHEN $1 IS NOT NULL AND $2 IS NOT NULL THEN $4 END"
+        return sql("local", finite, *args, elapsed, infinite)
 
     return build
 

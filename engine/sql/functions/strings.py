@@ -17,6 +17,7 @@ from engine.sql.functions import Function
 from engine.sql.functions.building import NOTHING, fn, op
 from engine.sql.functions.textual import as_text
 from engine.sql.functions.trees import (
+    both,
     concat,
     constant_int,
     constant_text,
@@ -92,15 +93,15 @@ def lowered(engine: EngineName, value: exp.Expression) -> exp.Expression:
 
 
 def _initcap(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    lower = lowered(engine, args[0])
-    words = r"[\p{L}\p{N}]+|[^\p{L}\p{N}]+"
+    upper = _LOCAL_UPPER if engine == "local" else _SPARK_UPPER
+    first = sql(engine, upper, sql(engine, "left(word__, 1)"))
+    rest = lowered(engine, sql(engine, "substring(word__, 2)"))
+    words = text(r"[\p{L}\p{N}]+|[^\p{L}\p{N}]+")
     if engine == "local":
-        first = sql("local", _LOCAL_UPPER, sql("local", "left(w, 1)"))
-        each = "list_transform(regexp_extract_all($1, $2), lambda w: $3 || substring(w, 2))"
-        return sql("local", f"array_to_string({each}, '')", lower, exp.Literal.string(words), first)
-    first = sql("spark", _SPARK_UPPER, sql("spark", "left(w, 1)"))
-    each = "transform(regexp_extract_all($1, $2, 0), w -> concat($3, substring(w, 2)))"
-    return sql("spark", f"array_join({each}, '')", lower, exp.Literal.string(words), first)
+        each = "list_transform(regexp_extract_all($1, $2), lambda word__: $3 || $4)"
+        return sql("local", f"array_to_string({each}, '')", args[0], words, first, rest)
+    each = "transform(regexp_extract_all($1, $2, 0), word__ -> concat($3, $4))"
+    return sql("spark", f"array_join({each}, '')", args[0], words, first, rest)
 
 
 _CASE = (
@@ -145,7 +146,11 @@ def _slice(engine: EngineName, binary: bool, *args: exp.Expression) -> exp.Expre
         return sql(engine, "substring($1, $2)" if len(args) == 2 else "substring($1, $2, $3)", *args)
     if len(args) == 2:
         return sql("local", "array_slice($1, $2, octet_length($1))", *args)
-    return sql("local", "CASE WHEN $3 = 0 THEN CAST('' AS BLOB) ELSE array_slice($1, $2, $2 + $3 - 1) END", *args)
+    return sql(
+        "local",
+        "CASE WHEN $3 = 0 AND $1 IS NOT NULL THEN CAST('' AS BLOB) ELSE array_slice($1, $2, $2 + $3 - 1) END",
+        *args,
+    )
 
 
 def _substring(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
@@ -198,7 +203,19 @@ def _spark_right(args: Sequence[exp.Expression], _call: Call | AggregateCall) ->
     count = constant_int(args[1])
     if count is not None and count >= 0:
         return sql("spark", "right($1, $2)", *args)
-    return sql("spark", "CASE WHEN $2 < 0 THEN substring($1, 1 - CAST($2 AS BIGINT)) ELSE right($1, $2) END", *args)
+    least = f"WHEN $2 = {_INT4_MIN} THEN $1"
+    return sql("spark", f"CASE {least} WHEN $2 < 0 THEN substring($1, 1 - $2) ELSE right($1, $2) END", *args)
+
+
+#: PostgreSQL negates a negative count, which this one overflows: right() gives all of the text.
+_INT4_MIN = -(2**31)
+
+
+def _local_right(args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    count = constant_int(args[1])
+    if count is not None and count != _INT4_MIN:
+        return sql("local", "right($1, $2)", *args)
+    return sql("local", f"CASE WHEN $2 = {_INT4_MIN} THEN $1 ELSE right($1, $2) END", *args)
 
 
 def _split_part(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
@@ -237,7 +254,7 @@ _PIECES = (
         for args in ((value, value, t.INT4), (value, value, t.INT4, t.INT4))
     ),
     fn("left", (t.TEXT, t.INT4), t.TEXT, local="left($1, $2)", spark=_spark_left),
-    fn("right", (t.TEXT, t.INT4), t.TEXT, local="right($1, $2)", spark=_spark_right),
+    fn("right", (t.TEXT, t.INT4), t.TEXT, local=_local_right, spark=_spark_right),
     fn("split_part", (t.TEXT, t.TEXT, t.INT4), t.TEXT, local=on("local", _split_part), spark=on("spark", _split_part)),
     fn("strpos", (t.TEXT, t.TEXT), t.INT4, local=_POSITION["local"], spark=_POSITION["spark"]),
     fn("position", (t.TEXT, t.TEXT), t.INT4, local=_POSITION["local"], spark=_POSITION["spark"]),
@@ -381,6 +398,28 @@ def _decode(engine: EngineName, args: Sequence[exp.Expression], _call: Call | Ag
     raise InvalidParameterValue(f'unrecognized encoding: "{name}"')
 
 
+def _convert_to(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    _only_utf8(args[1])
+    return sql(engine, "encode($1)" if engine == "local" else "CAST($1 AS BINARY)", args[0])
+
+
+def _convert_from(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    _only_utf8(args[1])
+    wrong = raises(engine, "22021", 'invalid byte sequence for encoding "UTF8"')
+    if engine == "local":
+        return sql(
+            "local", "CASE WHEN TRY(decode($1)) IS NULL AND $1 IS NOT NULL THEN $2 ELSE decode($1) END", args[0], wrong
+        )
+    said = sql("spark", "CAST($1 AS STRING)", args[0])
+    return sql("spark", "CASE WHEN is_valid_utf8($1) THEN $1 WHEN $1 IS NOT NULL THEN $2 END", said, wrong)
+
+
+def _only_utf8(tree: exp.Expression) -> None:
+    name = required_text(tree, "an encoding")
+    if name.lower().replace("-", "") not in ("utf8", "unicode"):
+        raise FeatureNotSupported(f'not supported: the encoding "{name}"')
+
+
 def _get_byte(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
     if engine == "local":
         byte = "CAST('0x' || hex(array_slice($1, $2 + 1, $2 + 1)) AS INTEGER)"
@@ -406,6 +445,8 @@ _ENCODING = (
     _digest("sha512", 512, NOTHING),
     fn("encode", (t.BYTEA, t.TEXT), t.TEXT, local=on("local", _encode), spark=on("spark", _encode)),
     fn("decode", (t.TEXT, t.TEXT), t.BYTEA, local=on("local", _decode), spark=on("spark", _decode)),
+    fn("convert_to", (t.TEXT, t.NAME), t.BYTEA, **both(_convert_to)),
+    fn("convert_from", (t.BYTEA, t.NAME), t.TEXT, **both(_convert_from)),
     fn("get_byte", (t.BYTEA, t.INT4), t.INT4, local=on("local", _get_byte), spark=on("spark", _get_byte)),
     fn(
         "to_hex", (t.INT4,), t.TEXT,

@@ -150,6 +150,10 @@ class _Program:
     characters: int = 0
     assertions: dict[object, int] = field(default_factory=dict)
 
+    def rests(self, state: int) -> bool:
+        """Whether the state needs no character: it has matched, or waits for an assertion."""
+        return state == self.match or self.waits[state]
+
     @property
     def end(self) -> int | None:
         """The symbol of the text's end, after which there is no character."""
@@ -254,13 +258,12 @@ def _closure(program: _Program, states: tuple[int, ...], cut: bool) -> tuple[int
 
 
 def _step(program: _Program, states: tuple[int, ...], symbol: int, cut: bool) -> tuple[int, ...]:
-    """After a symbol. An assertion's leaves those in place that do not wait for it, unless nothing can follow it."""
-    consumes = symbol < program.characters or symbol == program.end
+    """After a symbol. An assertion's leaves in place what does not wait for it; the end's, only what needs no character."""
     following: list[int] = []
     for state in states:
         if symbol in program.symbols[state]:
             following.extend(program.following[state])
-        elif not consumes:
+        elif symbol >= program.characters and (program.rests(state) or symbol != program.end):
             following.append(state)
     return _closure(program, tuple(following), cut)
 

@@ -1,0 +1,96 @@
+"""Strings, patterns, formats, arrays, documents, dates and times on DuckDB, on Spark and in PostgreSQL 15.
+
+PostgreSQL's database has a UTF-8 character type, as a Sluice member has: letters beyond ASCII have cases and classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+import psycopg
+import pytest
+import pytest_asyncio
+import rows_text
+import rows_time
+from function_rows import ZONE, Answer, Engine, Oracle, Question, ask_postgres, questions
+from postgres_server import PostgresServer
+
+from engine.config import EngineConfig, SparkConfig
+from engine.local.executor import LocalExecutor
+from engine.spark.executor import SparkExecutor
+
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.asyncio(loop_scope="module"),
+    # PySpark leaves the sockets of a collected result to the garbage collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+_DATABASE = "sluice_ctype"
+
+
+@pytest.fixture(scope="module")
+def oracle(postgres: PostgresServer) -> Iterator[Oracle]:
+    with psycopg.connect(postgres.dsn, autocommit=True) as server:
+        server.execute(
+            f"create database {_DATABASE} template template0 encoding 'UTF8' lc_collate 'C' lc_ctype 'C.UTF-8'"
+        )
+        dsn = postgres.dsn.replace("dbname=postgres", f"dbname={_DATABASE}")
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(f"set timezone = '{ZONE}'")
+            yield connection
+        server.execute(f"drop database {_DATABASE} with (force)")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def local(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Engine]:
+    executor = LocalExecutor(EngineConfig(tmp_path_factory.mktemp("data")))
+    await executor.start()
+    yield Engine("local", executor)
+    await executor.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def spark(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Engine]:
+    executor = SparkExecutor(SparkConfig("local[2]"), tmp_path_factory.mktemp("member"))
+    await executor.start()
+    yield Engine("spark", executor)
+    await executor.close()
+
+
+def is_error(answer: Answer) -> bool:
+    return answer is not None and answer.startswith("error ")
+
+
+async def check(engine: Engine, oracle: Oracle, tables: Sequence[str], *, errors: int = 1) -> None:
+    """Ask both; of the questions that PostgreSQL refuses every `errors`th, since each is a statement of its own."""
+    asked: list[Question] = [question for table in tables for question in questions(table)]
+    theirs = [ask_postgres(oracle, question) for question in asked]
+    refused = [i for i, answer in enumerate(theirs) if is_error(answer)][::errors]
+    kept = [i for i, answer in enumerate(theirs) if not is_error(answer) or i in refused]
+    asked, theirs = [asked[i] for i in kept], [theirs[i] for i in kept]
+    ours = await engine.answers(asked, refused=[i for i, answer in enumerate(theirs) if is_error(answer)])
+    differing = [
+        f"{question}: PostgreSQL {their!r}, {engine.name} {our!r}"
+        for question, their, our in zip(asked, theirs, ours, strict=True)
+        if our != their
+    ]
+    assert not differing, "\n".join(differing)
+
+
+async def test_text_local(oracle: Oracle, local: Engine) -> None:
+    await check(local, oracle, [rows_text.BOTH, rows_text.LOCAL])
+
+
+async def test_time_local(oracle: Oracle, local: Engine) -> None:
+    await check(local, oracle, [rows_time.BOTH])
+
+
+@pytest.mark.spark
+async def test_text_spark(oracle: Oracle, spark: Engine) -> None:
+    await check(spark, oracle, [rows_text.BOTH, rows_text.SPARK], errors=5)
+
+
+@pytest.mark.spark
+async def test_time_spark(oracle: Oracle, spark: Engine) -> None:
+    await check(spark, oracle, [rows_time.BOTH], errors=5)
