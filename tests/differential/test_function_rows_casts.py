@@ -20,6 +20,7 @@ from engine.local.executor import LocalExecutor
 from engine.spark.executor import SparkExecutor
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.postgres,
     pytest.mark.asyncio(loop_scope="module"),
     # PySpark leaves the sockets of a collected result to the garbage collector.
