@@ -71,9 +71,11 @@ def _call(binder: QueryBinder, written: exp.Expression, scope: Scope) -> Expr:
 
 
 def _columns(context: BindContext, expr: Expr, name: str, shown: str, calls: int) -> list[Column]:
-    """The columns of one call: a record's fields, else one that is called like the item."""
+    """The columns of one call: a record's fields, else one that is called as the function says, or like the item."""
     if expr.type.pg is t.RECORD and expr.type.fields:
         return [context.new_column(field, typ) for field, typ in expr.type.fields]
+    if isinstance(expr, Call) and expr.function.column:
+        return [context.new_column(expr.function.column, expr.type)]
     return [context.new_column(shown if calls == 1 else name, expr.type)]
 
 

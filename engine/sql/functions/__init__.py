@@ -63,6 +63,7 @@ class Function:
     strict: null in, null out.
     returns_set: a set-returning function: its template gives an array of the set's rows, in order (null: no row), of
         structs f0, f1 ... when a row is a record; whoever compiles it unnests that array.
+    column: what a set-returning function calls its column (its one OUT parameter's name), if not as itself.
     context: for casts, how far it may be applied by itself.
     optional: how many trailing arguments have defaults (the template sees those given).
     names: the arguments' names, where calls may use named notation; `defaults` are then the canonical values of the
@@ -81,6 +82,7 @@ class Function:
     strict: bool = True
     volatility: Volatility = "immutable"
     returns_set: bool = False
+    column: str = ""
     context: CastContext = "explicit"
     optional: int = 0
     names: tuple[str, ...] = ()

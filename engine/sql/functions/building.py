@@ -154,6 +154,7 @@ class Options(TypedDict, total=False):
     strict: bool
     volatility: Volatility
     returns_set: bool
+    column: str
     context: CastContext
     optional: int
 

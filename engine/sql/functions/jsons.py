@@ -49,7 +49,7 @@ def _parts() -> Iterator[Function]:
         for suffix, result, textual in (("", typ, "FALSE"), ("_text", t.TEXT, "TRUE")):
             function = f"{name}_array_elements{suffix}"
             elements = f"sluice_json_elements($1, '{function}', {binary}, {textual})"
-            yield fn(function, (typ,), result, local=elements, returns_set=True)
+            yield fn(function, (typ,), result, local=elements, returns_set=True, column="value")
             function = f"{name}_each{suffix}"
             pairs = f"sluice_json_pairs($1, '{function}', {binary}, {textual})"
             yield fn(function, (typ,), t.RECORD, local=pairs, returns_set=True, rule=_pair(result))

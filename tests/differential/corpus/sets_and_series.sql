@@ -24,3 +24,6 @@ select key, value from json_each_text('{"b": [1, 2], "a": null}'); -- refused: s
 select * from jsonb_object_keys('{"bb": 1, "a": 2}'); -- refused: spark
 select jsonb_array_elements('{}'); -- refused: spark
 select n_name, e from nation, jsonb_array_elements_text('["x", "y"]') e where n_nationkey = 0; -- refused: spark
+select value from json_array_elements('[1]') e; -- refused: spark
+select e, e.value from jsonb_array_elements('[1, 2]') e; -- refused: spark
+select x from jsonb_array_elements('[1, 2]') as e(x); -- refused: spark
