@@ -1,0 +1,81 @@
+"""Random patterns over a small alphabet: where the first match is judged to be the longest, DuckDB finds PostgreSQL's."""
+
+from __future__ import annotations
+
+import random
+
+import duckdb
+import psycopg
+import pyarrow as pa
+import pytest
+from postgres_server import PostgresServer
+
+from engine.sql.regex.agreement import longest_first, same_groups, same_span
+from engine.sql.regex.render import render
+from engine.sql.regex.syntax import Options, Pattern, read
+from wire.errors import InvalidRegularExpression
+
+pytestmark = pytest.mark.postgres
+PATTERNS = 400
+TEXTS = 40
+_QUANTIFIERS = ("*", "+", "?", "*?", "+?", "??", "{1,2}", "{2}")
+
+
+def _pattern(chance: random.Random, depth: int) -> str:
+    kind = chance.random()
+    if depth == 0 or kind < 0.35:
+        return chance.choice(["a", "b", "c", ".", "[ab]", "[^a]"])
+    if kind < 0.6:
+        return "".join(_pattern(chance, depth - 1) for _ in range(chance.randint(2, 3)))
+    if kind < 0.72:
+        return f"({_pattern(chance, depth - 1)}|{_pattern(chance, depth - 1)})"
+    if kind < 0.8:
+        return f"({_pattern(chance, depth - 1)})"
+    opening = "(" if chance.random() < 0.6 else "(?:"
+    return f"{opening}{_pattern(chance, depth - 1)}){chance.choice(_QUANTIFIERS)}"
+
+
+def _anchored(chance: random.Random) -> str:
+    start, end = (mark if chance.random() < 0.3 else "" for mark in "^$")
+    return start + _pattern(chance, 3) + end
+
+
+def _judged(pattern: Pattern) -> Pattern | None:
+    for tree in (pattern.tree, longest_first(pattern.tree)):
+        if same_span(tree):
+            return Pattern(tree, pattern.groups, pattern.options)
+    return None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_matches_and_groups(postgres: PostgresServer, seed: int) -> None:
+    chance = random.Random(seed)
+    texts = ["".join(chance.choice("abcab") for _ in range(chance.randint(0, 7))) for _ in range(TEXTS)]
+    rows = pa.table({"s": texts})
+    compared = 0
+    with psycopg.connect(postgres.dsn, autocommit=True) as oracle, duckdb.connect() as local:
+        local.register("texts", rows)
+        for _ in range(PATTERNS):
+            written = _anchored(chance)
+            try:
+                pattern = _judged(read(written, Options()))
+            except InvalidRegularExpression:
+                continue
+            if pattern is None:
+                continue
+            compared += 1
+            groups = [f", regexp_extract(s, $p, {n})" for n in range(1, pattern.groups + 1)]
+            ours = local.execute(
+                f"select regexp_matches(s, $p), regexp_extract(s, $p, 0){''.join(groups)} from texts",
+                {"p": render(pattern, "re2")},
+            ).fetchall()
+            theirs = oracle.execute(
+                "select substring(s from '(' || %s || ')'), regexp_match(s, %s) from unnest(%s::text[]) s",
+                (written, written, texts),
+            ).fetchall()
+            told = pattern.groups and same_groups(pattern.tree)
+            for text, (found, whole, *parts), (span, match) in zip(texts, ours, theirs, strict=True):
+                assert (whole if found else None) == span, f"{written} in {text!r}"
+                if found and told:
+                    assert parts == [part or "" for part in match], f"groups of {written} in {text!r}"
+    assert compared > PATTERNS // 2
