@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from engine.catalog.system import PG_CATALOG
 from engine.plan.logical import Node
 from engine.plan.rewrite import expressions, map_expressions, rewrite_expr, rewrite_plan, walk_all
 from engine.sql.binder.regnames import type_oid
@@ -37,6 +38,13 @@ def _current_setting(session: Session, arguments: Sequence[Any]) -> Any:
         raise
 
 
+def _current_schemas(session: Session, arguments: Sequence[Any]) -> Any:
+    """The effective search path; pg_catalog, when nobody named it, only if implicit schemas are asked for."""
+    path = session.search_path()
+    named = session.settings.get("search_path")
+    return [name for name in path if arguments[0] or name != PG_CATALOG or PG_CATALOG in named]
+
+
 def _cancel(session: Session, arguments: Sequence[Any]) -> Any:
     return session.client.cancel_backend(arguments[0])
 
@@ -57,6 +65,7 @@ def _to_regtype(_session: Session, arguments: Sequence[Any]) -> Any:
 _FUNCTIONS: Final[dict[str, Callable[[Session, Sequence[Any]], Any]]] = {
     "set_config": _set_config,
     "current_setting": _current_setting,
+    "current_schemas": _current_schemas,
     "pg_cancel_backend": _cancel,
     "pg_terminate_backend": _terminate,
     "to_regtype": _to_regtype,
