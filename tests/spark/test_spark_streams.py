@@ -334,6 +334,7 @@ def python_workers() -> list[psutil.Process]:
     return [worker for daemon in daemons for worker in daemon.children()]
 
 
+@pytest.mark.long
 async def test_a_killed_worker_whose_rows_nobody_read_is_tried_again(ground: Ground) -> None:
     stream = await ground.open(ground.star("lineitem"), page_bytes=1 << 16)
     while len(stream._receiver._streams) < 2:  # noqa: ASYNC110
@@ -346,6 +347,7 @@ async def test_a_killed_worker_whose_rows_nobody_read_is_tried_again(ground: Gro
     await stream.close()
 
 
+@pytest.mark.long
 async def test_a_killed_worker_whose_rows_were_read_fails_the_query(ground: Ground) -> None:
     stream = await ground.open(ground.star("lineitem"), page_bytes=1 << 16)
     while sum(inbound.consumed for inbound in stream._receiver._streams.values()) < 2:
@@ -358,6 +360,7 @@ async def test_a_killed_worker_whose_rows_were_read_fails_the_query(ground: Grou
     assert caught.value.sqlstate == "40001"
 
 
+@pytest.mark.long
 async def test_suspended_portals_do_not_starve_a_query(ground: Ground) -> None:
     """Three portals hold both slots and more; a fourth query, by either way out, gets its turn, and they lose nothing."""
     portals = [await ground.open(ground.star("lineitem"), page_bytes=1 << 18) for _ in range(3)]
@@ -372,6 +375,7 @@ async def test_suspended_portals_do_not_starve_a_query(ground: Ground) -> None:
         await portal.close()
 
 
+@pytest.mark.long
 async def test_many_at_once(ground: Ground) -> None:
     sql = "select o_orderpriority, count(*) from {orders} group by 1 order by 1"
     fragments = [ground.fragment(sql, (st.of(t.TEXT), INT8), ordered=True, small=i % 2 == 0) for i in range(12)]
@@ -379,6 +383,7 @@ async def test_many_at_once(ground: Ground) -> None:
     assert all(result == results[0] for result in results)
 
 
+@pytest.mark.long
 async def test_a_member_may_stop_while_spark_starts(tmp_path: Path) -> None:
     """In a process of its own, as a process has one Spark: nothing is left, and whoever waits is told."""
     program = (
@@ -403,6 +408,7 @@ async def test_a_member_may_stop_while_spark_starts(tmp_path: Path) -> None:
     assert await process.wait() == 0
 
 
+@pytest.mark.long
 async def test_the_jvm_dies_with_a_killed_member(tmp_path: Path) -> None:
     """A member of its own, killed: its JVM notices."""
     program = (
