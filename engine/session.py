@@ -321,7 +321,10 @@ class Session(EngineSession):
     async def commit(self) -> None:
         self._transaction_start = None
         try:
-            await self._engine.in_operation_pool(self.catalog.commit)
+            if self.catalog.has_changes:
+                await self._engine.in_operation_pool(self.catalog.commit)
+            else:
+                self.catalog.commit()
         except BaseException:
             self.settings.rollback()
             raise

@@ -28,6 +28,11 @@ class SessionCatalog:
     def in_transaction(self) -> bool:
         return self._begun is not None
 
+    @property
+    def has_changes(self) -> bool:
+        """Whether `commit` has anything to write, and may block."""
+        return bool(self._changes)
+
     def current(self) -> Snapshot:
         """What a statement that begins now sees. Raises SerializationFailure when another transaction has committed a
         change to what this one changed."""
