@@ -71,9 +71,8 @@ class Engine:
     def new_query_id(self) -> QueryId:
         return QueryId(self.config.member, next(self._query_numbers))
 
-    def parsed(self, sql: str, notify: Callable[[str], None]) -> Sequence[Statement]:
+    def parsed(self, sql: str) -> Sequence[Statement]:
         """`parse(sql)`, remembered for texts of ordinary length."""
-        del notify
         return self._parse(sql) if len(sql) <= _PARSED_LENGTH else parse(sql)
 
     async def in_operation_pool(self, call: Callable[[], T]) -> T:

@@ -98,7 +98,7 @@ class Session(EngineSession):
     # -- statements ----------------------------------------------------------------------------------------------
 
     def parse(self, sql: str) -> Sequence[s.Statement]:
-        return self._engine.parsed(sql, self._notify)
+        return self._engine.parsed(sql)
 
     async def prepare(self, statement: s.Statement, parameter_types: Sequence[int]) -> Prepared:
         match statement:

@@ -19,8 +19,9 @@ import pyarrow.parquet as pq
 
 from engine.catalog.objects import SystemTable
 from engine.plan.logical import Node, TableReader
+from engine.plan.passes.push_filters import conjuncts
 from engine.plan.rewrite import walk_all
-from engine.sql.expr import And, Call, ColumnRef, Const, Expr, ParamRef
+from engine.sql.expr import Call, ColumnRef, Const, ParamRef
 from wire import types as t
 
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
@@ -71,7 +72,7 @@ def _may_match(group: RowGroup, name: str, operator: str, value: Any) -> bool:
 def _tests(reader: TableReader, parameters: Mapping[int, Any]) -> Iterator[tuple[str, str, Any]]:
     """(file's column, operator, value) of the conjuncts of the reader's filter that compare a column with a constant."""
     names = {column.id: name for column, name in zip(reader.columns, reader.names, strict=True)}
-    for conjunct in _conjuncts(reader.filter):
+    for conjunct in conjuncts(reader.filter):
         if not isinstance(conjunct, Call) or conjunct.function.name not in _FLIPPED or len(conjunct.args) != 2:
             continue
         left, right = conjunct.args
@@ -84,14 +85,6 @@ def _tests(reader: TableReader, parameters: Mapping[int, Any]) -> Iterator[tuple
             value = right.value if isinstance(right, Const) else parameters[right.index]
             if value is not None:
                 yield names[left.column.id], operator, _comparable(value, right.type.pg)
-
-
-def _conjuncts(expr: Expr | None) -> Iterator[Expr]:
-    if isinstance(expr, And):
-        for part in expr.args:
-            yield from _conjuncts(part)
-    elif expr is not None:
-        yield expr
 
 
 def _comparable(value: Any, pg: t.PgType) -> Any:

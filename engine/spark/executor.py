@@ -1,6 +1,6 @@
 """The Spark executor: fragments run as Spark jobs, their rows streamed to this member by the tasks themselves.
 
-Two ways out of Spark, as DESIGN has them. A fragment that is small by construction is collected as Arrow by the driver. Any
+There are two ways out of Spark. A fragment that is small by construction is collected as Arrow by the driver. Any
 other is sent: each task of its last stage opens a data connection to the member (`engine.spark.worker`,
 `engine.runtime.listener`) and streams its partition under byte credits (`engine.operators.receive`); the job's own result is
 a row per partition. An ordered fragment ends in Spark's global sort, whose range partitions the receiver reads in turn.
