@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from wire.client_encodings import encoding_named
 from wire.errors import CantChangeRuntimeParam, InvalidParameterValue, UndefinedObject
 from wire.time_zones import canonical_name
 
@@ -176,14 +177,9 @@ def _time_zone(value: str) -> str:
     return name
 
 
-_ENCODINGS: Final = {
-    "utf8": "UTF8", "unicode": "UTF8", "latin1": "LATIN1", "iso88591": "LATIN1", "sqlascii": "SQL_ASCII",
-}  # fmt: skip
-
-
 def _encoding(value: str) -> str:
     try:
-        return _ENCODINGS[re.sub(r"[^a-z0-9]", "", value.lower())]
+        return encoding_named(value)
     except KeyError:
         raise ValueError from None
 

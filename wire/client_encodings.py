@@ -1,13 +1,17 @@
-"""Client encodings: PostgreSQL's names for them, and conversion of whole columns from UTF-8.
+"""Client encodings: PostgreSQL's names for them, and conversion of strings and of whole columns from and to UTF-8.
 
 The server's encoding is UTF8. A column is converted at once: its bytes are decoded together, each distinct character is
-encoded once, and the new offsets follow from the characters' new lengths.
+encoded once, and the new offsets follow from the characters' new lengths. SQL_ASCII promises nothing about bytes above 127:
+PostgreSQL passes them through, and here they are taken as UTF-8. An encoding is given by PostgreSQL's name everywhere;
+`encoding_named` knows its other spellings.
 
-Neighbours: `wire.text_output` (results), `wire.pg.values` (parameters). Source: PostgreSQL 15 documentation 24.3.
+Neighbours: `wire.pg.messages` (every string of the protocol), `wire.text_output` (results), `wire.pg.values`
+(parameters), `engine.settings` (client_encoding). Source: PostgreSQL 15 documentation 24.3, encnames.c.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import numpy as np
@@ -16,8 +20,9 @@ import pyarrow as pa
 from wire.byte_columns import binary_array, data_of, offsets_of
 from wire.errors import CharacterNotInRepertoire, FeatureNotSupported, UntranslatableCharacter
 
-#: PostgreSQL's name to Python's codec. SQL_ASCII converts nothing and is no codec.
+#: PostgreSQL's name to Python's codec.
 _CODECS: Final = {
+    "UTF8": "utf-8", "SQL_ASCII": "utf-8",
     "LATIN1": "latin-1", "LATIN2": "iso8859-2", "LATIN3": "iso8859-3", "LATIN4": "iso8859-4", "LATIN5": "iso8859-9",
     "LATIN6": "iso8859-10", "LATIN7": "iso8859-13", "LATIN8": "iso8859-14", "LATIN9": "iso8859-15",
     "LATIN10": "iso8859-16", "ISO_8859_5": "iso8859-5", "ISO_8859_6": "iso8859-6", "ISO_8859_7": "iso8859-7",
@@ -26,9 +31,22 @@ _CODECS: Final = {
     "WIN866": "cp866", "WIN874": "cp874", "KOI8R": "koi8-r", "KOI8U": "koi8-u",
 }  # fmt: skip
 _UNCONVERTED: Final = ("UTF8", "SQL_ASCII")
+_ALIASES: Final = {
+    "unicode": "UTF8", "iso88591": "LATIN1", "iso88592": "LATIN2", "iso88593": "LATIN3", "iso88594": "LATIN4",
+    "iso88599": "LATIN5", "iso885910": "LATIN6", "iso885913": "LATIN7", "iso885914": "LATIN8", "iso885915": "LATIN9",
+    "iso885916": "LATIN10", "koi8": "KOI8R", "alt": "WIN866", "win": "WIN1251", "abc": "WIN1258", "tcvn": "WIN1258",
+    "tcvn5712": "WIN1258", "vscii": "WIN1258", **{f"windows{name[3:]}": name for name in _CODECS if name[:3] == "WIN"},
+}  # fmt: skip
+_NAMES: Final = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name in _CODECS} | _ALIASES
 
 
-def _codec(name: str) -> str:
+def encoding_named(text: str) -> str:
+    """PostgreSQL's name of the encoding that `text` means; case and punctuation do not count. Raises KeyError."""
+    return _NAMES[re.sub(r"[^a-z0-9]", "", text.lower())]
+
+
+def codec(name: str) -> str:
+    """The Python codec of an encoding. Raises 0A000 for one that is not supported."""
     try:
         return _CODECS[name]
     except KeyError:
@@ -40,31 +58,40 @@ def _byte_list(data: bytes) -> str:
 
 
 def from_client(data: bytes, name: str) -> str:
-    """Text that arrived in a client's encoding. Raises 22021 for what is not text there."""
-    codec = "utf-8" if name in _UNCONVERTED else _codec(name)
+    """Text that arrived in a client's encoding. Raises 22021 for what is not text there, naming the bytes."""
     try:
-        text = data.decode(codec)
+        text = data.decode(codec(name))
     except UnicodeDecodeError as error:
         shown = "UTF8" if name in _UNCONVERTED else name
-        wrong = _byte_list(data[error.start : error.end])
+        wrong = _byte_list(data[error.start : max(error.end, error.start + 1)])
         raise CharacterNotInRepertoire(f'invalid byte sequence for encoding "{shown}": {wrong}') from None
     if "\0" in text:
         raise CharacterNotInRepertoire('invalid byte sequence for encoding "UTF8": 0x00')
     return text
 
 
+def to_client(text: str, name: str) -> bytes:
+    """Text for a client, in its encoding. Raises 22P05 for a character that it lacks."""
+    try:
+        return text.encode(codec(name))
+    except UnicodeEncodeError as error:
+        missing = _byte_list(text[error.start].encode("utf-8", "surrogatepass"))
+        raise UntranslatableCharacter(
+            f'character with byte sequence {missing} in encoding "UTF8" has no equivalent in encoding "{name}"'
+        ) from None
+
+
 def column_to_client(array: pa.BinaryArray, name: str) -> pa.BinaryArray:
     """A column of UTF-8 in a client's encoding. Raises 22P05 for a character that it lacks."""
     if name in _UNCONVERTED:
         return array
-    codec = _codec(name)
     offsets = offsets_of(array)
     data = data_of(array)[offsets[0] : offsets[-1]]
     if not (data >= 0x80).any():
         return array
     characters = np.frombuffer(data.tobytes().decode("utf-8").encode("utf-32-le"), np.uint32)
     distinct, inverse = np.unique(characters, return_inverse=True)
-    encoded = [_encode(chr(code), codec, name) for code in distinct.tolist()]
+    encoded = [to_client(chr(code), name) for code in distinct.tolist()]
     width = max(len(item) for item in encoded)
     table = np.array([list(item.ljust(width, b"\0")) for item in encoded], np.uint8).reshape(len(encoded), width)
     sizes = np.array([len(item) for item in encoded], np.int64)[inverse]
@@ -74,13 +101,3 @@ def column_to_client(array: pa.BinaryArray, name: str) -> pa.BinaryArray:
     ends = np.concatenate(([0], np.cumsum(sizes)))
     validity = array.is_valid().buffers()[1] if array.null_count else None
     return binary_array(ends[begun[offsets - offsets[0]]], converted, validity)
-
-
-def _encode(character: str, codec: str, name: str) -> bytes:
-    try:
-        return character.encode(codec)
-    except UnicodeEncodeError:
-        raise UntranslatableCharacter(
-            f'character with byte sequence {_byte_list(character.encode())} in encoding "UTF8" '
-            f'has no equivalent in encoding "{name}"'
-        ) from None

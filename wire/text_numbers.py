@@ -127,7 +127,8 @@ def _nearest_float4(value: float, word: str) -> float:
         nearest = np.float32(value)
     if not np.isfinite(nearest) or "x" in word.lower() or float(nearest) == value:
         return float(nearest)
-    other = np.nextafter(nearest, np.float32(math.inf if value > nearest else -math.inf))
+    with np.errstate(over="ignore"):
+        other = np.nextafter(nearest, np.float32(math.inf if value > nearest else -math.inf))
     if np.isfinite(other) and (float(nearest) + float(other)) / 2 == value:
         exact = Fraction(word)
         if exact != Fraction(value):

@@ -14,8 +14,13 @@ from wire import types as t
 from wire.carriers import carrier
 
 
+def column(column: e.Column) -> str:
+    """A column's name; one that the binder made for an expression goes by its label."""
+    return column.name or column.label
+
+
 def ordering(keys: Ordering) -> str:
-    return ", ".join(_key(k.column.name, k.descending, k.nulls_first) for k in keys)
+    return ", ".join(_key(column(k.column), k.descending, k.nulls_first) for k in keys)
 
 
 def _key(text: str, descending: bool, nulls_first: bool) -> str:
@@ -31,7 +36,7 @@ def expression(expr: e.Expr) -> str:
         case e.Const():
             return constant(expr.value, expr.type)
         case e.ColumnRef():
-            return expr.column.name or expr.column.label
+            return column(expr.column)
         case e.ParamRef():
             return f"${expr.index}"
         case e.ContextRef():

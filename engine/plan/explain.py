@@ -113,7 +113,7 @@ def _properties(node: Node) -> Iterator[tuple[str, str]]:
         case Aggregator():
             yield from _grouping(node)
         case DistinctOn():
-            yield "Group key", ", ".join(c.name for c in node.keys)
+            yield "Group key", ", ".join(map(describe.column, node.keys))
             yield "Order", describe.ordering(node.order)
         case Window():
             yield "Calls", ", ".join(describe.expression(c) for c in node.calls)
@@ -128,7 +128,7 @@ def _properties(node: Node) -> Iterator[tuple[str, str]]:
         case CteReader():
             yield "CTE", node.name
         case Final():
-            yield "Columns", ", ".join(c.name for c in node.columns)
+            yield "Columns", ", ".join(map(describe.column, node.columns))
             yield from _requirement(node)
 
 
@@ -139,7 +139,7 @@ def _filter(name: str, expr: Expr | None) -> Iterator[tuple[str, str]]:
 
 def _emit(columns: tuple[Column, ...], emit: tuple[Expr, ...]) -> Iterator[tuple[str, str]]:
     computed = [
-        f"{describe.expression(expr)} AS {column.name}"
+        f"{describe.expression(expr)} AS {describe.column(column)}"
         for column, expr in zip(columns, emit, strict=True)
         if not isinstance(expr, ColumnRef)
     ]
@@ -148,7 +148,7 @@ def _emit(columns: tuple[Column, ...], emit: tuple[Expr, ...]) -> Iterator[tuple
 
 
 def _grouping(node: Aggregator) -> Iterator[tuple[str, str]]:
-    names = [c.name for c in node.group]
+    names = [describe.column(c) for c in node.group]
     yield "Group key", "[" + ", ".join(names) + "]"
     if node.grouping_sets is not None:
         yield "Grouping sets", ", ".join("(" + ", ".join(names[i] for i in s) + ")" for s in node.grouping_sets)

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.catalog.objects import SystemTable
+from engine.plan.conjuncts import conjuncts
 from engine.plan.logical import Node, TableReader
-from engine.plan.passes.push_filters import conjuncts
 from engine.plan.rewrite import walk_all
 from engine.sql.expr import Call, ColumnRef, Const, ParamRef
 from wire import types as t

@@ -38,6 +38,21 @@ def ordering_of(node: Node) -> Ordering:
             return ()
 
 
+def asks_for_order(node: Node) -> bool:
+    """Whether `node`'s rows have an order that somebody asked for, also one by keys that are not among its columns."""
+    match node:
+        case Sort():
+            return True
+        case Limit(requirement=order) | Final(requirement=order):
+            return bool(order) or asks_for_order(node.input)
+        case Evaluator() | ProjectSet():
+            return asks_for_order(node.input)
+        case With():
+            return asks_for_order(node.body)
+        case _:
+            return False
+
+
 def satisfies(guarantee: Ordering, requirement: Ordering) -> bool:
     """Whether a stream with `guarantee` is in the order that `requirement` asks for: the latter is a prefix, keys that
     repeat an earlier column aside (they order nothing)."""

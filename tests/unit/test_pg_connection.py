@@ -130,14 +130,14 @@ def test_protocol_negotiation(asked: tuple[int, int], agreed: tuple[int, int], t
     assert protocol == agreed
     assert (answer is not None) is told
     if answer is not None:
-        assert answer.encode("utf-8") == frame(b"v", struct.pack("!ii", agreed[0] << 16 | agreed[1], 0))
+        assert answer.encode("UTF8") == frame(b"v", struct.pack("!ii", agreed[0] << 16 | agreed[1], 0))
 
 
 def test_unknown_protocol_options_are_named() -> None:
     protocol, answer = negotiate(m.Startup((3, 0), {"user": "ann", "_pq_.command_progress": "on"}))
     assert protocol == (3, 0)
     assert answer is not None
-    assert answer.encode("utf-8") == frame(b"v", struct.pack("!ii", 3 << 16, 1) + b"_pq_.command_progress\0")
+    assert answer.encode("UTF8") == frame(b"v", struct.pack("!ii", 3 << 16, 1) + b"_pq_.command_progress\0")
 
 
 @pytest.mark.parametrize("protocol", [(2, 0), (1, 0), (4, 0), (0, 0)])
@@ -306,19 +306,19 @@ def test_text_that_is_not_in_the_encoding_fails_the_command_only() -> None:
 
 def test_backend_messages() -> None:
     error = SqlError("went wrong", detail="Really.", hint="Do not.", position=7, sqlstate="42601")
-    assert m.ErrorResponse.of(error).encode("utf-8") == frame(
+    assert m.ErrorResponse.of(error).encode("UTF8") == frame(
         b"E", b"SERROR\0VERROR\0C42601\0Mwent wrong\0DReally.\0HDo not.\0P7\0\0"
     )
     notice = m.NoticeResponse(Notice("look", "WARNING", "01000"))
-    assert notice.encode("utf-8") == frame(b"N", b"SWARNING\0VWARNING\0C01000\0Mlook\0\0")
+    assert notice.encode("UTF8") == frame(b"N", b"SWARNING\0VWARNING\0C01000\0Mlook\0\0")
     field = m.Field("n", 16384, 3, 1043, -1, 14, 1)
-    assert m.RowDescription((field,)).encode("utf-8") == frame(
+    assert m.RowDescription((field,)).encode("UTF8") == frame(
         b"T", b"\0\1n\0" + struct.pack("!IhIhih", 16384, 3, 1043, -1, 14, 1)
     )
-    assert m.ParameterDescription((23, 25)).encode("utf-8") == frame(b"t", struct.pack("!HII", 2, 23, 25))
-    assert m.BackendKeyData(3_000_000_000, b"1234").encode("utf-8") == frame(b"K", b"\xb2\xd0\x5e\x001234")
-    assert m.ReadyForQuery("T").encode("utf-8") == b"Z\0\0\0\5T"
-    assert m.AuthenticationOk().encode("utf-8") == b"R\0\0\0\x08\0\0\0\0"
+    assert m.ParameterDescription((23, 25)).encode("UTF8") == frame(b"t", struct.pack("!HII", 2, 23, 25))
+    assert m.BackendKeyData(3_000_000_000, b"1234").encode("UTF8") == frame(b"K", b"\xb2\xd0\x5e\x001234")
+    assert m.ReadyForQuery("T").encode("UTF8") == b"Z\0\0\0\5T"
+    assert m.AuthenticationOk().encode("UTF8") == b"R\0\0\0\x08\0\0\0\0"
 
 
 def test_what_may_not_be_said_is_our_own_error() -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from wire import types as t
+from wire.client_encodings import encoding_named
 from wire.errors import SqlError
 from wire.pg.values import decode_parameter
 from wire.text_input import InputSettings
@@ -92,6 +93,26 @@ def test_refusals(typ: t.PgType, data: bytes, sqlstate: str) -> None:
     with pytest.raises(SqlError) as caught:
         decode(typ, data)
     assert caught.value.sqlstate == sqlstate
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (b"3.4028235e38", 3.4028234663852886e38),
+        (b"-3.4028235e+38", -3.4028234663852886e38),
+        (b"1e-45", 1.401298464324817e-45),
+    ],
+)
+def test_ends_of_float4(text: bytes, value: float) -> None:
+    assert decode(t.FLOAT4, text, form=0) == value
+
+
+def test_encodings_by_their_other_names() -> None:
+    assert encoding_named("utf-8") == encoding_named("Unicode") == "UTF8"
+    assert encoding_named("iso-8859-15") == "LATIN9"
+    assert encoding_named("windows1252") == "WIN1252"
+    with pytest.raises(KeyError):
+        encoding_named("klingon")
 
 
 def test_text_is_read_in_the_clients_encoding() -> None:

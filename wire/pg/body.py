@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import struct
 
+from wire.client_encodings import from_client
 from wire.errors import ProtocolViolation
-from wire.pg.encodings import decode
 
 _INT16 = struct.Struct("!h")
 _INT32 = struct.Struct("!i")
@@ -18,12 +18,12 @@ _INT32 = struct.Struct("!i")
 class Body:
     """A cursor over a message's body; every read is checked against its end."""
 
-    __slots__ = ("_at", "_codec", "_data")
+    __slots__ = ("_at", "_data", "_encoding")
 
-    def __init__(self, data: bytes, codec: str) -> None:
+    def __init__(self, data: bytes, encoding: str) -> None:
         self._data = data
         self._at = 0
-        self._codec = codec
+        self._encoding = encoding
 
     def _take(self, size: int) -> int:
         start = self._at
@@ -76,7 +76,7 @@ class Body:
 
     def string(self) -> str:
         """A NUL-terminated string in the client's encoding. Raises CharacterNotInRepertoire, which is not fatal."""
-        return decode(self.string_bytes(), self._codec)
+        return from_client(self.string_bytes(), self._encoding)
 
     def value(self) -> bytes | None:
         """A length and so many bytes; None for length -1, the null value."""

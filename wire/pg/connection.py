@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Final
 
 from wire.errors import CharacterNotInRepertoire, FatalError, ProtocolViolation
 from wire.pg import messages as m
-from wire.pg.encodings import codec
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -181,7 +180,7 @@ class Connection:
     def __init__(self, limits: Limits | None = None) -> None:
         self.state = State.STARTUP
         self._limits = limits or Limits()
-        self._codec = "utf-8"
+        self._encoding = "UTF8"
         self._buffer = bytearray()
         self._at = 0
         self._encryption_asked: set[type] = set()
@@ -192,13 +191,9 @@ class Connection:
         """Bytes received and not yet taken as messages."""
         return len(self._buffer) - self._at
 
-    @property
-    def codec(self) -> str:
-        return self._codec
-
     def set_client_encoding(self, encoding: str) -> None:
         """Apply a (valid) value of `client_encoding` to every message from now on."""
-        self._codec = codec(encoding)
+        self._encoding = encoding
 
     def receive_data(self, data: Buffer) -> None:
         if self.state is not State.CLOSED:
@@ -231,7 +226,7 @@ class Connection:
             if self.state is State.SKIPPING and successor is State.SKIPPING:
                 continue
             try:
-                message = m.decode(kind, body, self._codec)
+                message = m.decode(kind, body, self._encoding)
             except CharacterNotInRepertoire:
                 self.state = successor
                 raise
@@ -324,7 +319,7 @@ class Connection:
                 "received unencrypted data after SSL request",
                 detail="This could be either a client-software bug or evidence of an attempted man-in-the-middle attack.",
             )
-        data = message.encode(self._codec)
+        data = message.encode(self._encoding)
         self.state = successor
         return data
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from wire.client_encodings import codec, to_client
 from wire.errors import Notice, ProtocolViolation, SqlError
 from wire.pg.body import Body
-from wire.pg.encodings import encode
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -210,12 +210,12 @@ def request_class(kind: bytes) -> type[Request]:
         raise ProtocolViolation(f"invalid frontend message type {kind[0]}") from None
 
 
-def decode(kind: bytes, data: bytes, codec: str) -> Request:
+def decode(kind: bytes, data: bytes, encoding: str) -> Request:
     """The message of type `kind` with this body.
 
     Raises ProtocolViolation, and CharacterNotInRepertoire for text that is not in the client's encoding.
     """
-    body = Body(data, codec)
+    body = Body(data, encoding)
     message = _DECODERS[kind](body)
     body.end()
     return message
@@ -226,7 +226,7 @@ def decode_startup(data: bytes) -> StartupRequest:
 
     Its strings are UTF-8: no encoding has been agreed yet. Raises ProtocolViolation.
     """
-    body = Body(data, "utf-8")
+    body = Body(data, "UTF8")
     code = body.int32() & 0xFFFFFFFF
     if code == SSL_REQUEST_CODE:
         body.end()
@@ -264,8 +264,8 @@ def _frame(kind: bytes, body: bytes) -> bytes:
     return kind + struct.pack("!i", len(body) + 4) + body
 
 
-def _cstring(text: str, codec: str) -> bytes:
-    return encode(text, codec) + b"\0"
+def _cstring(text: str, encoding: str) -> bytes:
+    return to_client(text, encoding) + b"\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ class EncryptionAnswer:
 
     accepted: bool
 
-    def encode(self, _codec: str) -> bytes:
+    def encode(self, _encoding: str) -> bytes:
         return b"S" if self.accepted else b"N"
 
 
@@ -286,13 +286,13 @@ class AuthenticationRequest:
     code: int
     data: bytes = b""
 
-    def encode(self, _codec: str) -> bytes:
+    def encode(self, _encoding: str) -> bytes:
         return _frame(b"R", struct.pack("!i", self.code) + self.data)
 
 
 @dataclass(frozen=True, slots=True)
 class AuthenticationOk:
-    def encode(self, _codec: str) -> bytes:
+    def encode(self, _encoding: str) -> bytes:
         return b"R\0\0\0\x08\0\0\0\0"
 
 
@@ -303,8 +303,8 @@ class NegotiateProtocolVersion:
     newest: tuple[int, int]
     unrecognised: tuple[str, ...]
 
-    def encode(self, codec: str) -> bytes:
-        options = b"".join(_cstring(name, codec) for name in self.unrecognised)
+    def encode(self, encoding: str) -> bytes:
+        options = b"".join(_cstring(name, encoding) for name in self.unrecognised)
         version = self.newest[0] << 16 | self.newest[1]
         return _frame(b"v", struct.pack("!ii", version, len(self.unrecognised)) + options)
 
@@ -314,8 +314,8 @@ class ParameterStatus:
     name: str
     value: str
 
-    def encode(self, codec: str) -> bytes:
-        return _frame(b"S", _cstring(self.name, codec) + _cstring(self.value, codec))
+    def encode(self, encoding: str) -> bytes:
+        return _frame(b"S", _cstring(self.name, encoding) + _cstring(self.value, encoding))
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +323,7 @@ class BackendKeyData:
     pid: int
     key: bytes
 
-    def encode(self, _codec: str) -> bytes:
+    def encode(self, _encoding: str) -> bytes:
         return _frame(b"K", struct.pack("!I", self.pid) + self.key)
 
 
@@ -333,7 +333,7 @@ class ReadyForQuery:
 
     status: Literal["I", "T", "E"]
 
-    def encode(self, _codec: str) -> bytes:
+    def encode(self, _encoding: str) -> bytes:
         return b"Z\0\0\0\5" + self.status.encode()
 
 
@@ -354,10 +354,10 @@ class Field:
 class RowDescription:
     fields: tuple[Field, ...]
 
-    def encode(self, codec: str) -> bytes:
+    def encode(self, encoding: str) -> bytes:
         parts = [struct.pack("!H", len(self.fields))]
         for f in self.fields:
-            parts.append(_cstring(f.name, codec))
+            parts.append(_cstring(f.name, encoding))
             parts.append(
                 struct.pack("!IhIhih", f.table_oid, f.attribute, f.type_oid, f.type_length, f.type_modifier, f.format)
             )
@@ -370,7 +370,7 @@ class Rows:
 
     data: Buffer
 
-    def encode(self, _codec: str) -> Buffer:
+    def encode(self, _encoding: str) -> Buffer:
         return self.data
 
 
@@ -378,7 +378,7 @@ class Rows:
 class ParameterDescription:
     types: tuple[int, ...]
 
-    def encode(self, _codec: str) -> bytes:
+    def encode(self, _encoding: str) -> bytes:
         count = len(self.types)
         return _frame(b"t", struct.pack(f"!H{count}I", count, *self.types))
 
@@ -387,50 +387,50 @@ class ParameterDescription:
 class CommandComplete:
     tag: str
 
-    def encode(self, codec: str) -> bytes:
-        return _frame(b"C", _cstring(self.tag, codec))
+    def encode(self, encoding: str) -> bytes:
+        return _frame(b"C", _cstring(self.tag, encoding))
 
 
 @dataclass(frozen=True, slots=True)
 class ParseComplete:
-    def encode(self, _codec: str) -> bytes:
+    def encode(self, _encoding: str) -> bytes:
         return b"1\0\0\0\4"
 
 
 @dataclass(frozen=True, slots=True)
 class BindComplete:
-    def encode(self, _codec: str) -> bytes:
+    def encode(self, _encoding: str) -> bytes:
         return b"2\0\0\0\4"
 
 
 @dataclass(frozen=True, slots=True)
 class CloseComplete:
-    def encode(self, _codec: str) -> bytes:
+    def encode(self, _encoding: str) -> bytes:
         return b"3\0\0\0\4"
 
 
 @dataclass(frozen=True, slots=True)
 class NoData:
-    def encode(self, _codec: str) -> bytes:
+    def encode(self, _encoding: str) -> bytes:
         return b"n\0\0\0\4"
 
 
 @dataclass(frozen=True, slots=True)
 class PortalSuspended:
-    def encode(self, _codec: str) -> bytes:
+    def encode(self, _encoding: str) -> bytes:
         return b"s\0\0\0\4"
 
 
 @dataclass(frozen=True, slots=True)
 class EmptyQueryResponse:
-    def encode(self, _codec: str) -> bytes:
+    def encode(self, _encoding: str) -> bytes:
         return b"I\0\0\0\4"
 
 
-def _report(kind: bytes, fields: tuple[tuple[str, str | None], ...], codec: str) -> bytes:
+def _report(kind: bytes, fields: tuple[tuple[str, str | None], ...], encoding: str) -> bytes:
     # A report must always get through: what the client's encoding lacks is shown escaped rather than refused.
     body = b"".join(
-        code.encode() + text.replace("\0", "").encode(codec, "backslashreplace") + b"\0"
+        code.encode() + text.replace("\0", "").encode(codec(encoding), "backslashreplace") + b"\0"
         for code, text in fields
         if text is not None
     )
@@ -458,25 +458,25 @@ class ErrorResponse:
     def fatal(self) -> bool:
         return self.severity != "ERROR"
 
-    def encode(self, codec: str) -> bytes:
+    def encode(self, encoding: str) -> bytes:
         fields = (
             ("S", self.severity), ("V", self.severity), ("C", self.sqlstate), ("M", self.message),
             ("D", self.detail), ("H", self.hint), ("P", _position(self.position)),
         )  # fmt: skip
-        return _report(b"E", fields, codec)
+        return _report(b"E", fields, encoding)
 
 
 @dataclass(frozen=True, slots=True)
 class NoticeResponse:
     notice: Notice
 
-    def encode(self, codec: str) -> bytes:
+    def encode(self, encoding: str) -> bytes:
         n = self.notice
         fields = (
             ("S", n.severity), ("V", n.severity), ("C", n.sqlstate), ("M", n.message),
             ("D", n.detail), ("H", n.hint), ("P", _position(n.position)),
         )  # fmt: skip
-        return _report(b"N", fields, codec)
+        return _report(b"N", fields, encoding)
 
 
 BackendMessage = (

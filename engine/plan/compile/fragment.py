@@ -8,10 +8,12 @@ from sqlglot import exp
 
 from engine.catalog.objects import SystemTable, Table
 from engine.executor import CompiledFragment, EngineName, OutputColumn
+from engine.plan.compile.interruptible import watched_inputs
 from engine.plan.compile.relations import query
 from engine.plan.compile.scope import Bindings, Compilation, Scope
 from engine.plan.compile.trees import QueryTree
-from engine.plan.logical import Aggregator, Evaluator, Final, Limit, Node, ProjectSet, Sort, TableReader, Values, With
+from engine.plan.logical import Aggregator, Evaluator, Final, Limit, Node, Sort, TableReader, Values, With
+from engine.plan.ordering import asks_for_order
 from engine.plan.rewrite import walk_all
 from engine.sql.expr import Const, Expr, ParamRef
 
@@ -25,6 +27,9 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
     Raises Unsupported for what the engine cannot do, SqlError for what is wrong already (LIMIT -1).
     """
     compilation = Compilation(engine, bindings, query)
+    if engine == "spark":
+        watched = (id(node) for node in watched_inputs(plan) if not is_small(node, bindings))
+        compilation.watched = frozenset(watched)
     statement = query(plan, Scope(compilation))
     if compilation.hoisted:
         statement = _with_ctes(statement, compilation)
@@ -34,7 +39,7 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
         statement=statement,
         columns=tuple(OutputColumn(c.label, c.type) for c in plan.columns),
         tables=_tables(plan),
-        ordered=_is_ordered(plan),
+        ordered=asks_for_order(plan),
         small=is_small(plan, bindings),
     )
 
@@ -50,21 +55,6 @@ def _with_ctes(statement: QueryTree, compilation: Compilation) -> QueryTree:
 def _tables(plan: Node) -> tuple[Table | SystemTable, ...]:
     tables = {(n.table.oid, n.table.version): n.table for n in walk_all(plan) if isinstance(n, TableReader)}
     return tuple(tables.values())
-
-
-def _is_ordered(node: Node) -> bool:
-    """Whether the order of the result's rows was asked for."""
-    match node:
-        case Sort():
-            return True
-        case Limit(requirement=order) | Final(requirement=order):
-            return bool(order) or _is_ordered(node.input)
-        case Evaluator() | ProjectSet():
-            return _is_ordered(node.input)
-        case With():
-            return _is_ordered(node.body)
-        case _:
-            return False
 
 
 def is_small(node: Node, bindings: Bindings) -> bool:

@@ -12,6 +12,7 @@ from engine.plan.compile import grouping, joins, limits, sets, sources
 from engine.plan.compile.block import Block, Stage, volatile_ids
 from engine.plan.compile.expressions import render
 from engine.plan.compile.filters import filtered
+from engine.plan.compile.interruptible import interruptible
 from engine.plan.compile.ordering import sorted_block
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.trees import QueryTree
@@ -45,7 +46,11 @@ def query(node: Node, outer: Scope) -> QueryTree:
 
 def relation(node: Node, scope: Scope) -> Block:
     """`node` as a block. `scope`: what encloses it is `scope.outer`; the block has a scope of its own."""
-    scope = Scope(scope.compilation, {}, scope.outer)
+    block = _relation(node, Scope(scope.compilation, {}, scope.outer))
+    return interruptible(block) if id(node) in scope.compilation.watched else block
+
+
+def _relation(node: Node, scope: Scope) -> Block:
     match node:
         case TableReader():
             return _table_reader(node, scope)

@@ -40,6 +40,7 @@ class Compilation:
     ctes: the columns of each common table expression in sight, by its id.
     hoisted, recursive: the statement's own WITH; in_place: ids of those defined elsewhere; recursing: of those whose
         recursive term is being compiled.
+    watched: ids (Python's) of the nodes that `engine.plan.compile.interruptible` is about.
     """
 
     engine: EngineName
@@ -50,6 +51,7 @@ class Compilation:
     recursive: bool = False
     in_place: set[int] = field(default_factory=set)
     recursing: set[int] = field(default_factory=set)
+    watched: frozenset[int] = frozenset()
     _aliases: count[int] = field(default_factory=lambda: count(1))
 
     def alias(self) -> str:

@@ -45,8 +45,8 @@ def _width(plan: Node) -> int:
 
 
 def _used_by(node: Node) -> Iterator[Column]:
-    """The columns that this node itself names, or takes by position."""
-    for expr in expressions(node):
+    """The columns that this node itself names, or takes by position. One that is passed on as it is is not used by that."""
+    for expr in _own_expressions(node):
         yield from (part.column for part in expr.walk() if isinstance(part, ColumnRef))
     for plan in subplans(node):
         yield from plan.columns
@@ -68,6 +68,17 @@ def _used_by(node: Node) -> Iterator[Column]:
             yield from _keys(node.requirement)
         case Sort():
             yield from _keys(node.keys)
+
+
+def _own_expressions(node: Node) -> Iterator[Expr]:
+    if not isinstance(node, (Evaluator, ProjectSet)):
+        yield from expressions(node)
+        return
+    for column, expr in zip(node.columns, node.emit, strict=True):
+        if not (isinstance(expr, ColumnRef) and expr.column == column):
+            yield expr
+    if isinstance(node, Evaluator) and node.filter is not None:
+        yield node.filter
 
 
 def _keys(ordering: Ordering) -> Iterator[Column]:

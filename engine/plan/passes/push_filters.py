@@ -9,31 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.plan.conjuncts import conjunction, conjuncts
 from engine.plan.logical import Evaluator, Join, Node, TableReader
 from engine.plan.rewrite import rewrite_plan
-from engine.sql import types as st
-from engine.sql.expr import AggregateCall, And, Call, ColumnRef, Expr, Subquery, WindowCall
-from wire import types as t
+from engine.sql.expr import AggregateCall, Call, ColumnRef, Expr, Subquery, WindowCall
 
 
 def push_filters(plan: Node) -> Node:
     return rewrite_plan(plan, _from_evaluator_or_join)
-
-
-def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
-    """The parts of a conjunction; none of nothing."""
-    if expr is None:
-        return ()
-    if isinstance(expr, And):
-        return tuple(part for arg in expr.args for part in conjuncts(arg))
-    return (expr,)
-
-
-def conjunction(parts: tuple[Expr, ...]) -> Expr | None:
-    """The parts joined by AND again."""
-    if not parts:
-        return None
-    return parts[0] if len(parts) == 1 else And(st.of(t.BOOL), parts)
 
 
 def _from_evaluator_or_join(node: Node) -> Node:

@@ -58,7 +58,9 @@ def project(context: BindContext, node: Node, emit: Sequence[Expr], names: Seque
 
 
 def emitted(context: BindContext, name: str, expr: Expr) -> Column:
-    """A new column that holds `expr`, with the origin of a column that is passed on as it is."""
+    """A new column that holds `expr`, with the origin of a column that is passed on as it is, and without a `name` its name."""
+    if not name and isinstance(expr, ColumnRef):
+        name = expr.column.name
     column = context.new_column(name, expr.type)
     if isinstance(expr, ColumnRef) and (origin := context.origins.get(expr.column.id)) is not None:
         context.origins[column.id] = origin

@@ -1,0 +1,70 @@
+"""What a server answers to a statement, and what differs between two servers' answers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+import psycopg
+
+#: OIDs of float4 and float8.
+_FLOATS: Final = (700, 701)
+_NUMERIC: Final = 1700
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a server said: an SQLSTATE, or columns (name, type OID) and rows as text."""
+
+    sqlstate: str | None = None
+    columns: tuple[tuple[str, int], ...] = ()
+    rows: tuple[tuple[str | None, ...], ...] = ()
+
+
+def ask(connection: Connection, statement: str) -> Answer:
+    try:
+        result = connection.execute(statement.encode()).pgresult
+    except psycopg.Error as error:
+        return Answer(sqlstate=error.sqlstate or type(error).__name__)
+    assert result is not None
+    columns = tuple(((result.fname(i) or b"").decode(), result.ftype(i)) for i in range(result.nfields))
+    rows = tuple(
+        tuple(None if (v := result.get_value(r, c)) is None else v.decode() for c in range(result.nfields))
+        for r in range(result.ntuples)
+    )
+    return Answer(None, columns, rows)
+
+
+def _same_value(oid: int, a: str | None, b: str | None, *, trailing_zeros: bool) -> bool:
+    if a == b or a is None or b is None:
+        return a == b
+    if oid == _NUMERIC and not trailing_zeros:
+        return Decimal(a) == Decimal(b)
+    if oid not in _FLOATS:
+        return False
+    return math.isclose(float(a), float(b), rel_tol=1e-6 if oid == 700 else 1e-12, abs_tol=1e-300)
+
+
+def differences(want: Answer, got: Answer, ordered: bool, *, trailing_zeros: bool = True) -> str | None:
+    """What `got` has that PostgreSQL's answer, `want`, has not, in words, or None. Rows that are not `ordered` compare as a
+    multiset; floats may differ in the last digits, since their sums depend on the order of addition.
+    trailing_zeros: whether those of numerics count."""
+    if want.sqlstate != got.sqlstate:
+        return f"SQLSTATE {got.sqlstate}, PostgreSQL says {want.sqlstate}"
+    if want.columns != got.columns:
+        return f"columns {got.columns}, PostgreSQL says {want.columns}"
+    if len(want.rows) != len(got.rows):
+        return f"{len(got.rows)} rows, PostgreSQL says {len(want.rows)}"
+    wanted, given = list(want.rows), list(got.rows)
+    if not ordered:
+        wanted, given = (sorted(rows, key=lambda r: [(v is None, v or "") for v in r]) for rows in (wanted, given))
+    for w, g in zip(wanted, given, strict=True):
+        if not all(
+            _same_value(oid, a, b, trailing_zeros=trailing_zeros)
+            for (_, oid), a, b in zip(want.columns, w, g, strict=True)
+        ):
+            return f"row {g}, PostgreSQL says {w}"
+    return None

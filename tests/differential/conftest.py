@@ -1,0 +1,45 @@
+"""TPC-H at scale 0.01 in a member and in a PostgreSQL, one of each for all tests of this folder that ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from answers import Connection
+from member_process import MemberProcess, register_tpch
+from postgres_server import PostgresServer
+from tpch import generate, load_into_postgres
+
+
+@pytest.fixture(scope="package")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tpch")
+
+
+@pytest.fixture(scope="package")
+def oracle(postgres: PostgresServer, folder: Path) -> Iterator[Connection]:
+    parquet = generate(folder / "parquet", 0.01, "parquet")
+    csv = generate(folder / "csv", 0.01, "csv")
+    with psycopg.connect(postgres.dsn, autocommit=True) as connection:
+        connection.execute("create schema same_answers")
+        connection.execute("set search_path = same_answers")
+        load_into_postgres(connection, parquet, csv)
+        yield connection
+        connection.execute("drop schema same_answers cascade")
+
+
+@pytest.fixture(scope="package")
+def member(oracle: Connection, folder: Path) -> Iterator[MemberProcess]:
+    del oracle
+    with MemberProcess(folder / "member") as member:
+        with member.connect() as connection:
+            register_tpch(connection, folder / "parquet")
+        yield member
+
+
+@pytest.fixture(scope="package", params=["local", "spark"])
+def sluice(request: pytest.FixtureRequest, member: MemberProcess) -> Iterator[Connection]:
+    with member.connect(options=f"-c sluice.engine={request.param}") as connection:
+        yield connection
