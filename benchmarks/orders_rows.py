@@ -92,7 +92,8 @@ MEASURE: Final = Measure(
     "All of orders at a Python client, against Spark Thrift Server",
     f"`select * from orders` with psycopg (server-side cursor, {_PAGE:,} rows a fetch, text unless it says binary; or as one "
     f"result), median of {_RUNS} after one to warm up; and with PyHive from Spark Thrift Server of the same Spark, same "
-    "machine, cores and heap, same file and rows a fetch, once after a smaller query to warm up. Every value is turned into "
+    f"machine and cores, same file and rows a fetch, once after a smaller query to warm up; with {thrift_server.HEAP} of heap, "
+    "since in a member's 1 GB it ends with OutOfMemoryError. Every value is turned into "
     "its client's Python object. First row: from asking to one row in hand.",
     _run,
 )

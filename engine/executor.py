@@ -14,6 +14,7 @@ Rules that hold for every implementation:
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -21,6 +22,7 @@ from typing import Any, Literal, Protocol
 import pyarrow as pa
 from sqlglot import exp
 
+from engine.carry import carrier_schema
 from engine.catalog.objects import SystemTable, Table
 from engine.sql.types import SqlType
 
@@ -53,7 +55,7 @@ class OutputColumn:
     type: SqlType
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CompiledFragment:
     """A fragment ready to run.
 
@@ -72,6 +74,11 @@ class CompiledFragment:
     tables: tuple[Table | SystemTable, ...] = ()
     ordered: bool = False
     small: bool = False
+
+    @functools.cached_property
+    def schema(self) -> pa.Schema:
+        """The carriers of its columns: what its batches are, but for the dimensions of arrays."""
+        return carrier_schema(self.columns)
 
 
 @dataclass(frozen=True, slots=True)

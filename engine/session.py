@@ -165,7 +165,7 @@ class Session(EngineSession):
         oids = tuple(p.oid for p in prepared.parameters)
         planned = await self._plan(query, oids, _digits(prepared.parameters, arguments))
         described = prepared.plan.columns
-        if [(c.name, c.type.pg, c.type.typmod) for c in described] != [
+        if described is not planned.columns and [(c.name, c.type.pg, c.type.typmod) for c in described] != [
             (c.name, c.type.pg, c.type.typmod) for c in planned.columns
         ]:
             raise FeatureNotSupported("cached plan must not change result type")
@@ -175,10 +175,9 @@ class Session(EngineSession):
         parameters = dict(enumerate(arguments, 1))
         wish = cast("Wish", self.settings.get("sluice.engine"))
         limit = self.settings.size_bytes("sluice.local_limit")
-        context_names = session_functions.context_names(planned.plan)
         key = None
         plan = planned.plan
-        if not context_names and not session_functions.used(plan):
+        if not planned.context_names and not planned.calls_session:
             zone, styles = self.settings.get("TimeZone"), foreign_styles(self.settings)
             key = (wish, limit, zone, styles, tuple(map(repr, arguments)))
             if found := planned.fragments.get(key):
@@ -186,7 +185,7 @@ class Session(EngineSession):
         else:
             plan = session_functions.evaluate(plan, self, parameters)
         check_styles(plan, self.settings)
-        values = {name: self._context_value(name) for name in context_names}
+        values = {name: self._context_value(name) for name in planned.context_names}
         bindings = Bindings(parameters, values, self.settings.get("TimeZone"))
         choice = choose(plan, wish, limit, parameters)
         fragment, choice = compile_choice(plan, choice, wish, bindings)

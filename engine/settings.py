@@ -7,6 +7,7 @@ end of the transaction, savepoints nest. Values are kept as SHOW prints them; ty
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -264,11 +265,13 @@ SETTINGS: Final[dict[str, Setting]] = {
 }  # fmt: skip
 
 
+@functools.lru_cache(256)
 def time_ms(value: str) -> int:
     """Milliseconds of a time setting's value."""
     return round(_with_unit(value, _TIME_UNITS, "ms"))
 
 
+@functools.lru_cache(256)
 def size_bytes(value: str) -> int:
     """Bytes of a size setting's value."""
     return round(_with_unit(value, _SIZE_UNITS, "B"))

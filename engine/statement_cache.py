@@ -7,11 +7,13 @@ whose files changed makes the entry stale.
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from engine import session_functions
 from engine.api import ResultColumn
 from engine.catalog.files import refresh
 from engine.catalog.objects import Relation, Table
@@ -26,7 +28,7 @@ _STATEMENTS: Final = 512
 _FRAGMENTS: Final = 8
 
 
-@dataclass(slots=True)
+@dataclass
 class PlannedQuery:
     """A query ready for any engine.
 
@@ -40,10 +42,20 @@ class PlannedQuery:
     reads: tuple[Relation, ...]
     fragments: OrderedDict[Hashable, tuple[CompiledFragment, Choice]] = field(default_factory=OrderedDict)
 
-    @property
+    @functools.cached_property
     def tables(self) -> tuple[Table, ...]:
         readers = (node.table for node in walk_all(self.plan) if isinstance(node, TableReader))
         return tuple(table for table in readers if isinstance(table, Table))
+
+    @functools.cached_property
+    def context_names(self) -> frozenset[str]:
+        """The names of the session values that it refers to."""
+        return session_functions.context_names(self.plan)
+
+    @functools.cached_property
+    def calls_session(self) -> bool:
+        """Whether it calls functions that read or change the session (`engine.session_functions`)."""
+        return session_functions.used(self.plan)
 
     def fresh(self) -> bool:
         """Whether the files of its tables are still those it was planned for."""

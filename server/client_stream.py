@@ -36,7 +36,7 @@ PIECE_BYTES: Final = 128 << 10
 WRITE_WINDOW_BYTES: Final = 256 << 10
 #: Gathered bytes are written when there are this many, or after so many seconds.
 GATHER_BYTES: Final = 16 << 10
-GATHER_SECONDS: Final = 0.002
+GATHER_SECONDS: Final = 0.01
 #: How often a socket that is not read is asked whether its client has hung up.
 POLL_SECONDS: Final = 0.5
 #: How long a client may take to read what was written before we closed.

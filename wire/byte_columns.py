@@ -67,7 +67,7 @@ def binary_array(offsets: Ints, data: Any, validity: pa.Buffer | None = None) ->
 
 def as_binary(array: pa.Array) -> pa.BinaryArray:
     """A string array as binary, without copying."""
-    return array if pa.types.is_binary(array.type) else array.cast(pa.binary())
+    return array if pa.types.is_binary(array.type) else array.view(pa.binary())
 
 
 def validity_of(array: pa.Array) -> Bools | None:

@@ -2,9 +2,10 @@
 
 Theory. DuckDB streams: a reader gives a batch when it is asked for one, and between two asks its workers fill a bounded
 buffer and then stop. So a pull is a call that may block, made on a thread of the small fragment pool; a stream that nobody
-pulls holds no thread, only its cursor and DuckDB's buffer. A first batch that is small is most likely the whole answer: the
-thread that fetched it goes on at once to see whether that is so, while the loop is busy with the batch. That saves a short
-query a second trip through the pool, and is the only read-ahead there is.
+pulls holds no thread, only its cursor and DuckDB's buffer. A batch of less than a vector is most likely the last: the thread
+that fetched it looks for another and only then tells the loop of both. That saves a short query a second trip through the
+pool, and the two threads a fight for the interpreter; few rows may wait for the next ones, as in PostgreSQL's own buffer. It
+is the only read-ahead there is.
 
 Close interrupts a running pull and waits for its thread. An interrupt that comes before DuckDB has begun is lost, so it is
 repeated until the thread has come back.
@@ -21,7 +22,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from engine.carry import carrier_schema, carry_to, fitted
+from engine.carry import carry_to, fitted
 from engine.config import EngineConfig
 from engine.executor import CompiledFragment, EngineName, ExecutionContext, OutputColumn
 from engine.local import division as _division  # noqa: F401  (registers its functions)
@@ -126,7 +127,7 @@ class LocalStream:
         self._statement = statement
         self._time_zone = context.time_zone
         self._tables = fragment.tables
-        self._schema = carrier_schema(fragment.columns)
+        self._schema = fragment.schema
         self._batch_rows = batch_rows(fragment.columns, context.page_bytes)
         self._loop = asyncio.get_running_loop()
         self._cursor: LocalCursor | None = None
@@ -216,15 +217,15 @@ class LocalStream:
     # -- on a pool's thread -------------------------------------------------------------------------------------
 
     def _job(self) -> None:
-        """Fetch one batch, and after a small one see what follows."""
+        """Fetch one batch, and after a small one what follows, if anything does."""
         try:
-            batch = self._fetch()
-            if batch is not None and batch.num_rows < _VECTOR and not self._closing:
-                self._tell(batch, None, running=True)
-                batch = self._fetch()
-            if batch is None:
+            batches = [self._fetch()]
+            if batches[0] is not None and batches[0].num_rows < _VECTOR and not self._closing:
+                batches.append(self._fetch())
+            if batches[-1] is None:
                 self._release()
-            self._tell(batch, None, running=False)
+            for number, batch in enumerate(batches, 1):
+                self._tell(batch, None, running=number < len(batches))
         except Exception as error:  # noqa: BLE001 - whatever DuckDB or Arrow raise ends the stream, translated
             self._release(healthy=False)
             self._tell(None, translate(error, self._statement), running=False)

@@ -27,7 +27,7 @@ from pyspark.sql.udf import _create_udf
 from pyspark.util import PythonEvalType
 from sqlglot import exp
 
-from engine.carry import carrier_schema, carry_to, fitted
+from engine.carry import carry_to, fitted
 from engine.catalog.objects import Table
 from engine.config import SparkConfig
 from engine.executor import CompiledFragment, EngineName, ExecutionContext
@@ -186,7 +186,7 @@ class SparkStream:
         self._fragment = fragment
         self._batch_bytes = context.page_bytes
         self._loop = asyncio.get_running_loop()
-        self._schema = carrier_schema(fragment.columns)
+        self._schema = fragment.schema
         self._slots = executor.slots
         self._channel = executor._new_channel()
         self._receiver = Receiver(

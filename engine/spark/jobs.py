@@ -9,8 +9,9 @@ files, a broadcast, a subquery); and `stopped` answers only when the thread has 
 group left.
 
 Not stoppable is what neither waits nor looks. On the driver that is analysis and planning, milliseconds for what people
-write: the thread is waited for. In a task it is the inner loop of a join without keys, which looks once per batch of its outer
-side: such a task has been killed and delivers nothing, so after `_GONE_SECONDS` it is left to notice by itself.
+write: the thread is waited for. In a task it is a sort in memory, or what one batch of rows has to meet in a join of few keys
+(without any key, each row looks: `engine.plan.compile.interruptible`): such a task has been killed and delivers nothing, so
+after `_GONE_SECONDS` it is left to notice by itself.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.localRelationThreshold": "0",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
-        # A task looks once a batch whether it has been killed, and a join without keys spends long on each of its rows.
+        # A task looks once a batch whether it has been killed, and a join of few keys spends long on each of its rows.
         "spark.sql.parquet.columnarReaderBatchSize": "1024",
         "spark.sql.debug.maxToStringFields": "64",
         # A worker that does not notice that its task was killed is ended after this long.

@@ -6,8 +6,9 @@ every row of another input: in a join without an equality (Spark's nested loop),
 are filtered by an expression that is true for each row and ends with InterruptedException in a thread that has been
 interrupted, as the thread of a killed task has.
 
-Which inputs: of inner joins next to each other (Spark reorders these) all, when their equalities do not connect them; of an
-outer join both, when its condition has no equality between them; what is under a correlated subquery without an equality.
+Which inputs: of inner joins next to each other (Spark reorders these) all, when their equalities do not connect them (one
+that each branch of an OR has is one: Spark takes it out); of an outer join both, when its condition has no equality between
+them; what is under a correlated subquery without an equality.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from engine.plan.conjuncts import conjuncts
 from engine.plan.free_columns import free_columns, references
 from engine.plan.logical import Aggregator, Evaluator, Join, Node, TableReader
 from engine.plan.rewrite import expressions, subplans, walk_all
-from engine.sql.expr import Call, Expr, IsDistinct, Subquery, SubqueryKind
+from engine.sql.expr import Call, Expr, IsDistinct, Or, Subquery, SubqueryKind
 
 _INNER = ("inner", "cross")
 
@@ -99,6 +100,9 @@ def _equalities(conditions: Iterable[Expr]) -> Iterator[tuple[Expr, Expr]]:
             yield condition.args[0], condition.args[1]
         elif isinstance(condition, IsDistinct) and condition.negated:
             yield condition.left, condition.right
+        elif isinstance(condition, Or):
+            first, *rest = (list(_equalities(conjuncts(branch))) for branch in condition.args)
+            yield from (pair for pair in first if all(pair in others for others in rest))
 
 
 def _has_key(subquery: Subquery) -> bool:

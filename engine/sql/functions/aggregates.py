@@ -71,13 +71,21 @@ def _interval_average(engine: EngineName, args: Sequence[exp.Expression], call: 
     return template([_interval_sum(engine, args, call), count], call)
 
 
+def _in_range(total: str) -> Templates:
+    """A total of floats: infinite only if one of them is (float.c, float8_accum)."""
+    infinity = "CAST('Infinity' AS DOUBLE)"
+    overflow = f"abs({total}) = {infinity} AND max(abs(CAST($1 AS DOUBLE))) < {infinity}"
+    text = f"CASE WHEN {overflow} THEN RAISE('22003', 'value out of range: overflow') ELSE {total} END"
+    return both(lambda engine, args, _call: _piece(engine, text, args[0]))
+
+
 def _sums() -> Iterator[Function]:
     for kind in (t.INT2, t.INT4):
         yield agg("sum", (kind,), t.INT8, local="CAST(sum($1) AS BIGINT)", spark="sum($1)")
     yield agg("sum", (t.INT8,), t.NUMERIC, local="sum($1)", spark="sum(CAST($1 AS DECIMAL(20, 0)))", rule=digits.total)
     yield agg("sum", (t.NUMERIC,), t.NUMERIC, "sum($1)", rule=digits.total)
-    yield agg("sum", (t.FLOAT4,), t.FLOAT4, local="CAST(sum($1) AS REAL)", spark="CAST(sum($1) AS FLOAT)")
-    yield agg("sum", (t.FLOAT8,), t.FLOAT8, "sum($1)")
+    yield agg("sum", (t.FLOAT4,), t.FLOAT4, **_in_range("CAST(sum($1) AS FLOAT)"))
+    yield agg("sum", (t.FLOAT8,), t.FLOAT8, **_in_range("sum($1)"))
     yield agg("sum", (t.INTERVAL,), t.INTERVAL, **both(_interval_sum))
 
 
@@ -100,7 +108,7 @@ def _averages() -> Iterator[Function]:
     for kind in _EXACT:
         yield agg("avg", (kind,), t.NUMERIC, rule=digits.average, **both(_average))
     for kind in (t.FLOAT4, t.FLOAT8):
-        yield agg("avg", (kind,), t.FLOAT8, "avg(CAST($1 AS DOUBLE))")
+        yield agg("avg", (kind,), t.FLOAT8, **_in_range("avg(CAST($1 AS DOUBLE))"))
     yield agg("avg", (t.INTERVAL,), t.INTERVAL, **both(_interval_average))
 
 

@@ -135,3 +135,10 @@ from (values (9223372036854775807::int8),(9223372036854775806)) t(x) group by x;
 
 select x, sum(x) over (order by x), trim_scale(avg(x) over (order by x)), count(*) over ()
 from (values (1.5),(2.25),(4)) t(x) order by 1; -- ordered
+select sum(x) from (values (1e308::float8), (1e308)) v(x);
+select avg(x) from (values (1e308::float8), (1e308)) v(x);
+select sum(x), avg(x) from (values ('infinity'::float8), (1e308), (1e308)) v(x);
+select sum(x), avg(x) from (values ('-infinity'::float8), ('infinity'), (1)) v(x);
+select sum(x) from (values (3e38::float4), (3e38)) v(x);
+select n, sum(x) over (order by n), avg(x) over (partition by n % 2 order by n) from (values (1, 1.5::float8), (2, 2), (3, null), (4, 'infinity')) v(n, x);
+select sum(x) over (order by n) from (values (1, 1e308::float8), (2, 1e308)) v(n, x);
