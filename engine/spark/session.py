@@ -86,9 +86,8 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         "spark.sql.legacy.parquet.nanosAsLong": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.localRelationThreshold": "0",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
-        # A task looks once a batch whether it has been killed, and a join of few keys spends long on each of its rows.
-        "spark.sql.parquet.columnarReaderBatchSize": "1024",
+        # A first row waits for a whole batch of them.
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
         "spark.sql.debug.maxToStringFields": "64",
         # A worker that does not notice that its task was killed is ended after this long.
         "spark.python.task.killTimeout": "100ms",
