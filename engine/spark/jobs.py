@@ -32,7 +32,7 @@ from wire.errors import QueryCanceled, SqlError
 
 _log = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.01
-_GONE_SECONDS: Final = 1.0
+_GONE_SECONDS: Final = 0.5
 _CAUSE_SECONDS: Final = 1.0
 _GROUPS: Final = itertools.count(1)
 #: Pools are never forgotten by Spark's scheduler, so their names are few and used again.
@@ -81,7 +81,7 @@ class SparkJob:
             java_thread.interrupt()
 
     def wait_gone(self) -> None:
-        """Wait until the thread has ended and no task of the group is left, a second at most for the tasks."""
+        """Wait until the thread has ended and no task of the group is left, for the tasks `_GONE_SECONDS` at most."""
         self._thread.join()
         deadline = time.monotonic() + _GONE_SECONDS
         while self._tasks_active():
