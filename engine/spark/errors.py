@@ -96,6 +96,11 @@ def _always(kind: type[SqlError], message: str) -> Callable[[str], SqlError]:
     return lambda _message: kind(message)
 
 
+def _mismatch(message: str) -> SqlError:
+    """Analysis refuses types that the binder could not tell: above all arrays of several dimensions."""
+    return FeatureNotSupported("not supported: an expression over these types in Spark", detail=message)
+
+
 #: Error conditions by their first part, most of them of ANSI mode.
 _CONDITIONS: Final[dict[str, Callable[[str], SqlError]]] = {
     "DIVIDE_BY_ZERO": _always(DivisionByZero, "division by zero"),
@@ -120,6 +125,7 @@ _CONDITIONS: Final[dict[str, Callable[[str], SqlError]]] = {
     "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY": _always(
         FeatureNotSupported, "not supported: this correlated subquery in Spark"
     ),
+    "DATATYPE_MISMATCH": _mismatch,
     "RECURSION_LEVEL_LIMIT_EXCEEDED": _always(StatementTooComplex, "recursive query exceeds Spark's limit of levels"),
     "RECURSION_ROW_LIMIT_EXCEEDED": _always(StatementTooComplex, "recursive query exceeds Spark's limit of rows"),
     "COLLECTION_SIZE_LIMIT_EXCEEDED": _always(ProgramLimitExceeded, "array size exceeds the maximum allowed"),

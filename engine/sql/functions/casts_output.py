@@ -382,7 +382,11 @@ def _array(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggr
         whole += " as text') WHEN $1 IS NOT NULL THEN '{' || $2 || '}' END"
         return sql(engine, whole, array, listed)
     listed = sql(engine, "array_join(transform($1, e__ -> $2), ',')", array, shown)
-    return sql(engine, "CASE WHEN $1 IS NOT NULL THEN concat('{', $2, '}') END", array, listed)
+    whole = (
+        "CASE WHEN typeof($1) LIKE 'array<array<%' THEN raise_error('SQLSTATE:0A000:not supported: arrays of several dimensions"
+        " as text') WHEN $1 IS NOT NULL THEN concat('{', $2, '}') END"
+    )
+    return sql(engine, whole, array, listed)
 
 
 def _refuse_nested(call: Call | AggregateCall) -> None:

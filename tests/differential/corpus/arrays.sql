@@ -15,3 +15,5 @@ select array_agg(n_name order by n_name) from nation where n_regionkey = 1;
 select array[1,2] = array[1,2], array[1,2] < array[1,3], array[1] = array[1,2]; -- refused: spark
 select array_to_string(array[1,2,3], '-'), string_to_array('1-2-3', '-')::int[];
 select array_agg(distinct n_regionkey order by n_regionkey desc) from nation;
+select (array[[1,2],[3,4]])::text; -- refused: spark local
+select (array[[1,2],[3,4]]::int2[])::int4[]; -- refused: spark local
