@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SCALE ?= 0.1
 LISTEN ?= 127.0.0.1:5432
 
-.PHONY: help setup java demo test test-all lint format bench clients golden clean
+.PHONY: help setup java demo test test-long test-all lint format bench clients golden clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ demo: setup ## Generate TPC-H data, start a member, take a tour, serve until Ctr
 
 test: setup ## Run the tests (not the long ones)
 	$(BIN)/pytest -m "not long"
+
+test-long: setup ## Run the long tests alone
+	$(BIN)/pytest -m long
 
 test-all: setup ## Run the long tests too
 	$(BIN)/pytest
