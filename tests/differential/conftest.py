@@ -1,16 +1,23 @@
-"""TPC-H at scale 0.01 in a member and in a PostgreSQL, one of each for all tests of this folder that ask for them."""
+"""TPC-H at scale 0.01 in a member and in a PostgreSQL, one of each for all tests of this folder that ask for them; and the two
+engines by themselves, for the rows of the function table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
+import pytest_asyncio
 from answers import Connection
+from function_rows import Engine
 from member_process import MemberProcess, register_tpch
 from postgres_server import PostgresServer
 from tpch import generate, load_into_postgres
+
+from engine.config import EngineConfig, SparkConfig
+from engine.local.executor import LocalExecutor
+from engine.spark.executor import SparkExecutor
 
 
 @pytest.fixture(scope="package")
@@ -43,3 +50,19 @@ def member(oracle: Connection, folder: Path) -> Iterator[MemberProcess]:
 def sluice(request: pytest.FixtureRequest, member: MemberProcess) -> Iterator[Connection]:
     with member.connect(options=f"-c sluice.engine={request.param}") as connection:
         yield connection
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def local(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Engine]:
+    executor = LocalExecutor(EngineConfig(tmp_path_factory.mktemp("data")))
+    await executor.start()
+    yield Engine("local", executor)
+    await executor.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def spark(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Engine]:
+    executor = SparkExecutor(SparkConfig("local[2]"), tmp_path_factory.mktemp("member"))
+    await executor.start()
+    yield Engine("spark", executor)
+    await executor.close()

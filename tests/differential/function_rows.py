@@ -35,6 +35,11 @@ Oracle = psycopg.Connection[tuple[object, ...]]
 #: What came of a question: a text, null, or `error <SQLSTATE>`.
 Answer = str | None
 
+
+def is_error(answer: Answer) -> bool:
+    return answer is not None and answer.startswith("error ")
+
+
 ZONE = "America/St_Johns"
 _NOW = 1_600_000_000_000_000
 _CONTEXT = {"now": _NOW, "statement_timestamp": _NOW, "current_user": "postgres", "session_user": "postgres"}

@@ -7,17 +7,12 @@ literals understands: there an error (0A000, or 22003 for digits) may stand in P
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import psycopg
 import pytest
-import pytest_asyncio
-from function_rows import ZONE, Answer, Engine, Oracle, Question, ask_postgres, questions
+from function_rows import ZONE, Engine, Oracle, Question, ask_postgres, is_error, questions
 from postgres_server import PostgresServer
-
-from engine.config import EngineConfig, SparkConfig
-from engine.local.executor import LocalExecutor
-from engine.spark.executor import SparkExecutor
 
 pytestmark = [
     pytest.mark.long,
@@ -540,26 +535,6 @@ def oracle(postgres: PostgresServer) -> Iterator[Oracle]:
     with psycopg.connect(postgres.dsn, autocommit=True) as connection:
         connection.execute(f"set timezone = '{ZONE}'")
         yield connection
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def local(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Engine]:
-    executor = LocalExecutor(EngineConfig(tmp_path_factory.mktemp("data")))
-    await executor.start()
-    yield Engine("local", executor)
-    await executor.close()
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def spark(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Engine]:
-    executor = SparkExecutor(SparkConfig("local[2]"), tmp_path_factory.mktemp("member"))
-    await executor.start()
-    yield Engine("spark", executor)
-    await executor.close()
-
-
-def is_error(answer: Answer) -> bool:
-    return answer is not None and answer.startswith("error ")
 
 
 async def check(

@@ -5,19 +5,14 @@ PostgreSQL's database has a UTF-8 character type, as a Sluice member has: letter
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import psycopg
 import pytest
-import pytest_asyncio
 import rows_text
 import rows_time
-from function_rows import ZONE, Answer, Engine, Oracle, Question, ask_postgres, questions
+from function_rows import ZONE, Engine, Oracle, Question, ask_postgres, is_error, questions
 from postgres_server import PostgresServer
-
-from engine.config import EngineConfig, SparkConfig
-from engine.local.executor import LocalExecutor
-from engine.spark.executor import SparkExecutor
 
 pytestmark = [
     pytest.mark.long,
@@ -41,26 +36,6 @@ def oracle(postgres: PostgresServer) -> Iterator[Oracle]:
             connection.execute(f"set timezone = '{ZONE}'")
             yield connection
         server.execute(f"drop database {_DATABASE} with (force)")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def local(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Engine]:
-    executor = LocalExecutor(EngineConfig(tmp_path_factory.mktemp("data")))
-    await executor.start()
-    yield Engine("local", executor)
-    await executor.close()
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def spark(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Engine]:
-    executor = SparkExecutor(SparkConfig("local[2]"), tmp_path_factory.mktemp("member"))
-    await executor.start()
-    yield Engine("spark", executor)
-    await executor.close()
-
-
-def is_error(answer: Answer) -> bool:
-    return answer is not None and answer.startswith("error ")
 
 
 async def check(engine: Engine, oracle: Oracle, tables: Sequence[str], *, every: int = 1, errors: int = 1) -> None:
