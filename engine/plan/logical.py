@@ -54,12 +54,17 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class TableReader(Node):
-    """TABLE READER: `columns[i]` reads the table's column `names[i]`. `filter` is applied while reading."""
+    """TABLE READER: `columns[i]` reads the table's column `names[i]`. `filter` is applied while reading.
+
+    reader: 0 where it reads the whole table; else its number in a physical plan, whose instances read splits
+    (`engine.plan.physical`). ranged: whether those are ranges of rows rather than whole files."""
 
     table: Table | SystemTable
     names: tuple[str, ...]
     filter: Expr | None = None
     guarantee: Ordering = ()
+    reader: int = 0
+    ranged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,154 @@
+"""The physical plan: the logical plan cut at exchanges into fragments, each with its instances placed on members.
+
+Vocabulary (network-protocol seed, 3.4; CockroachDB RFC, "From logical to physical"):
+
+- a **fragment** is a piece of the plan that runs without data movement inside; it runs as one or several **instances**, one
+  a member. The root fragment has one instance, on the initiator, and feeds the portal; it has no output.
+- an **edge** is an exchange between two fragments: an output **router** at the producer, an input **synchronizer** at the
+  consumer. It carries a **stream** for each pair of a producing and a consuming instance.
+- a **split** is what one reader instance reads of a table: a file or whole row groups of one.
+
+Inside a fragment `Receive` stands where rows come from an edge, and a `TableReader` with `reader` set reads the splits of
+its instance instead of the whole table. Everything else of the fragment's tree is the logical plan's, so one compiler
+(`engine.plan.compile`) serves both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engine.executor import EngineName
+from engine.plan.logical import Node, Ordering
+from engine.sql.expr import Column
+
+
+@dataclass(frozen=True, slots=True)
+class Receive(Node):
+    """RECEIVE: the rows that arrive over an edge. Compiled to a relation named `relation_of(edge)`."""
+
+    edge: int
+
+
+def relation_of(edge: int) -> str:
+    """The name by which a fragment's statement reads an edge."""
+    return f"edge_{edge}"
+
+
+@dataclass(frozen=True, slots=True)
+class SingleRouter:
+    """Every row goes to the one consuming instance."""
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorRouter:
+    """Every row goes to every consuming instance."""
+
+
+@dataclass(frozen=True, slots=True)
+class HashRouter:
+    """Rows with equal `keys` meet at one of the consuming instances; nulls are equal here."""
+
+    keys: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RangeRouter:
+    """Rows go to the consuming instance whose range of the first of `ordering`'s keys they fall into; instance i's rows
+    precede those of i + 1. bounds: the ranges' inner limits, canonical values in that order (one fewer than instances)."""
+
+    ordering: Ordering
+    bounds: tuple[object, ...]
+
+
+Router = SingleRouter | MirrorRouter | HashRouter | RangeRouter
+
+
+@dataclass(frozen=True, slots=True)
+class Unsynchronized:
+    """Whichever batch comes first is read first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Each stream is ordered by `keys`; they are merged so that the result is."""
+
+    keys: Ordering
+
+
+@dataclass(frozen=True, slots=True)
+class Sequential:
+    """The streams are inter-stream ordered: producing instance 0 is read to its end, then 1, and so on. Later producers
+    are started only when their turn comes near."""
+
+
+Synchronizer = Unsynchronized | Ordered | Sequential
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An exchange. source, target: fragment ids. columns: what it carries."""
+
+    id: int
+    source: int
+    target: int
+    columns: tuple[Column, ...]
+    router: Router = field(default_factory=SingleRouter)
+    synchronizer: Synchronizer = field(default_factory=Unsynchronized)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A file, or rows `first` .. `end` - 1 of it (whole row groups). size: bytes of the columns that are read."""
+
+    file: str
+    size: int = 0
+    first: int = 0
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A fragment on a member. splits: what each of its readers reads there, by `TableReader.reader`."""
+
+    member: str
+    splits: Mapping[int, tuple[Split, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """See the module's docstring. reason: why this engine, in words for EXPLAIN. output: None for the root."""
+
+    id: int
+    root: Node
+    instances: tuple[Instance, ...]
+    inputs: tuple[int, ...] = ()
+    output: int | None = None
+    engine: EngineName = "local"
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalPlan:
+    """fragments: producers before consumers, the root last. reason: why the plan is distributed as it is."""
+
+    initiator: str
+    fragments: tuple[Fragment, ...]
+    edges: tuple[Edge, ...]
+    reason: str
+
+    @property
+    def root(self) -> Fragment:
+        return self.fragments[-1]
+
+    @property
+    def participants(self) -> tuple[str, ...]:
+        """The members that run something, the initiator first."""
+        others = {i.member: None for f in self.fragments for i in f.instances if i.member != self.initiator}
+        return (self.initiator, *others)
+
+    def edge(self, number: int) -> Edge:
+        return next(edge for edge in self.edges if edge.id == number)
+
+    def fragment(self, number: int) -> Fragment:
+        return next(fragment for fragment in self.fragments if fragment.id == number)
