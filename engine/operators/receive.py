@@ -5,15 +5,20 @@ and hands their batches to one consumer:
 
 - unordered: whichever batch comes first is delivered first;
 - ordered: the partitions are inter-stream ordered (a range-partitioned sort), so partition 0 is read to its end, then 1, and
-  so on. Later ones fill their windows and wait, or go to disk when `engine.operators.slots` says that they hold up others.
+  so on. Later ones fill their windows and wait, or go to disk when `engine.operators.slots` says that they hold up others;
+- one at a time (`next_from`), for whoever merges streams that are each ordered (`engine.operators.ordered_merge`).
+
+A receiver may exist before anybody knows what it receives: a **mailbox** made for a sender that was quicker than the query's
+`start` (RFC, "Mailboxes"). It keeps what arrives within its windows until `adopt` says what the edge is.
 
 **Attempts.** A stream is (partition, attempt). A work unit that is tried again opens the stream anew with a higher attempt.
 Of the failed one, batches that nobody has consumed are dropped and the new attempt takes its place; if one was consumed, no
 second attempt can be told apart from it, so the query fails with 40001 (or with the cause, where `on_lost` can find it). A
 stream that arrived whole stays, whatever is tried afterwards.
 
-**The end.** An edge without a fixed number of streams ends when its producer says so (`finish`, naming the partitions that
-sent something) and those streams have arrived whole; data connections and the producer's word travel apart.
+**The end.** An edge ends when each of its producers has said so (`finish`, naming the partitions that sent something) and those
+streams have arrived whole; data connections and a producer's word travel apart. Where the streams are known beforehand, the
+receiver's owner says it in the producers' place.
 
 **Credits.** What is held in memory is bounded by a window per open stream. A batch's credit returns when it leaves: consumed,
 dropped, or written to disk.
@@ -213,7 +218,8 @@ class InboundStream:
 class Receiver:
     """The streams of one edge.
 
-    schema: of every batch, in carriers.
+    schema: of every batch, in carriers; None: not known yet (`adopt`).
+    senders: how many producers will `finish`; None: not known yet either.
     window: bytes of credit of each stream.
     spooler: the member's.
     on_lost: told once of each attempt that failed: its opening and whether some of it was consumed. It may know the cause;
@@ -223,11 +229,12 @@ class Receiver:
 
     def __init__(
         self,
-        schema: pa.Schema,
+        schema: pa.Schema | None,
         *,
         ordered: bool,
         window: int,
         spooler: Spooler,
+        senders: int | None = 1,
         on_lost: Callable[[Open, bool], None] | None = None,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
@@ -245,7 +252,9 @@ class Receiver:
         self._retired: list[InboundStream] = []
         self._ready: deque[InboundStream | pa.RecordBatch] = deque()
         self._current = 0
-        self._expected: frozenset[int] | None = None
+        self._promised: set[int] = set()
+        self._senders = senders
+        self._senders_done = 0
         self._error: SqlError | None = None
         self._closed = False
         self._wake: asyncio.Future[None] | None = None
@@ -260,11 +269,22 @@ class Receiver:
         """What the schema of the streams is, where it was not quite known; before the first of them opens."""
         self.schema = schema
 
+    def adopt(self, schema: pa.Schema, *, ordered: bool, senders: int) -> None:
+        """What this mailbox receives. Fails the query if what has come already is something else."""
+        self.schema, self.ordered, self._senders = schema, ordered, senders
+        fingerprint = schema_fingerprint(schema.serialize())
+        if any(stream.opening.schema != fingerprint for stream in self._streams.values()):
+            self.fail(ConnectionFailure("a data connection failed: the stream's schema is not the edge's"))
+        self._ready.clear()
+        if not ordered:
+            self._ready.extend(stream for stream in self._streams.values() for _ in stream.entries)
+        self._notify()
+
     def admit(self, opening: Open, link: Link) -> InboundStream:
         """A sender introduces itself (its token has been checked). Raises Denied."""
         if self._closed or self._error is not None:
             raise Denied("closed", "the query is over")
-        if opening.schema != schema_fingerprint(self.schema.serialize()):
+        if self.schema is not None and opening.schema != schema_fingerprint(self.schema.serialize()):
             raise Denied("schema", "the stream's schema is not the edge's")
         previous = self._streams.get(opening.partition)
         if previous is not None:
@@ -289,7 +309,7 @@ class Receiver:
         _log.warning("stream %s/%s of %s failed: %s", o.partition, o.attempt, o.channel, cause or "connection lost")
         if cause is not None and cause.sqlstate != SqlError.default_sqlstate:
             self.fail(cause)
-        elif self._expected is not None and stream.opening.partition in self._expected:
+        elif stream.opening.partition in self._promised:
             self.fail(_lost_at_the_end())
         elif self._on_lost is not None:
             self._on_lost(stream.opening, stream.consumed)
@@ -302,9 +322,10 @@ class Receiver:
         self._notify()
 
     def finish(self, partitions: Iterable[int] = ()) -> None:
-        """The producer is done; `partitions`: those whose streams are to arrive."""
-        self._expected = frozenset(partitions)
-        if any((stream := self._streams.get(p)) is not None and stream.dead for p in self._expected):
+        """A producer is done; `partitions`: those whose streams are to arrive."""
+        self._senders_done += 1
+        self._promised.update(partitions)
+        if any((stream := self._streams.get(p)) is not None and stream.dead for p in self._promised):
             self.fail(_lost_at_the_end())
         self._notify()
 
@@ -313,6 +334,11 @@ class Receiver:
         if self._error is None and not self._closed:
             self._error = error
             self._notify()
+
+    @property
+    def _expected(self) -> set[int] | None:
+        """The partitions that are to arrive, once all producers have said so."""
+        return None if self._senders is None or self._senders_done < self._senders else self._promised
 
     # What `engine.operators.slots` reads.
 
@@ -340,14 +366,22 @@ class Receiver:
 
     async def next_batch(self) -> pa.RecordBatch | None:
         while True:
-            if self._closed:
-                raise QueryCanceled("canceling statement due to user request")
-            if self._error is not None:
-                raise self._error
+            self._require_usable()
             batch = await self._next_nowait()
             if batch is not None:
                 return self._count(batch)
             if self._finished():
+                return None
+            await self._wait_change()
+
+    async def next_from(self, partition: int) -> pa.RecordBatch | None:
+        """The next batch of one stream, or None at its end. Not to be mixed with `next_batch`."""
+        while True:
+            self._require_usable()
+            stream = self._streams.get(partition)
+            if stream is not None and stream.entries:
+                return self._count(await self._load(stream))
+            if stream.complete if stream is not None else self._missing(partition):
                 return None
             await self._wait_change()
 
@@ -368,6 +402,17 @@ class Receiver:
     def statistics(self) -> Mapping[str, int]:
         held = sum(stream.held for stream in self._streams.values())
         return {**self._counters, "spooled_bytes": self.spooled_bytes, "held_bytes": held}
+
+    def _require_usable(self) -> None:
+        if self._closed:
+            raise QueryCanceled("canceling statement due to user request")
+        if self._error is not None:
+            raise self._error
+
+    def _missing(self, partition: int) -> bool:
+        """Whether it is known that no stream of that partition will come."""
+        expected = self._expected
+        return expected is not None and partition not in expected
 
     def _supersede(self, previous: InboundStream, opening: Open) -> None:
         if previous.complete:
@@ -395,6 +440,7 @@ class Receiver:
         entry = stream.take()
         body = await stream.load(entry)
         self._counters["bytes"] += entry.cost
+        assert self.schema is not None, "a mailbox is read only once it is known what it receives"
         return pa.ipc.read_record_batch(pa.py_buffer(body), self.schema)
 
     def _offer_current(self) -> bool:
@@ -412,8 +458,7 @@ class Receiver:
 
     def _absent(self, partition: int) -> bool:
         """Whether that partition is known to have no stream, and a later one may have."""
-        expected = self._expected
-        return expected is not None and partition not in expected and partition <= max(expected, default=-1)
+        return self._missing(partition) and partition <= max(self._promised, default=-1)
 
     def _finished(self) -> bool:
         if self._expected is None or self._ready:

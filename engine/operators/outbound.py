@@ -1,0 +1,237 @@
+"""SEND for the loop: streams of an edge from this member, to another one or to itself.
+
+    stream = await open_remote(address, opening)      # or LoopbackStream(receiver, opening)
+    await stream.send(body, rows)                     # returns when the batch is on its way: a wait for credit is a future,
+    await stream.finish()                             #   never a thread
+    stream.abandon(sqlstate, message)                 # instead of finish: tells the receiver why
+
+Both kinds keep the one rule of a sender without credit: exactly one batch is pending. A receiver that wants no more shows as
+`StreamRefused`, a connection that broke as `ConnectionFailure`. A loopback stream has the receiver's account but no socket: a
+member that is both ends of an edge pays for no copy through the kernel.
+
+Neighbours: `engine.operators.send` is the same for a blocking worker, `engine.operators.receive` the other end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, Protocol, cast
+
+import pyarrow as pa
+
+from engine.operators.receive import Denied, InboundStream, Receiver
+from engine.operators.send import StreamRefused
+from wire.errors import ConnectionFailure
+from wire.mesh.channel import BatchArrived, DataSender, SenderEvent, State
+from wire.mesh.credits import ReceiveCredits
+from wire.mesh.framing import RemoteProtocolError
+from wire.mesh.messages import Cancel, Deny, Ok, Open
+
+_CONNECT_SECONDS: Final = 10.0
+
+
+class OutboundStream(Protocol):
+    """One stream on its way out; see the module's docstring. bytes, stalls: sent so far, and how often credit was waited for."""
+
+    bytes: int
+    stalls: int
+
+    async def send(self, body: pa.Buffer, rows: int) -> None:
+        """Send a batch (an Arrow IPC record batch message). Raises StreamRefused, ConnectionFailure."""
+        ...
+
+    async def finish(self) -> None:
+        """Say that this was all; returns when the receiver has it. Raises StreamRefused, ConnectionFailure."""
+        ...
+
+    def abandon(self, sqlstate: str, message: str) -> None:
+        """Give the stream up, unless it is over; never raises, leaves no socket."""
+        ...
+
+
+class DeniedNow(Exception):
+    """The receiver does not know the channel; it may be asked again."""
+
+
+async def open_remote(host: str, port: int, opening: Open) -> RemoteStream:
+    """Connect and introduce the stream. Raises DeniedNow, StreamRefused, ConnectionFailure."""
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(_CONNECT_SECONDS):
+            _, stream = await loop.create_connection(lambda: RemoteStream(opening), host, port)
+            try:
+                await stream.opened()
+            except BaseException:
+                stream.abandon("57014", "the stream was not opened")
+                raise
+    except (OSError, TimeoutError) as error:
+        raise ConnectionFailure(f"could not open a data connection to {host}:{port}: {error or 'timed out'}") from error
+    return stream
+
+
+class RemoteStream(asyncio.Protocol):
+    """A stream over a data connection of its own."""
+
+    def __init__(self, opening: Open) -> None:
+        self.bytes = 0
+        self.stalls = 0
+        self._machine = DataSender(opening)
+        self._transport: asyncio.Transport | None = None
+        self._failure: Exception | None = None
+        self._gone = False
+        self._wake: asyncio.Future[None] | None = None
+
+    # What the transport calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are not registered as asyncio's.
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.write(self._machine.opening())
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for event in self._machine.receive_data(data):
+                self._hear(event)
+        except RemoteProtocolError as error:
+            self._fail(ConnectionFailure(f"a data connection failed: {error}"))
+        self._notify()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._gone = True
+        self._notify()
+
+    # What the sender calls.
+
+    async def opened(self) -> None:
+        await self._until(lambda: self._machine.state is not State.OPENING)
+
+    async def send(self, body: pa.Buffer, rows: int) -> None:
+        await self._until(lambda: True)
+        self._write(self._machine.offer(memoryview(body), rows))
+        if self._machine.pending:
+            self.stalls += 1
+            await self._until(self._sent_pending)
+        self.bytes += body.size
+
+    async def finish(self) -> None:
+        await self._until(lambda: True)
+        self._write(self._machine.offer(b"", 0, last=True))
+        # It closes when it has everything. (Closing first would make TCP discard what its grants have not acknowledged.)
+        await self._until(lambda: self._gone)
+
+    def abandon(self, sqlstate: str, message: str) -> None:
+        if self._transport is None:
+            return
+        if self._machine.state is not State.OPENING:
+            self._write((self._machine.cancel(sqlstate, message),))
+        self._transport.close()
+
+    def _hear(self, event: SenderEvent) -> None:
+        match event:
+            case Deny(reason="unknown", message=message):
+                self._fail(DeniedNow(message))
+            case Deny() | Cancel():
+                self._fail(StreamRefused(event.message))
+            case Ok():
+                pass
+
+    def _sent_pending(self) -> bool:
+        self._write(self._machine.send_pending())
+        return not self._machine.pending
+
+    async def _until(self, reached: Callable[[], bool]) -> None:
+        """Wait until `reached()`, which is asked again whenever something was heard."""
+        while True:
+            if self._failure is not None:
+                raise self._failure
+            if reached():
+                return
+            if self._gone:
+                raise ConnectionFailure("a data connection was lost")
+            self._wake = asyncio.get_running_loop().create_future()
+            await self._wake
+
+    def _fail(self, error: Exception) -> None:
+        self._failure = self._failure or error
+        if self._transport is not None:
+            self._transport.close()
+
+    def _write(self, chunks: tuple[bytes | memoryview, ...]) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.writelines(chunk for chunk in chunks if chunk)
+
+    def _notify(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+
+class LoopbackStream:
+    """A stream whose receiver is in this process; it is its own link. Raises Denied."""
+
+    def __init__(self, receiver: Receiver, opening: Open) -> None:
+        self.bytes = 0
+        self.stalls = 0
+        self._account = ReceiveCredits(receiver.window)
+        self._refused: str | None = None
+        self._over = False
+        self._wake: asyncio.Future[None] | None = None
+        self._inbound: InboundStream = receiver.admit(opening, self)
+
+    # The receiver's view of it (`engine.operators.receive.Link`).
+
+    @property
+    def account(self) -> ReceiveCredits:
+        return self._account
+
+    def release(self, cost: int) -> None:
+        self._account.release(cost)
+        self._account.due()
+        self._notify()
+
+    def cancel(self, sqlstate: str, message: str) -> None:
+        del sqlstate
+        self._refused = message
+        self._notify()
+
+    # The sender's.
+
+    async def send(self, body: pa.Buffer, rows: int) -> None:
+        size = body.size
+        if not self._covers(size):
+            self.stalls += 1
+            while not self._covers(size):
+                self._wake = asyncio.get_running_loop().create_future()
+                await self._wake
+        self._account.receive(size)
+        self.bytes += size
+        self._inbound.arrive(BatchArrived(cast("bytearray", memoryview(body)), rows, False, size))
+
+    async def finish(self) -> None:
+        self._require_wanted()
+        self._over = True
+        self._inbound.arrive(BatchArrived(bytearray(), 0, True, 0))
+
+    def abandon(self, sqlstate: str, message: str) -> None:
+        if not self._over and self._refused is None:
+            self._over = True
+            self._inbound.cancelled(Cancel(sqlstate, message))
+
+    def _covers(self, size: int) -> bool:
+        self._require_wanted()
+        if size > self._account.window and not self._account.held:
+            self._account.announce_oversize(size)
+            self._account.due()
+        return size <= self._account.available
+
+    def _require_wanted(self) -> None:
+        if self._refused is not None:
+            raise StreamRefused(self._refused)
+
+    def _notify(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+
+__all__ = ["Denied", "DeniedNow", "LoopbackStream", "OutboundStream", "RemoteStream", "StreamRefused", "open_remote"]
