@@ -6,7 +6,7 @@ The same lines are the golden plans in `tests/golden`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,7 @@ from engine.plan.logical import (
     Window,
     With,
 )
+from engine.plan.physical import Receive
 from engine.plan.rewrite import subplans
 from engine.sql.expr import Column, ColumnRef, Expr
 
@@ -40,7 +41,7 @@ class Described:
     """A node ready to print: its name, properties in order, and what is below it."""
 
     name: str
-    properties: Mapping[str, str]
+    properties: Mapping[str, str | int]
     below: tuple[tuple[str, Described], ...] = ()
 
 
@@ -55,20 +56,32 @@ class Summary:
     actual: Mapping[str, float | int | str] = field(default_factory=dict)
 
 
-def describe_plan(node: Node) -> Described:
+#: A node and its description, to one that says more of it (or the same).
+Annotate = Callable[[Node, Described], Described]
+
+
+def _as_it_is(node: Node, described: Described) -> Described:
+    del node
+    return described
+
+
+def describe_plan(node: Node, annotate: Annotate = _as_it_is) -> Described:
     """The plan as nested descriptions; plans of subqueries stand below the node that uses them."""
-    name, properties = _NAMES[type(node)], dict(_properties(node))
-    below: list[tuple[str, Described]] = []
+    below = tuple((label, describe_plan(child, annotate)) for label, child in _below(node))
+    return annotate(node, Described(_NAMES[type(node)], dict(_properties(node)), below))
+
+
+def _below(node: Node) -> Iterator[tuple[str, Node]]:
+    """What stands below a node, with the words before it."""
     if isinstance(node, With):
         for cte in node.ctes:
-            below.append((f"CTE {cte.name}", describe_plan(cte.plan)))
+            yield f"CTE {cte.name}", cte.plan
             if cte.step is not None:
-                below.append((f"CTE {cte.name}, recursive term", describe_plan(cte.step)))
-        below.append(("", describe_plan(node.body)))
+                yield f"CTE {cte.name}, recursive term", cte.step
+        yield "", node.body
     else:
-        below += [("", describe_plan(child)) for child in node.inputs()]
-    below += [("SubPlan", describe_plan(plan)) for plan in subplans(node)]
-    return Described(name, properties, tuple(below))
+        yield from (("", child) for child in node.inputs())
+    yield from (("SubPlan", plan) for plan in subplans(node))
 
 
 _NAMES: dict[type[Node], str] = {
@@ -87,10 +100,11 @@ _NAMES: dict[type[Node], str] = {
     With: "WITH",
     CteReader: "CTE READER",
     Final: "FINAL",
+    Receive: "RECEIVE",
 }
 
 
-def _properties(node: Node) -> Iterator[tuple[str, str]]:
+def _properties(node: Node) -> Iterator[tuple[str, str | int]]:
     match node:
         case TableReader():
             yield "Table", f"{node.table.schema}.{node.table.name}"
@@ -130,6 +144,9 @@ def _properties(node: Node) -> Iterator[tuple[str, str]]:
         case Final():
             yield "Columns", ", ".join(map(describe.column, node.columns))
             yield from _requirement(node)
+        case Receive():
+            yield "Edge", node.edge
+            yield "Columns", ", ".join(map(describe.column, node.columns))
 
 
 def _filter(name: str, expr: Expr | None) -> Iterator[tuple[str, str]]:
@@ -166,20 +183,27 @@ def _requirement(node: Final | Limit) -> Iterator[tuple[str, str]]:
 
 def text_lines(plan: Node, summary: Summary | None = None) -> list[str]:
     """EXPLAIN (FORMAT TEXT): one line a row of the result."""
-    lines: list[str] = []
-    _print(describe_plan(plan), "", "", lines)
+    lines = lines_of(describe_plan(plan))
     if summary is None:
         return lines
     lines.append(f"Engine: {summary.engine} ({summary.reason})")
     if summary.statement is not None:
         lines.append("Statement:")
         lines += [f"  {line}" for line in summary.statement.splitlines()]
-    lines += [f"{name}: {_shown(value)}" for name, value in summary.actual.items()]
+    lines += [f"{name}: {shown(value)}" for name, value in summary.actual.items()]
     return lines
 
 
-def _shown(value: float | int | str) -> str:
+def shown(value: float | int | str) -> str:
+    """A counter for people: times are floats, in milliseconds."""
     return f"{value:.3f} ms" if isinstance(value, float) else str(value)
+
+
+def lines_of(node: Described, indent: str = "", arrow: str = "") -> list[str]:
+    """A description as PostgreSQL prints a plan; `arrow` stands before its first line."""
+    lines: list[str] = []
+    _print(node, indent, arrow, lines)
+    return lines
 
 
 def _print(node: Described, indent: str, arrow: str, lines: list[str]) -> None:
@@ -195,7 +219,7 @@ def _print(node: Described, indent: str, arrow: str, lines: list[str]) -> None:
 def json_text(plan: Node, summary: Summary) -> str:
     """EXPLAIN (FORMAT JSON): one value, shaped as PostgreSQL's (a list of one object with a Plan)."""
     whole: dict[str, Any] = {
-        "Plan": _as_json(describe_plan(plan), ""),
+        "Plan": as_json(describe_plan(plan)),
         "Engine": summary.engine,
         "Reason": summary.reason,
     }
@@ -205,11 +229,12 @@ def json_text(plan: Node, summary: Summary) -> str:
     return msgspec.json.format(msgspec.json.encode([whole]), indent=2).decode()
 
 
-def _as_json(node: Described, relationship: str) -> dict[str, Any]:
+def as_json(node: Described, relationship: str = "") -> dict[str, Any]:
+    """A description as PostgreSQL's JSON plans are shaped. relationship: the words that stand before it."""
     value: dict[str, Any] = {"Node Type": node.name}
     if relationship:
         value["Subplan Name"] = relationship
     value |= node.properties
     if node.below:
-        value["Plans"] = [_as_json(child, label) for label, child in node.below]
+        value["Plans"] = [as_json(child, label) for label, child in node.below]
     return value

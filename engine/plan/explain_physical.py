@@ -1,0 +1,301 @@
+"""EXPLAIN (DISTSQL): a physical plan for people, as text or JSON. What runs where, what moves, and why.
+
+Text: the root fragment first, as PostgreSQL prints a plan's consumers first; each fragment with its engine and the reason
+for it, its instances with what they read, the edge it feeds with the router, and its operators (`engine.plan.explain`). An
+edge's synchronizer stands with the RECEIVE that reads it, since it belongs to the consumer.
+
+JSON: `Plan` is the whole plan as one tree, the producing fragment below each RECEIVE, so that a viewer of PostgreSQL plans
+draws it; `Fragments` and `Edges` say the rest. Names of analysis values begin with "Actual", as PostgreSQL's do.
+
+Considered for text: the same single tree. It hides what belongs to a fragment, which is what one looks for here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import msgspec
+
+from engine.plan import describe
+from engine.plan.explain import Described, as_json, describe_plan, lines_of, shown
+from engine.plan.logical import Aggregator, Node, TableReader
+from engine.plan.physical import (
+    Edge,
+    Fragment,
+    HashRouter,
+    Instance,
+    MirrorRouter,
+    Ordered,
+    PhysicalPlan,
+    RangeRouter,
+    Receive,
+    Router,
+    Sequential,
+    SingleRouter,
+    Split,
+    Synchronizer,
+    Unsynchronized,
+)
+from engine.plan.stages import stages
+from engine.settings import size_text
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeAnalysis:
+    """What went over an edge, summed over its streams.
+
+    time_ms: how long the receivers' streams were open, the longest. credit_stalls: how often a sender had to wait for
+    credits. spooled_bytes: written to disk at the receivers.
+    """
+
+    rows: int = 0
+    bytes: int = 0
+    batches: int = 0
+    time_ms: float = 0.0
+    credit_stalls: int = 0
+    spooled_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceAnalysis:
+    """rows: given out. time_ms: from its start to its end."""
+
+    rows: int = 0
+    time_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalAnalysis:
+    """What EXPLAIN ANALYZE counted. edges: by id. instances: by (fragment, number of the instance).
+
+    totals: of the whole statement, by the names under which they are told, times in milliseconds.
+    """
+
+    edges: Mapping[int, EdgeAnalysis] = field(default_factory=dict)
+    instances: Mapping[tuple[int, int], InstanceAnalysis] = field(default_factory=dict)
+    totals: Mapping[str, float | int | str] = field(default_factory=dict)
+
+
+def summed(parts: Iterable[EdgeAnalysis]) -> EdgeAnalysis:
+    """What several members counted of one edge as one: counts add up, of the times the longest is told."""
+    counted = list(parts)
+    sums = {f.name: sum(getattr(part, f.name) for part in counted) for f in fields(EdgeAnalysis)}
+    return EdgeAnalysis(**sums | {"time_ms": max((part.time_ms for part in counted), default=0.0)})
+
+
+def text_lines(
+    plan: PhysicalPlan, analysis: PhysicalAnalysis | None = None, statements: Mapping[int, str] | None = None
+) -> list[str]:
+    """One line a row of the result. statements: the SQL given to the engines, by fragment (VERBOSE)."""
+    return list(_Listing(plan, analysis or PhysicalAnalysis(), statements or {}).lines())
+
+
+def json_text(
+    plan: PhysicalPlan, analysis: PhysicalAnalysis | None = None, statements: Mapping[int, str] | None = None
+) -> str:
+    """One value, shaped as PostgreSQL's (a list of one object with a Plan); see the module's docstring."""
+    whole = _Document(plan, analysis or PhysicalAnalysis(), statements or {}).whole()
+    return msgspec.json.format(msgspec.json.encode([whole]), indent=2).decode()
+
+
+class _Told:
+    """What both forms say: the fragments' operators with what only the physical plan knows of them."""
+
+    def __init__(self, plan: PhysicalPlan, analysis: PhysicalAnalysis, statements: Mapping[int, str]) -> None:
+        self._plan = plan
+        self._analysis = analysis
+        self._statements = statements
+        self._stages = stages(plan)
+        self._edges = {edge.id: edge for edge in plan.edges}
+        self._fragments = {fragment.id: fragment for fragment in plan.fragments}
+
+    def _operators(self, fragment: Fragment) -> Described:
+        return describe_plan(fragment.root, self._annotate)
+
+    def _annotate(self, node: Node, described: Described) -> Described:
+        match node:
+            case Aggregator() if id(node) in self._stages:
+                return replace(described, name=f"{described.name} ({self._stages[id(node)]})")
+            case TableReader() if node.reader:
+                return replace(described, properties={**described.properties, "Reader": node.reader})
+            case Receive():
+                return self._received(node, described)
+            case _:
+                return described
+
+    def _received(self, node: Receive, described: Described) -> Described:
+        """RECEIVE as its form tells it."""
+        raise NotImplementedError
+
+    def _streams(self, edge: Edge) -> tuple[int, int]:
+        """How many instances send, and how many receive."""
+        return len(self._fragments[edge.source].instances), len(self._fragments[edge.target].instances)
+
+
+class _Listing(_Told):
+    """The text."""
+
+    def lines(self) -> Iterator[str]:
+        yield f"Distribution: {self._plan.reason}"
+        yield f"Initiator: {self._plan.initiator}"
+        for fragment in reversed(self._plan.fragments):
+            yield from self._fragment(fragment)
+        yield from (f"{name}: {shown(value)}" for name, value in self._analysis.totals.items())
+
+    def _fragment(self, fragment: Fragment) -> Iterator[str]:
+        yield f"Fragment {fragment.id}" + (" (root)" if fragment is self._plan.root else "")
+        yield f"  Engine: {fragment.engine}" + (f" ({fragment.reason})" if fragment.reason else "")
+        for number, instance in enumerate(fragment.instances):
+            yield f"  Instance {number}: {', '.join(self._instance(fragment, number, instance))}"
+        if fragment.output is not None:
+            edge = self._edges[fragment.output]
+            yield f"  Output: edge {edge.id} to fragment {edge.target}"
+            yield f"  Router: {_router(edge.router, self._streams(edge)[1])}"
+        yield from lines_of(self._operators(fragment), "  ", "->  ")
+        if fragment.id in self._statements:
+            yield "  Statement:"
+            yield from (f"    {line}" for line in self._statements[fragment.id].splitlines())
+
+    def _instance(self, fragment: Fragment, number: int, instance: Instance) -> Iterator[str]:
+        yield instance.member
+        for reader, splits in sorted(instance.splits.items()):
+            yield f"reader {reader}: {_counted(len(splits), 'split')}, {size_text(_size(splits))}"
+        counted = self._analysis.instances.get((fragment.id, number))
+        if counted is not None:
+            yield f"actual rows={counted.rows} time={shown(counted.time_ms)}"
+
+    def _received(self, node: Receive, described: Described) -> Described:
+        edge = self._edges[node.edge]
+        more = {
+            "Edge": f"{edge.id} from fragment {edge.source}",
+            "Synchronizer": _synchronizer(edge.synchronizer),
+            "Streams": self._stream_words(edge),
+        }
+        counted = self._analysis.edges.get(edge.id)
+        if counted is not None:
+            more["Actual"] = _edge_counters(counted)
+        return replace(described, properties={**described.properties, **more})
+
+    def _stream_words(self, edge: Edge) -> str:
+        senders, receivers = self._streams(edge)
+        parties = f"{_counted(senders, 'sender')} to {_counted(receivers, 'receiver')}"
+        if self._fragments[edge.source].engine == "spark":
+            return f"one for each of Spark's partitions, {parties}"
+        return f"{senders * receivers}, {parties}"
+
+
+class _Document(_Told):
+    """The JSON."""
+
+    def whole(self) -> dict[str, Any]:
+        plan = self._plan
+        return {
+            "Plan": as_json(self._operators(plan.root)),
+            "Distribution": plan.reason,
+            "Initiator": plan.initiator,
+            "Participants": list(plan.participants),
+            "Fragments": [self._fragment(fragment) for fragment in reversed(plan.fragments)],
+            "Edges": [self._edge(edge) for edge in plan.edges],
+            **self._analysis.totals,
+        }
+
+    def _operators(self, fragment: Fragment) -> Described:
+        described = super()._operators(fragment)
+        return replace(described, properties={"Fragment": fragment.id, **described.properties})
+
+    def _received(self, node: Receive, described: Described) -> Described:
+        """With the producing fragment below it."""
+        producer = self._fragments[self._edges[node.edge].source]
+        return replace(described, below=(("", self._operators(producer)),))
+
+    def _fragment(self, fragment: Fragment) -> dict[str, Any]:
+        told: dict[str, Any] = {
+            "Fragment": fragment.id,
+            "Engine": fragment.engine,
+            "Reason": fragment.reason,
+            "Instances": [self._instance(fragment, n, instance) for n, instance in enumerate(fragment.instances)],
+            "Inputs": list(fragment.inputs),
+        }
+        if fragment.output is not None:
+            told["Output"] = fragment.output
+        if fragment.id in self._statements:
+            told["Statement"] = self._statements[fragment.id]
+        return told
+
+    def _instance(self, fragment: Fragment, number: int, instance: Instance) -> dict[str, Any]:
+        told: dict[str, Any] = {"Instance": number, "Member": instance.member}
+        if instance.splits:
+            told["Readers"] = [
+                {"Reader": reader, "Splits": len(splits), "Bytes": _size(splits)}
+                for reader, splits in sorted(instance.splits.items())
+            ]
+        counted = self._analysis.instances.get((fragment.id, number))
+        if counted is not None:
+            told |= {"Actual Rows": counted.rows, "Actual Total Time": counted.time_ms}
+        return told
+
+    def _edge(self, edge: Edge) -> dict[str, Any]:
+        senders, receivers = self._streams(edge)
+        told: dict[str, Any] = {
+            "Edge": edge.id,
+            "Source": edge.source,
+            "Target": edge.target,
+            "Columns": [describe.column(column) for column in edge.columns],
+            "Router": _router(edge.router, receivers),
+            "Synchronizer": _synchronizer(edge.synchronizer),
+            "Senders": senders,
+            "Receivers": receivers,
+        }
+        counted = self._analysis.edges.get(edge.id)
+        if counted is not None:
+            told |= {
+                "Actual Rows": counted.rows,
+                "Actual Bytes": counted.bytes,
+                "Actual Batches": counted.batches,
+                "Actual Total Time": counted.time_ms,
+                "Credit Stalls": counted.credit_stalls,
+                "Spooled Bytes": counted.spooled_bytes,
+            }
+        return told
+
+
+def _router(router: Router, receivers: int) -> str:
+    over = f"over {_counted(receivers, 'instance')}"
+    match router:
+        case SingleRouter():
+            return "single"
+        case MirrorRouter():
+            return f"mirror {over}"
+        case HashRouter():
+            return f"hash of {', '.join(map(describe.column, router.keys))} {over}"
+        case RangeRouter():
+            typ = router.ordering[0].column.type
+            bounds = ", ".join(describe.constant(bound, typ) for bound in router.bounds)
+            return f"range of {describe.ordering(router.ordering)} {over}, parted at {bounds}"
+
+
+def _synchronizer(synchronizer: Synchronizer) -> str:
+    match synchronizer:
+        case Unsynchronized():
+            return "unsynchronized"
+        case Ordered():
+            return f"ordered by {describe.ordering(synchronizer.keys)}"
+        case Sequential():
+            return "sequential"
+
+
+def _edge_counters(counted: EdgeAnalysis) -> str:
+    return (
+        f"rows={counted.rows} bytes={size_text(counted.bytes)} batches={counted.batches}"
+        f" time={shown(counted.time_ms)} credit stalls={counted.credit_stalls} spooled={size_text(counted.spooled_bytes)}"
+    )
+
+
+def _size(splits: tuple[Split, ...]) -> int:
+    return sum(split.size for split in splits)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
