@@ -20,8 +20,9 @@ class SparkConfig:
 class EngineConfig:
     """One member's engine.
 
-    data: the data directory: relative paths of foreign tables begin here; the catalog and spool files lie in `.sluice`
-        below it.
+    data: the data directory: the member's own files (catalog, spool) lie in `.sluice` below it.
+    base: where relative paths of foreign tables begin; None: `data`. Members that share a catalog share this too.
+    catalog: a SQLite file or a postgresql:// URL; None: a file of the member's own.
     roots: folders that foreign tables must lie in; empty: anywhere the member's user can read.
     fragment_threads, operation_threads: sizes of the pools. local_memory: DuckDB's limit.
     settings: defaults of session settings that differ from `engine.settings`.
@@ -29,6 +30,8 @@ class EngineConfig:
 
     data: Path
     member: str = "m1"
+    base: Path | None = None
+    catalog: str | None = None
     roots: tuple[Path, ...] = ()
     fragment_threads: int = 4
     operation_threads: int = 2

@@ -43,8 +43,8 @@ class Engine:
 
     def __init__(self, config: EngineConfig, listener: DataListener) -> None:
         self.config = config
-        self.store = CatalogStore(config.private / "catalog.sqlite")
-        self.roots = DataRoots(config.data, config.roots)
+        self.store = CatalogStore(config.catalog or config.private / "catalog.sqlite")
+        self.roots = DataRoots(config.base or config.data, config.roots)
         self.statements = StatementCache()
         self._operations = ThreadPoolExecutor(config.operation_threads, "sluice-operation")
         self._query_numbers = itertools.count(1)
@@ -74,6 +74,11 @@ class Engine:
     def parsed(self, sql: str) -> Sequence[Statement]:
         """`parse(sql)`, remembered for texts of ordinary length."""
         return self._parse(sql) if len(sql) <= _PARSED_LENGTH else parse(sql)
+
+    async def see_commits(self) -> None:
+        """Before a statement begins: everything that any member has committed is to be seen."""
+        if not self.store.is_current():
+            await self.in_operation_pool(self.store.refresh)
 
     async def in_operation_pool(self, call: Callable[[], T]) -> T:
         """Run a call that may block, on an operation thread."""

@@ -101,6 +101,7 @@ class Session(EngineSession):
         return self._engine.parsed(sql)
 
     async def prepare(self, statement: s.Statement, parameter_types: Sequence[int]) -> Prepared:
+        await self._engine.see_commits()
         match statement:
             case s.Query():
                 planned = await self._plan(statement, tuple(parameter_types), {})
@@ -119,6 +120,7 @@ class Session(EngineSession):
                 return Prepared(statement, (), None)
 
     async def execute(self, prepared: Prepared, arguments: Sequence[Any]) -> Execution:
+        await self._engine.see_commits()
         match prepared.statement:
             case s.Query() as statement:
                 return await self._run_query(prepared, statement, arguments)

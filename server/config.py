@@ -28,6 +28,7 @@ from typing import Annotated, Any, Final
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from engine.catalog.store import URL_SCHEMES
 from engine.config import EngineConfig
 from engine.config import SparkConfig as EngineSparkConfig
 from engine.settings import SETTINGS
@@ -107,6 +108,10 @@ class Config(_Section):
     mesh: HostPort = Field("127.0.0.1:7432", description="where members and Spark tasks connect")
     console: HostPort = Field("127.0.0.1:8432", description="where the web console is served")
     data: Path = Field(Path("sluice-data"), description="data directory: catalog, spool, relative paths of tables")
+    base: Path | None = Field(None, description="where relative paths of tables begin; the data directory if not given")
+    catalog: str | None = Field(
+        None, description="SQLite file or postgresql:// URL that members share; the member's own if not given"
+    )
     roots: list[Path] = Field(default_factory=list, description="folders that tables must lie in; empty: any")
     trust: list[IPv4Network | IPv6Network] = Field(
         _LOOPBACK,
@@ -138,6 +143,8 @@ class Config(_Section):
         """The engine's part."""
         return EngineConfig(
             data=self.data.absolute(),
+            base=self.base.absolute() if self.base else None,
+            catalog=_catalog(self.catalog),
             member=self.member,
             roots=tuple(root.absolute() for root in self.roots),
             fragment_threads=self.fragment_threads,
@@ -147,6 +154,12 @@ class Config(_Section):
             spark=EngineSparkConfig(self.spark.master, self.spark.driver_memory, self.spark.conf),
             settings=self.settings,
         )
+
+
+def _catalog(location: str | None) -> str | None:
+    if location is None or location.startswith(URL_SCHEMES):
+        return location
+    return str(Path(location).absolute())
 
 
 @dataclass(frozen=True, slots=True)

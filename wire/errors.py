@@ -223,6 +223,10 @@ class SerializationFailure(SqlError):
     default_sqlstate = "40001"
 
 
+class StatementCompletionUnknown(SqlError):
+    default_sqlstate = "40003"
+
+
 class SqlSyntaxError(SqlError):
     default_sqlstate = "42601"
 

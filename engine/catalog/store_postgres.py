@@ -1,0 +1,198 @@
+"""The catalog in a PostgreSQL database (12 or later), for members that share no disk.
+
+Everything lies in the schema `sluice_catalog` of the database that the URL names. Commits of all members meet at the row of
+the version, which each locks first; OIDs are a sequence's. Two connections, so that asking for the version never waits
+behind a commit; each is made when it is needed and made again after it broke. What was asked on a broken connection is
+asked once more on a new one, except for a COMMIT: whether that took place nobody can say, and the client is told so (40003).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from engine.catalog import rows
+from engine.catalog.rows import StepKind
+from engine.catalog.snapshot import FIRST_OID, PUBLIC, Change, Snapshot
+from wire.errors import DataCorrupted, IoError, SqlError, StatementCompletionUnknown
+
+T = TypeVar("T")
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+_FORMAT: Final = 1
+_CONNECT_SECONDS: Final = 10
+#: A member that stops in the middle of a commit must not hold up the others for ever.
+_SESSION: Final = (
+    "set lock_timeout = '10s'",
+    "set statement_timeout = '30s'",
+    "set idle_in_transaction_session_timeout = '10s'",
+)
+#: One member at a time: CREATE ... IF NOT EXISTS fails where two create the same name at once.
+_SCHEMA: Final = (
+    "select pg_advisory_xact_lock(hashtext('sluice_catalog'))",
+    "create schema if not exists sluice_catalog",
+    "create table if not exists sluice_catalog.meta (key text primary key, value bigint not null)",
+    "create table if not exists sluice_catalog.schemas (name text primary key, oid bigint not null)",
+    """create table if not exists sluice_catalog.relations (
+        schema text not null, name text not null, oid bigint not null, kind text not null, body text not null,
+        primary key (schema, name)
+    )""",
+)
+_STEPS: Final[dict[StepKind, str]] = {
+    "put schema": "insert into sluice_catalog.schemas values (%s, %s)",
+    "drop schema": "delete from sluice_catalog.schemas where name = %s",
+    "put relation": (
+        "insert into sluice_catalog.relations values (%s, %s, %s, %s, %s) on conflict (schema, name)"
+        " do update set oid = excluded.oid, kind = excluded.kind, body = excluded.body"
+    ),
+    "drop relation": "delete from sluice_catalog.relations where schema = %s and name = %s",
+}
+_VERSION: Final = "select value from sluice_catalog.meta where key = 'version'"
+
+
+class _Link:
+    """One connection, made on demand, used by one thread at a time."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        at = conninfo_to_dict(url)
+        self.place = f"{at.get('host', 'localhost')}:{at.get('port', 5432)}/{at.get('dbname', '')}"
+
+    def ask(self, work: Callable[[Connection], T]) -> T:
+        """What `work` gives; tried again where the connection turns out to be broken. Raises SqlError."""
+        with self._lock:
+            try:
+                return work(self._open())
+            except psycopg.Error as error:
+                if not self._broken():
+                    raise self._told(error) from error
+            try:
+                return work(self._open())
+            except psycopg.Error as error:
+                raise self._told(error) from error
+
+    def _open(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg.connect(
+                self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS, application_name="sluice catalog",
+                prepare_threshold=None,
+            )  # fmt: skip
+            for statement in _SESSION:
+                self._connection.execute(statement)
+        return self._connection
+
+    def _broken(self) -> bool:
+        return self._connection is None or self._connection.closed
+
+    def _told(self, error: psycopg.Error) -> SqlError:
+        said = str(error).strip().partition("\n")[0]
+        return IoError(
+            f"the catalog database at {self.place} cannot be used: {said}",
+            hint="Check that it runs, and the catalog key of this member's configuration.",
+        )
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+
+class PostgresDatabase:
+    """`engine.catalog.store.CatalogDatabase`. url: what libpq takes."""
+
+    near = False
+
+    def __init__(self, url: str) -> None:
+        self._reader = _Link(url)
+        self._writer = _Link(url)
+        if self._writer.ask(_prepare) > _FORMAT:
+            self.close()
+            raise DataCorrupted(f"the catalog in {self._writer.place} was written by a later release of Sluice")
+
+    def version(self) -> int:
+        return self._reader.ask(_version)
+
+    def load(self) -> Snapshot:
+        return self._reader.ask(_load)
+
+    def next_oid(self) -> int:
+        return self._writer.ask(lambda c: _number(c, "select nextval('sluice_catalog.oids')"))
+
+    def commit(self, known: Snapshot, changes: Sequence[Change]) -> Snapshot:
+        return self._writer.ask(lambda connection: self._commit(connection, known, changes))
+
+    def _commit(self, connection: Connection, known: Snapshot, changes: Sequence[Change]) -> Snapshot:
+        connection.execute("begin")
+        try:
+            committed = _write(connection, known, changes)
+        except BaseException:
+            if not connection.closed:
+                connection.execute("rollback")
+            raise
+        try:
+            connection.execute("commit")
+        except psycopg.OperationalError as error:
+            connection.close()
+            raise StatementCompletionUnknown(
+                f"the connection to the catalog database at {self._writer.place} was lost during a commit",
+                hint="Look whether the change took place before you repeat it.",
+            ) from error
+        return committed
+
+    def close(self) -> None:
+        self._reader.close()
+        self._writer.close()
+
+
+def _number(connection: Connection, query: Any) -> int:
+    row = connection.execute(query).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _version(connection: Connection) -> int:
+    return _number(connection, _VERSION)
+
+
+def _prepare(connection: Connection) -> int:
+    """Make what is missing; the format that is there."""
+    with connection.transaction():
+        for statement in _SCHEMA:
+            connection.execute(statement)
+        connection.execute(f"create sequence if not exists sluice_catalog.oids start {FIRST_OID}")
+        for key, value in (("format", _FORMAT), ("version", 0)):
+            connection.execute("insert into sluice_catalog.meta values (%s, %s) on conflict do nothing", (key, value))
+        connection.execute("insert into sluice_catalog.schemas values (%s, %s) on conflict do nothing", (PUBLIC, 2200))
+        return _number(connection, "select value from sluice_catalog.meta where key = 'format'")
+
+
+def _load(connection: Connection) -> Snapshot:
+    with connection.transaction():
+        connection.execute("set transaction isolation level repeatable read, read only")
+        return _read(connection)
+
+
+def _read(connection: Connection) -> Snapshot:
+    return rows.snapshot(
+        _version(connection),
+        connection.execute("select name, oid from sluice_catalog.schemas"),
+        connection.execute("select schema, name, oid, kind, body from sluice_catalog.relations"),
+    )
+
+
+def _write(connection: Connection, known: Snapshot, changes: Sequence[Change]) -> Snapshot:
+    """Within a transaction: whoever holds the version's row is the only one who commits, and sees all that did."""
+    version = _number(connection, f"{_VERSION} for update")
+    newest = known if version == known.version else _read(connection)
+    committed = newest.replay(changes)
+    for step in rows.steps(changes):
+        connection.execute(_STEPS[step.kind], step.values)
+    connection.execute("update sluice_catalog.meta set value = %s where key = 'version'", (committed.version,))
+    return committed

@@ -1,0 +1,141 @@
+"""The catalog in a SQLite file: a member's own, or one that the members of one machine share.
+
+Two connections, so that asking for the version never waits behind a commit: `reader` for that alone, `writer` for the rest
+under a lock. In WAL mode readers and the one writer of all processes do not meet. WAL needs shared memory: the file must
+not lie on a network file system; members that share no disk use PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from engine.catalog import rows
+from engine.catalog.rows import StepKind
+from engine.catalog.snapshot import FIRST_OID, PUBLIC, Change, Snapshot
+from wire.errors import DataCorrupted, IoError
+
+_FORMAT: Final = 1
+#: How long a commit may wait for those of other members.
+_BUSY_SECONDS: Final = 10.0
+_RETRY_SECONDS: Final = 0.02
+_SCHEMA: Final = (
+    "create table if not exists meta (key text primary key, value integer not null) strict",
+    "create table if not exists schemas (name text primary key, oid integer not null) strict",
+    """create table if not exists relations (
+        schema text not null, name text not null, oid integer not null, kind text not null, body text not null,
+        primary key (schema, name)
+    ) strict""",
+)
+_STEPS: Final[dict[StepKind, str]] = {
+    "put schema": "insert into schemas values (?, ?)",
+    "drop schema": "delete from schemas where name = ?",
+    "put relation": "insert or replace into relations values (?, ?, ?, ?, ?)",
+    "drop relation": "delete from relations where schema = ? and name = ?",
+}
+_VERSION: Final = "select value from meta where key = 'version'"
+
+
+class SqliteDatabase:
+    """`engine.catalog.store.CatalogDatabase`."""
+
+    near = True
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._reading = threading.Lock()
+        with self._telling():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._writer = self._connect()
+            self._reader = self._connect()
+            self._prepare()
+        if self._meta("format") > _FORMAT:
+            self.close()
+            raise DataCorrupted(f"the catalog in {path} was written by a later release of Sluice")
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS)
+
+    def _prepare(self) -> None:
+        self._enter_wal()
+        self._writer.execute("pragma synchronous = full")
+        with self._transaction():
+            for statement in _SCHEMA:
+                self._writer.execute(statement)
+            first = [("format", _FORMAT), ("version", 0), ("next_oid", FIRST_OID)]
+            self._writer.executemany("insert or ignore into meta values (?, ?)", first)
+            self._writer.execute("insert or ignore into schemas values (?, ?)", (PUBLIC, 2200))
+
+    def _enter_wal(self) -> None:
+        """The change of mode wants the file alone and does not wait for others as statements do."""
+        end = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                self._writer.execute("pragma journal_mode = wal")
+                return
+            except sqlite3.OperationalError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(_RETRY_SECONDS)
+
+    def version(self) -> int:
+        with self._reading, self._telling():
+            return int(self._reader.execute(_VERSION).fetchone()[0])
+
+    def load(self) -> Snapshot:
+        with self._lock, self._telling(), self._transaction("deferred"):
+            return self._read()
+
+    def _meta(self, key: str) -> int:
+        return int(self._writer.execute("select value from meta where key = ?", (key,)).fetchone()[0])
+
+    def _read(self) -> Snapshot:
+        return rows.snapshot(
+            self._meta("version"),
+            self._writer.execute("select name, oid from schemas"),
+            self._writer.execute("select schema, name, oid, kind, body from relations"),
+        )
+
+    def next_oid(self) -> int:
+        taken = "update meta set value = value + 1 where key = 'next_oid' returning value - 1"
+        with self._lock, self._telling(), self._transaction():
+            return int(self._writer.execute(taken).fetchone()[0])
+
+    def commit(self, known: Snapshot, changes: Sequence[Change]) -> Snapshot:
+        with self._lock, self._telling(), self._transaction():
+            newest = known if self._meta("version") == known.version else self._read()
+            committed = newest.replay(changes)
+            for step in rows.steps(changes):
+                self._writer.execute(_STEPS[step.kind], step.values)
+            self._writer.execute("update meta set value = ? where key = 'version'", (committed.version,))
+        return committed
+
+    @contextmanager
+    def _transaction(self, kind: str = "immediate") -> Iterator[None]:
+        self._writer.execute(f"begin {kind}")
+        try:
+            yield
+            self._writer.execute("commit")
+        except BaseException:
+            if self._writer.in_transaction:
+                self._writer.execute("rollback")
+            raise
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """What SQLite says, as an error of ours."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise IoError(f"the catalog in {self._path} cannot be used: {error}") from error
+
+    def close(self) -> None:
+        with self._lock, self._reading:
+            self._reader.close()
+            self._writer.close()

@@ -1,0 +1,55 @@
+"""A process of its own that commits tables to a shared catalog: `python -m catalog_writer LOCATION PREFIX COUNT`.
+
+It adds COUNT tables `PREFIX_0` ..., each in a commit, and drops and adds `contended` in a transaction after each, again
+and again until it gets through. Prints the OIDs that it was given and how often it lost, one number a line.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from engine.catalog.objects import Table, TableColumn
+from engine.catalog.store import CatalogStore
+from engine.catalog.transaction import SessionCatalog
+from engine.sql import types as st
+from wire import types as t
+from wire.errors import SerializationFailure
+
+COLUMNS = (TableColumn("a", st.of(t.INT4), 1),)
+
+
+def table(oid: int, name: str) -> Table:
+    return Table(oid, "public", name, COLUMNS, "parquet", f"/data/{name}", ())
+
+
+def replace_contended(catalog: SessionCatalog, oid: int) -> bool:
+    """Drop and create in one transaction; False where another process was faster."""
+    catalog.begin()
+    try:
+        present = catalog.current().resolve("public", "contended", ())
+        if present is not None:
+            catalog.remove(present)
+        catalog.put(table(oid, "contended"))
+        catalog.commit()
+    except SerializationFailure:
+        catalog.rollback()
+        return False
+    return True
+
+
+def main(location: str, prefix: str, count: int) -> None:
+    store = CatalogStore(location)
+    catalog = SessionCatalog(store)
+    oids, lost = [], 0
+    for number in range(count):
+        oids += [catalog.new_oid(), catalog.new_oid()]
+        catalog.put(table(oids[-2], f"{prefix}_{number}"))
+        while not replace_contended(catalog, oids[-1]):
+            lost += 1
+            store.refresh()
+    store.close()
+    print(*oids, lost, sep="\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -1,0 +1,183 @@
+"""One catalog for several members: SQLite on one machine, PostgreSQL where they share no disk."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+from catalog_writer import table
+from postgres_server import PostgresServer
+from psycopg import sql
+
+from engine.catalog.objects import Schema, View
+from engine.catalog.store import CatalogStore
+from engine.catalog.transaction import SessionCatalog
+from wire.errors import DataCorrupted, IoError, SerializationFailure
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> Iterator[str]:
+    """A database of the test's own."""
+    with psycopg.connect(postgres.dsn, autocommit=True) as admin:
+        admin.execute("create database catalog")
+        yield f"postgresql://postgres@{postgres.host}:{postgres.port}/catalog"
+        admin.execute("drop database catalog with (force)")
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return str(tmp_path / "catalog.sqlite")
+    url: str = request.getfixturevalue("postgres_url")
+    return url
+
+
+@pytest.fixture
+def stores(location: str) -> Iterator[tuple[CatalogStore, CatalogStore]]:
+    pair = CatalogStore(location), CatalogStore(location)
+    yield pair
+    for store in pair:
+        store.close()
+
+
+Pair = tuple[CatalogStore, CatalogStore]
+
+
+def test_a_commit_is_seen_by_the_other_member_when_it_asks(stores: Pair) -> None:
+    here, there = stores
+    mine, other = SessionCatalog(here), SessionCatalog(there)
+    oid = mine.new_oid()
+    mine.put(table(oid, "t"))
+    mine.put(View(mine.new_oid(), "public", "v", table(1, "t").columns, "select * from t", ("a", "b"), (oid,)))
+    mine.put_schema(Schema(mine.new_oid(), "s"))
+    assert other.current().resolve(None, "t", ("public",)) is None
+    assert not there.is_current()
+    there.refresh()
+    assert there.snapshot == here.snapshot
+    other.remove(other.current().relations["public", "v"])
+    other.remove_schema("s")
+    here.refresh()
+    assert here.snapshot == there.snapshot
+    assert set(here.snapshot.relations) == {("public", "t")}
+
+
+def test_a_commit_begins_on_what_others_committed_meanwhile(stores: Pair) -> None:
+    here, there = stores
+    mine, other = SessionCatalog(here), SessionCatalog(there)
+    mine.begin()
+    mine.put(table(mine.new_oid(), "mine"))
+    other.put(table(other.new_oid(), "other"))
+    mine.commit()
+    assert set(here.snapshot.relations) == {("public", "mine"), ("public", "other")}
+    assert here.snapshot.version == 2
+
+
+def test_the_same_name_on_two_members_is_a_conflict_and_changes_nothing(stores: Pair) -> None:
+    here, there = stores
+    mine, other = SessionCatalog(here), SessionCatalog(there)
+    mine.begin()
+    mine.put(table(mine.new_oid(), "kept_out"))
+    mine.put(table(mine.new_oid(), "t"))
+    other.put(table(other.new_oid(), "t"))
+    with pytest.raises(SerializationFailure):
+        mine.commit()
+    for store in stores:
+        store.refresh()
+        assert set(store.snapshot.relations) == {("public", "t")}
+        assert store.snapshot.version == 1
+
+
+def test_oids_are_never_given_twice(stores: Pair, location: str) -> None:
+    given = [store.next_oid() for _ in range(5) for store in stores]
+    third = CatalogStore(location)
+    given.append(third.next_oid())
+    third.close()
+    assert given == sorted(set(given))
+
+
+def test_questions_at_the_same_time_are_all_answered(stores: Pair) -> None:
+    here, there = stores
+    writer = SessionCatalog(here)
+    failures: list[int] = []
+
+    def look(number: int) -> None:
+        there.refresh()
+        if ("public", f"t{number}") not in there.snapshot.relations:
+            failures.append(number)
+
+    for number in range(20):
+        writer.put(table(writer.new_oid(), f"t{number}"))
+        threads = [threading.Thread(target=look, args=(number,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert failures == []
+
+
+def test_processes_that_commit_at_the_same_time(location: str) -> None:
+    """All open the database at once as well, when it does not exist yet."""
+    count, prefixes = 15, ("a", "b", "c")
+    command = [sys.executable, "-m", "catalog_writer", location]
+    writers = [
+        subprocess.Popen([*command, prefix, str(count)], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1],
+                         env={"PYTHONPATH": f"{Path(__file__).parents[2]}"})
+        for prefix in prefixes
+    ]  # fmt: skip
+    told = [[int(line) for line in writer.communicate()[0].split()] for writer in writers]
+    assert [writer.returncode for writer in writers] == [0] * len(prefixes)
+    oids = [oid for numbers in told for oid in numbers[:-1]]
+    assert len(set(oids)) == len(oids) == len(prefixes) * count * 2
+    store = CatalogStore(location)
+    names = {f"{prefix}_{number}" for prefix in prefixes for number in range(count)} | {"contended"}
+    assert {name for _, name in store.snapshot.relations} == names
+    assert store.snapshot.version == len(prefixes) * count * 2
+    store.close()
+
+
+def test_a_later_release_is_recognised(location: str) -> None:
+    CatalogStore(location).close()
+    if location.startswith("postgresql"):
+        with psycopg.connect(location, autocommit=True) as connection:
+            connection.execute("update sluice_catalog.meta set value = 99 where key = 'format'")
+    else:
+        with closing(sqlite3.connect(location, isolation_level=None)) as file:
+            file.execute("update meta set value = 99 where key = 'format'")
+    with pytest.raises(DataCorrupted, match="later release"):
+        CatalogStore(location)
+
+
+def test_a_file_that_is_no_catalog_is_named(tmp_path: Path) -> None:
+    (tmp_path / "c.sqlite").write_text("not a database, and long enough to be looked at" * 100)
+    with pytest.raises(IoError, match=r"c\.sqlite"):
+        CatalogStore(tmp_path / "c.sqlite")
+
+
+@pytest.mark.postgres
+def test_a_connection_that_broke_is_made_again(postgres_url: str) -> None:
+    store = CatalogStore(postgres_url)
+    catalog = SessionCatalog(store)
+    catalog.put(table(catalog.new_oid(), "before"))
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        admin.execute(
+            sql.SQL("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice catalog'")
+        )
+    store.refresh()
+    catalog.put(table(catalog.new_oid(), "after"))
+    assert set(store.snapshot.relations) == {("public", "before"), ("public", "after")}
+    store.close()
+
+
+@pytest.mark.postgres
+def test_a_database_that_is_not_there_is_named_without_its_password() -> None:
+    with pytest.raises(IoError) as caught:
+        CatalogStore("postgresql://me:secret@127.0.0.1:1/none")
+    assert "127.0.0.1:1/none" in caught.value.message
+    assert "secret" not in caught.value.message
