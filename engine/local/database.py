@@ -15,11 +15,13 @@ import re
 import shutil
 import threading
 from collections import OrderedDict, defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import duckdb
+import pyarrow as pa
+from sqlglot import exp
 
 from engine.catalog.objects import SystemTable, Table
 from engine.config import EngineConfig
@@ -31,6 +33,7 @@ _IDLE_PER_ZONE: Final = 8
 _ZONES: Final = 32
 _RELATIONS: Final = 64
 _SYSTEM_TABLES: Final = 128
+_PART: Final = "sluice_part"
 #: `<+02>-02`, as PostgreSQL names a zone that was given by its offset.
 _OFFSET_ZONE: Final = re.compile(r"<([+-]\d\d)(?::?(\d\d))?>.*|([+-]\d\d):?(\d\d)?")
 
@@ -43,22 +46,68 @@ class LocalCursor:
         self._connection = connection
         self._relations: OrderedDict[Hashable, duckdb.DuckDBPyRelation] = OrderedDict()
         self._registered: OrderedDict[str, None] = OrderedDict()
+        self._inputs: dict[str, Literal["view", "table"]] = {}
 
-    def run(self, statement: str, tables: Sequence[Table | SystemTable], batch_rows: int) -> Any:
+    def run(
+        self,
+        statement: str,
+        tables: Sequence[Table | SystemTable],
+        batch_rows: int,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Any:
         """Begin to run a statement: an Arrow reader. `tables`: what it reads; another version is bound anew."""
-        key = (statement, tuple((table.oid, table.version) for table in tables))
         for table in tables:
             if isinstance(table, SystemTable):
                 self._register(table)
+        if self._inputs:
+            # What was bound to one query's inputs would keep them.
+            return self._bound(statement, parameters).to_arrow_reader(batch_rows)
+        key = (statement, tuple((table.oid, table.version) for table in tables), _hashable(parameters))
         relation = self._relations.get(key)
         if relation is None:
-            relation = self._connection.sql(statement)
+            relation = self._bound(statement, parameters)
             self._relations[key] = relation
             if len(self._relations) > _RELATIONS:
                 self._relations.popitem(last=False)
         else:
             self._relations.move_to_end(key)
         return relation.to_arrow_reader(batch_rows)
+
+    def _bound(self, statement: str, parameters: Mapping[str, Any] | None) -> duckdb.DuckDBPyRelation:
+        return (
+            self._connection.sql(statement, params=dict(parameters)) if parameters else self._connection.sql(statement)
+        )
+
+    def hold(self, name: str, rows: pa.Table) -> None:
+        """Have a fragment's input known by name until `forget_inputs` (`engine.local.inputs`)."""
+        self._connection.register(name, rows)
+        self._inputs[name] = "view"
+
+    def store(self, name: str, rows: pa.Table) -> None:
+        """Append a part of a fragment's input to a temporary table of that name."""
+        part = exp.select("*").from_(exp.to_table(_PART))
+        target = exp.to_table(name)
+        append: exp.Expression
+        if name in self._inputs:
+            append = exp.Insert(this=target, expression=part)
+        else:
+            temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
+            append = exp.Create(this=target, kind="TABLE", expression=part, properties=temporary)
+        self._connection.register(_PART, rows)
+        try:
+            self._connection.execute(append.sql("duckdb"))
+        finally:
+            self._connection.unregister(_PART)
+        self._inputs[name] = "table"
+
+    def forget_inputs(self) -> None:
+        """Drop what `hold` and `store` made."""
+        for name, kind in self._inputs.items():
+            if kind == "view":
+                self._connection.unregister(name)
+            else:
+                self._connection.execute(exp.Drop(kind="TABLE", tables=[exp.to_table(name)]).sql("duckdb"))
+        self._inputs.clear()
 
     def _register(self, table: SystemTable) -> None:
         """Have a system table's rows known by name."""
@@ -149,6 +198,12 @@ class LocalDatabase:
         if len(self._idle) > _ZONES:
             dropped += self._idle.popitem(last=False)[1]
         return dropped
+
+
+def _hashable(parameters: Mapping[str, Any] | None) -> Hashable:
+    """Parameters as a part of a key; lists are files' names."""
+    items = (parameters or {}).items()
+    return tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in items)
 
 
 def zone_name(time_zone: str) -> str:

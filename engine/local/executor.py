@@ -7,6 +7,8 @@ that fetched it looks for another and only then tells the loop of both. That sav
 pool, and the two threads a fight for the interpreter; few rows may wait for the next ones, as in PostgreSQL's own buffer. It
 is the only read-ahead there is.
 
+A fragment with inputs (`engine.local.inputs`) is run when they have arrived; until then it has its cursor and no thread.
+
 Close interrupts a running pull and waits for its thread. An interrupt that comes before DuckDB has begun is lost, so it is
 repeated until the thread has come back.
 """
@@ -16,13 +18,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
 
 from engine.carry import carry_to, fitted
+from engine.catalog.objects import SystemTable, Table
 from engine.config import EngineConfig
 from engine.executor import CompiledFragment, EngineName, ExecutionContext, OutputColumn
 from engine.local import division as _division  # noqa: F401  (registers its functions)
@@ -32,6 +36,7 @@ from engine.local import roots as _roots  # noqa: F401
 from engine.local.database import LocalCursor, LocalDatabase
 from engine.local.errors import translate
 from engine.local.infinities import with_infinities
+from engine.local.inputs import Inflow, take_all
 from engine.plan.compile import to_sql
 from wire import types as t
 from wire.errors import AdminShutdown, QueryCanceled, SqlError
@@ -43,6 +48,23 @@ _INTERRUPT_SECONDS: Final = 0.01
 _TEXTS: Final = 512
 #: Bytes that a value is taken to have in a batch, where its type does not say.
 _VARIABLE_WIDTH: Final = 24
+
+
+@dataclass(frozen=True, slots=True)
+class LocalWork:
+    """A statement for DuckDB, and what it needs.
+
+    schema: its columns in carriers. batch_rows: rows of a batch. tables: the catalog's that it reads.
+    parameters: values of `$name`s: the files and row ranges of its readers. inputs: the relations that arrive as streams.
+    """
+
+    statement: str
+    schema: pa.Schema
+    batch_rows: int
+    time_zone: str = "UTC"
+    tables: tuple[Table | SystemTable, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Inflow] = field(default_factory=dict)
 
 
 class LocalExecutor:
@@ -71,9 +93,14 @@ class LocalExecutor:
 
     async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> LocalStream:
         """Begin to run a fragment; its errors come from `next_batch`."""
+        rows = batch_rows(fragment.columns, context.page_bytes)
+        return self.run(LocalWork(self.sql(fragment), fragment.schema, rows, context.time_zone, fragment.tables))
+
+    def run(self, work: LocalWork) -> LocalStream:
+        """Begin to run a statement that is compiled already."""
         if self._database is None or self._pool is None:
             raise AdminShutdown("the local engine is not running")
-        stream = LocalStream(self._database, self._pool, self._streams, fragment, self.sql(fragment), context)
+        stream = LocalStream(self._database, self._pool, self._streams, work)
         stream.begin()
         return stream
 
@@ -117,18 +144,15 @@ class LocalStream:
         database: LocalDatabase,
         pool: ThreadPoolExecutor,
         streams: set[LocalStream],
-        fragment: CompiledFragment,
-        statement: str,
-        context: ExecutionContext,
+        work: LocalWork,
     ) -> None:
         self._database = database
         self._pool = pool
         self._streams = streams
-        self._statement = statement
-        self._time_zone = context.time_zone
-        self._tables = fragment.tables
-        self._schema = fragment.schema
-        self._batch_rows = batch_rows(fragment.columns, context.page_bytes)
+        self._work = work
+        self._schema = work.schema
+        self._gathering: asyncio.Task[None] | None = None
+        self._in_turn = asyncio.Lock()
         self._loop = asyncio.get_running_loop()
         self._cursor: LocalCursor | None = None
         self._reader: Any = None
@@ -143,7 +167,10 @@ class LocalStream:
 
     def begin(self) -> None:
         self._streams.add(self)
-        self._pull()
+        if self._work.inputs:
+            self._gathering = self._loop.create_task(self._gather())
+        else:
+            self._pull()
 
     async def next_batch(self) -> pa.RecordBatch | None:
         while self._closing or not self._ready:
@@ -153,7 +180,7 @@ class LocalStream:
                 raise QueryCanceled("canceling statement due to user request")
             if self._ended:
                 return None
-            if not self._running:
+            if not self._running and self._gathering is None:
                 self._pull()
             await self._change()
         batch = self._ready.popleft()
@@ -177,6 +204,28 @@ class LocalStream:
     def _pull(self) -> None:
         self._running = True
         self._pool.submit(self._job)
+
+    async def _gather(self) -> None:
+        """Take the inputs, then begin. What goes wrong with them is the stream's error."""
+        try:
+            cursor = await self._in_pool(self._borrow)
+            await take_all(self._work.inputs, cursor, self._in_pool)
+        except Exception as error:  # noqa: BLE001 - as in `_job`
+            self._error = translate(error, self._work.statement)
+        self._gathering = None
+        if self._error is None and not self._closing:
+            self._pull()
+        self._wake()
+
+    async def _in_pool(self, call: Callable[[], Any]) -> Any:
+        """Run a call on a thread of the pool, one at a time; it has ended when this returns, or is cancelled."""
+        async with self._in_turn:
+            future = self._loop.run_in_executor(self._pool, call)
+            try:
+                return await asyncio.shield(future)
+            except asyncio.CancelledError:
+                await asyncio.wait([future])
+                raise
 
     async def _change(self) -> None:
         """Wait until a job has told something, or the stream is being closed."""
@@ -202,6 +251,10 @@ class LocalStream:
         self._wake()
 
     async def _shut(self) -> None:
+        gathering = self._gathering
+        if gathering is not None:
+            gathering.cancel()
+            await asyncio.wait([gathering])
         while self._running:
             cursor = self._cursor
             if cursor is not None:
@@ -228,15 +281,15 @@ class LocalStream:
                 self._tell(batch, None, running=number < len(batches))
         except Exception as error:  # noqa: BLE001 - whatever DuckDB or Arrow raise ends the stream, translated
             self._release(healthy=False)
-            self._tell(None, translate(error, self._statement), running=False)
+            self._tell(None, translate(error, self._work.statement), running=False)
 
     def _fetch(self) -> pa.RecordBatch | None:
         """The next batch that is not empty, in carriers; None at the end."""
         if self._reader is None:
             if self._closing:
                 raise QueryCanceled("canceling statement due to user request")
-            self._cursor = self._database.borrow(self._time_zone)
-            self._reader = self._cursor.run(self._statement, self._tables, self._batch_rows)
+            work = self._work
+            self._reader = self._borrow().run(work.statement, work.tables, work.batch_rows, work.parameters)
         while True:
             try:
                 batch = self._reader.read_next_batch()
@@ -247,10 +300,17 @@ class LocalStream:
                     return batch.select([])
                 return with_infinities(carry_to(batch, fitted(self._schema, batch.schema)))
 
+    def _borrow(self) -> LocalCursor:
+        if self._cursor is None:
+            self._cursor = self._database.borrow(self._work.time_zone)
+        return self._cursor
+
     def _release(self, *, healthy: bool = True) -> None:
         """Let go of the result and the cursor; what a half-read result holds is freed here, off the loop's thread."""
         cursor, self._cursor, self._reader = self._cursor, None, None
         if cursor is not None:
+            if healthy:
+                cursor.forget_inputs()
             self._database.give_back(cursor, healthy=healthy)
 
     def _tell(self, batch: pa.RecordBatch | None, error: SqlError | None, *, running: bool) -> None:

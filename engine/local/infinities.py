@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import pyarrow as pa
@@ -11,21 +12,30 @@ _STORED: Final = {32: pa.int32(), 64: pa.int64()}
 
 
 def with_infinities(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with -infinity as `wire.carriers` has it."""
+    """DuckDB's batch with -infinity as `wire.carriers` has it."""
+    return _with_columns(batch, lambda least: least + 1, lambda least: least)
+
+
+def without_infinities(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch of carriers with -infinity as DuckDB has it."""
+    return _with_columns(batch, lambda least: least, lambda least: least + 1)
+
+
+def _with_columns(batch: pa.RecordBatch, before: Callable[[int], int], after: Callable[[int], int]) -> pa.RecordBatch:
     for index, field in enumerate(batch.schema):
         if pa.types.is_date32(field.type) or pa.types.is_timestamp(field.type):
             column = batch.column(index)
-            carried = _carried(column)
-            if carried is not column:
-                batch = batch.set_column(index, field, carried)
+            least = -(2 ** (column.type.bit_width - 1))
+            replaced = _replaced(column, before(least), after(least))
+            if replaced is not column:
+                batch = batch.set_column(index, field, replaced)
     return batch
 
 
-def _carried(column: Any) -> Any:
-    bits = column.type.bit_width
-    integers = column.view(_STORED[bits])
-    theirs = pa.scalar(-(2 ** (bits - 1) - 1), integers.type)
-    if pc.min(integers).as_py() != theirs.as_py():
+def _replaced(column: Any, before: int, after: int) -> Any:
+    """The column with one value, which nothing but another infinity may be less than, in another's place."""
+    integers = column.view(_STORED[column.type.bit_width])
+    if pc.min(integers).as_py() != before:
         return column
-    ours = pa.scalar(-(2 ** (bits - 1)), integers.type)
-    return pc.if_else(pc.equal(integers, theirs), ours, integers).view(column.type)
+    found = pc.equal(integers, pa.scalar(before, integers.type))
+    return pc.if_else(found, pa.scalar(after, integers.type), integers).view(column.type)

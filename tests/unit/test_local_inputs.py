@@ -1,0 +1,127 @@
+"""Fragments with inputs: what arrives as streams is read as relations, in memory or from DuckDB's temporary tables."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from engine.config import EngineConfig
+from engine.local import inputs
+from engine.local.executor import LocalExecutor, LocalStream, LocalWork
+from wire.errors import DivisionByZero, QueryCanceled, SqlError
+
+_SCHEMA = pa.schema([("c1", pa.int64()), ("c2", pa.timestamp("us"))])
+_RESULT = pa.schema([("rows", pa.int64()), ("total", pa.decimal128(38, 0))])
+_TOTALS = "select count(*) as rows, sum(c1)::decimal(38, 0) as total from edge_1"
+
+
+class Arriving:
+    """An input whose batches come when they are put. An error ends it."""
+
+    schema = _SCHEMA
+
+    def __init__(self) -> None:
+        self.queue: asyncio.Queue[pa.RecordBatch | SqlError | None] = asyncio.Queue()
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        found = await self.queue.get()
+        if isinstance(found, SqlError):
+            raise found
+        return found
+
+
+@pytest.fixture
+async def engine(tmp_path: Path) -> AsyncIterator[LocalExecutor]:
+    executor = LocalExecutor(EngineConfig(tmp_path))
+    await executor.start()
+    yield executor
+    await executor.close()
+
+
+def _batch(start: int, rows: int) -> pa.RecordBatch:
+    numbers = pa.array(range(start, start + rows))
+    return pa.record_batch([numbers, pc.cast(numbers, pa.timestamp("us"))], schema=_SCHEMA)
+
+
+async def _rows(stream: LocalStream) -> list[dict[str, object]]:
+    try:
+        found = []
+        while (batch := await stream.next_batch()) is not None:
+            found += batch.to_pylist()
+        return found
+    finally:
+        await stream.close()
+
+
+@pytest.mark.parametrize("held", [inputs.HELD_BYTES, 1000])
+async def test_batches_become_a_relation_in_memory_or_in_a_table(
+    engine: LocalExecutor, held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "HELD_BYTES", held)
+    monkeypatch.setattr(inputs, "_CHUNK_BYTES", held)
+    for _ in range(2):  # A cursor that is used again knows nothing of the first time.
+        source = Arriving()
+        stream = engine.run(LocalWork(_TOTALS, _RESULT, 2048, inputs={"edge_1": source}))
+        for number in range(10):
+            source.queue.put_nowait(_batch(number * 100, 100))
+        source.queue.put_nowait(None)
+        [row] = await _rows(stream)
+        assert row == {"rows": 1000, "total": 499_500}
+
+
+async def test_an_input_without_rows_is_an_empty_relation(engine: LocalExecutor) -> None:
+    source = Arriving()
+    source.queue.put_nowait(None)
+    stream = engine.run(LocalWork(_TOTALS, _RESULT, 2048, inputs={"edge_1": source}))
+    assert await _rows(stream) == [{"rows": 0, "total": None}]
+
+
+async def test_infinities_keep_their_meaning(engine: LocalExecutor) -> None:
+    ends = pa.array([2**63 - 1, -(2**63), 0]).view(pa.timestamp("us"))
+    source = Arriving()
+    source.queue.put_nowait(pa.record_batch([pa.array([1, 2, 3]), ends], schema=_SCHEMA))
+    source.queue.put_nowait(None)
+    statement = "select c2 from edge_1 where c2 <= timestamp '1970-01-01' order by c2"
+    schema = pa.schema([("c2", pa.timestamp("us"))])
+    stream = engine.run(LocalWork(statement, schema, 2048, inputs={"edge_1": source}))
+    batch = await stream.next_batch()
+    assert batch is not None
+    assert batch.column(0).view(pa.int64()).to_pylist() == [-(2**63), 0]
+    await stream.close()
+
+
+async def test_a_failed_input_is_the_streams_error(engine: LocalExecutor) -> None:
+    good, bad = Arriving(), Arriving()
+    bad.queue.put_nowait(DivisionByZero("division by zero"))
+    stream = engine.run(LocalWork(_TOTALS, _RESULT, 2048, inputs={"edge_1": good, "edge_2": bad}))
+    with pytest.raises(DivisionByZero):
+        await stream.next_batch()
+    await stream.close()
+    assert engine.statistics()["cursors"] == 0
+
+
+async def test_closing_while_inputs_arrive_leaves_nothing(engine: LocalExecutor) -> None:
+    source = Arriving()
+    stream = engine.run(LocalWork(_TOTALS, _RESULT, 2048, inputs={"edge_1": source}))
+    waiting = asyncio.ensure_future(stream.next_batch())
+    source.queue.put_nowait(_batch(0, 100))
+    await asyncio.sleep(0.01)
+    await stream.close()
+    with pytest.raises(QueryCanceled):
+        await waiting
+    assert engine.statistics() == {"streams": 0, "cursors": 0, "idle_cursors": 1}
+
+
+async def test_waiting_for_inputs_takes_no_thread(engine: LocalExecutor) -> None:
+    sources = [Arriving() for _ in range(20)]
+    waiting = [engine.run(LocalWork(_TOTALS, _RESULT, 2048, inputs={"edge_1": s})) for s in sources]
+    await asyncio.sleep(0)
+    stream = engine.run(LocalWork("select 1::bigint as rows, 2::decimal(38, 0) as total", _RESULT, 2048))
+    assert await _rows(stream) == [{"rows": 1, "total": 2}]
+    for other in waiting:
+        await other.close()
