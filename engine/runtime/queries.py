@@ -1,0 +1,274 @@
+"""The queries of one member: registry, checker, and who may say what about them. Pure: no clock, no IO, no thread.
+
+Each query is a machine (`engine.runtime.query_state`); here they are found by token, messages of members are judged and
+handed to them, what is over is remembered, and what may have been missed is asked for (`check`, network-protocol seed 3.5).
+
+    queries = MemberQueries("a")
+    for instruction in queries.on_message(sender, message, body, now): perform(instruction)
+
+An instance belongs to one operation thread. Where a member has several, each has the queries of its partition; what concerns
+members (`on_member_lost`, `tick`) goes to all, and a Check or CheckResponse is split by its queries' partitions.
+
+What the caller promises:
+- `begin` comes before the first Start is sent; Starts are the caller's to send, since their bodies differ by member.
+- Each `begin` and each Run is answered by one `started`, with () if nothing could be set up (then `cancel` says why). Each
+  fragment named there is reported once by `fragment_ended`, also after Stop. Only then does Forget come.
+- Tokens never repeat, not even after a restart of their initiator: one that is over stays over.
+- Instructions are performed in their order, and `tick` is called about twice a second.
+- A member that cannot be reached when a stream is to be opened to it, or a stream that breaks without a word, is a cause with
+  `echo`. A loss that only two participants see is found by the one of them that has to send; so the loss of a member that is
+  not the initiator means nothing to a participant here.
+
+Considered and rejected: to keep early queries as long as the initiator says they run (their start may have been lost with a
+connection, and then nobody would ever end them); answering a late start (who cancelled has told the initiator already).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from engine.executor import QueryId
+from engine.runtime.query_state import SUCCESS, Cause, Instruction, Limits, Query, Refused, Run, Send, transient
+from wire.mesh.control_messages import Cancel, Check, CheckResponse, ControlMessage, Start
+
+#: running: register it. early: as running, and the query may turn out to be over. unknown: too many are early: the sender
+#: is to ask again. over: nothing of the query is wanted here any more; the sender may end as if all had been taken, for
+#: whoever ended the query has told the initiator.
+ChannelState = Literal["running", "early", "unknown", "over"]
+
+_DEFAULT: Final = Limits()
+
+
+class MemberQueries:
+    """See the module's docstring. member: this one's id. `now` is in seconds, from any clock that never goes back."""
+
+    def __init__(self, member: str, limits: Limits = _DEFAULT) -> None:
+        self._member = member
+        self._limits = limits
+        self._queries: dict[str, Query] = {}
+        self._over = OverQueries(limits)
+
+    # -- what the coordinator of this member says ---------------------------------------------------------------
+
+    def begin(self, query: str, participants: tuple[str, ...], now: float) -> list[Instruction]:
+        """This member initiates. participants: all members that run fragments, this one first."""
+        assert participants[0] == self._member == QueryId.parse(query).initiator, f"{query} is not ours to begin"
+        assert query not in self._queries, f"{query} began twice"
+        assert query not in self._over, f"{query} is over"
+        self._add(query, self._member, now).start(participants)
+        return []
+
+    def started(self, query: str, fragments: tuple[int, ...], now: float) -> list[Instruction]:
+        """The fragments of a Run, or of a begin, were set up. fragments: their numbers, each once."""
+        known = self._queries[query]
+        return self._settle(known, known.started(fragments), now)
+
+    def fragment_ended(self, query: str, fragment: int, cause: Cause | None, now: float) -> list[Instruction]:
+        """None: whole output sent and taken."""
+        known = self._queries[query]
+        return self._settle(known, known.fragment_ended(fragment, cause, now), now)
+
+    def cancel(self, query: str, cause: Cause, now: float) -> list[Instruction]:
+        """Wanted here: user, timeout, a portal closed early (00000, initiator only), a failure, a broken stream (echo)."""
+        known = self._queries.get(query)
+        if known is None:
+            return []
+        assert cause.failed or known.mine, "only the initiator ends a query without an error"
+        return self._stop(known, cause, self._member, now)
+
+    def finish(self, query: str, now: float) -> list[Instruction]:
+        """Initiator: the root is at its end and every stream has arrived whole."""
+        known = self._queries.get(query)
+        return [] if known is None else self._settle(known, known.finish(), now)
+
+    def channel(self, query: str, now: float) -> ChannelState:
+        """A sender wants to open a channel: may a mailbox be registered? An early one counts from this moment."""
+        known = self._queries.get(query)
+        if known is not None:
+            if not known.under_way:
+                return "over"
+            return "early" if known.state == "early" else "running"
+        initiator = initiator_of(query)
+        if initiator is None or initiator == self._member or query in self._over:
+            return "over"
+        if self.statistics()["early"] >= self._limits.early_queries:
+            return "unknown"
+        self._add(query, initiator, now)
+        return "early"
+
+    # -- what other members say ---------------------------------------------------------------------------------
+
+    def on_message(self, sender: str, message: ControlMessage, body: bytes, now: float) -> list[Instruction]:
+        """A Start (with its body), Cancel, Check or CheckResponse came from another member."""
+        match message:
+            case Start():
+                return self._on_start(sender, message, body, now)
+            case Cancel():
+                return self._on_cancel(sender, message, now)
+            case Check():
+                return self._on_check(sender, message)
+            case CheckResponse():
+                return self._on_check_response(sender, message, now)
+        raise AssertionError(f"{type(message).__name__} is not about the state of queries")
+
+    def on_member_lost(self, member: str, now: float) -> list[Instruction]:
+        """As initiator: its queries fail. As participant: those that it initiated are over, and nobody is told."""
+        cause = transient(f"could not complete the query: member {member} was lost", member)
+        instructions: list[Instruction] = []
+        for query in list(self._queries.values()):
+            concerned = query.initiator == member or (query.mine and member in query.participants)
+            if concerned and query.state != "finishing":
+                instructions += self._stop(query, cause, member, now)
+        return instructions
+
+    # -- what time says -----------------------------------------------------------------------------------------
+
+    def tick(self, now: float) -> list[Instruction]:
+        """End what waited too long; ask each initiator, in one message, about its queries that have gone on for long."""
+        instructions: list[Instruction] = []
+        for query in list(self._queries.values()):
+            instructions += self._settle(query, query.expire(self._limits, now), now)
+        self._over.expire(now)
+        return instructions + self._checks(now)
+
+    def active(self) -> tuple[str, ...]:
+        """The queries that this member takes part in, those included that are being stopped."""
+        return tuple(query.token for query in self._queries.values() if query.state != "early")
+
+    def statistics(self) -> Mapping[str, int]:
+        """How many queries are in which state. All but `over` are nil when nothing runs."""
+        counts = {"early": 0, "running": 0, "finishing": 0, "stopping": 0, "over": len(self._over)}
+        for query in self._queries.values():
+            counts[query.state] += 1
+        return counts
+
+    # -- messages -----------------------------------------------------------------------------------------------
+
+    def _on_start(self, sender: str, message: Start, body: bytes, now: float) -> list[Instruction]:
+        why = self._start_refusal(sender, message)
+        if why:
+            return [Refused(sender, why)]
+        if message.query in self._over:
+            return []
+        query = self._queries.get(message.query)
+        if query is None:
+            query = self._add(message.query, sender, now)
+        if query.state == "stopping":
+            return []
+        if query.state != "early":
+            return [Refused(sender, f"start of query {message.query}, which runs already")]
+        query.start(message.participants)
+        return [Run(message.query, message, body, sender)]
+
+    def _start_refusal(self, sender: str, message: Start) -> str:
+        if initiator_of(message.query) != sender or message.participants[:1] != (sender,):
+            return f"start of query {message.query} by member {sender}, which is not its initiator"
+        if self._member not in message.participants:
+            return f"start of query {message.query}, in which member {self._member} has no part"
+        return ""
+
+    def _on_cancel(self, sender: str, message: Cancel, now: float) -> list[Instruction]:
+        initiator = initiator_of(message.query)
+        query = self._queries.get(message.query)
+        if initiator == self._member:
+            return self._on_cancel_request(sender, message, query, now)
+        if initiator != sender:
+            return [Refused(sender, f"cancel of query {message.query} by member {sender}, which is not its initiator")]
+        if query is None:
+            self._over.remember(message.query, now)
+            return []
+        return self._stop(query, Cause.of_message(message), sender, now)
+
+    def _on_cancel_request(self, sender: str, message: Cancel, query: Query | None, now: float) -> list[Instruction]:
+        """The first of the two steps: a participant wants the query to be over."""
+        if query is None:
+            return []
+        if sender not in query.participants:
+            return [Refused(sender, f"cancel of query {message.query} by member {sender}, which has no part in it")]
+        cause = Cause.of_message(message)
+        if not cause.failed:
+            # To believe it would pass a part of the rows for all of them.
+            why = f"member {sender} ended query {message.query} without an error, as only its initiator may"
+            cause = Cause("08P01", why, member=sender)
+        return self._stop(query, cause, sender, now)
+
+    def _on_check(self, sender: str, message: Check) -> list[Instruction]:
+        foreign = [token for token in message.queries if initiator_of(token) != self._member]
+        if foreign:
+            return [Refused(sender, f"check of query {foreign[0]}, which member {self._member} did not initiate")]
+        inactive = tuple(token for token in message.queries if not self._runs_for(token, sender))
+        return [Send(sender, CheckResponse(inactive))] if inactive else []
+
+    def _runs_for(self, token: str, participant: str) -> bool:
+        query = self._queries.get(token)
+        return query is not None and query.state == "running" and participant in query.participants
+
+    def _on_check_response(self, sender: str, message: CheckResponse, now: float) -> list[Instruction]:
+        foreign = [token for token in message.queries if initiator_of(token) != sender]
+        if foreign:
+            return [Refused(sender, f"word about query {foreign[0]}, which member {sender} did not initiate")]
+        cause = Cause(SUCCESS, "the initiator is done with the query", member=sender)
+        instructions: list[Instruction] = []
+        for token in message.queries:
+            query = self._queries.get(token)
+            if query is not None:
+                instructions += self._stop(query, cause, sender, now)
+        return instructions
+
+    def _checks(self, now: float) -> list[Instruction]:
+        suspects: defaultdict[str, list[str]] = defaultdict(list)
+        for query in self._queries.values():
+            tokens = suspects[query.initiator]
+            if len(tokens) < self._limits.check_queries and query.asks(self._limits, now):
+                tokens.append(query.token)
+        return [Send(initiator, Check(tuple(tokens))) for initiator, tokens in suspects.items() if tokens]
+
+    # -- the registry -------------------------------------------------------------------------------------------
+
+    def _add(self, token: str, initiator: str, now: float) -> Query:
+        query = self._queries[token] = Query(token, initiator, self._member, now)
+        return query
+
+    def _stop(self, query: Query, cause: Cause, source: str, now: float) -> list[Instruction]:
+        return self._settle(query, query.stop(cause, source, now), now)
+
+    def _settle(self, query: Query, instructions: list[Instruction], now: float) -> list[Instruction]:
+        """Take a query that is over out of the registry."""
+        if query.state == "over":
+            del self._queries[query.token]
+            self._over.remember(query.token, now)
+        return instructions
+
+
+class OverQueries:
+    """The tokens of queries that are over, the oldest first: as many, and as long, as the limits say."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._since: OrderedDict[str, float] = OrderedDict()
+
+    def __contains__(self, token: str) -> bool:
+        return token in self._since
+
+    def __len__(self) -> int:
+        return len(self._since)
+
+    def remember(self, token: str, now: float) -> None:
+        self._since[token] = now
+        self._since.move_to_end(token)
+        if len(self._since) > self._limits.over_queries:
+            self._since.popitem(last=False)
+
+    def expire(self, now: float) -> None:
+        while self._since and now - next(iter(self._since.values())) >= self._limits.over_seconds:
+            self._since.popitem(last=False)
+
+
+def initiator_of(token: str) -> str | None:
+    """The member that a query's token names, or None if it is no token: peers may say anything."""
+    try:
+        return QueryId.parse(token).initiator
+    except ValueError:
+        return None

@@ -1,0 +1,297 @@
+"""One query on one member: its states, what may happen to it, and what is to be done then. Pure: no clock, IO or thread.
+
+Theory. The machine is the network-protocol seed's (3.2 to 3.5) with its races made cells of a table. Events come in, a list
+of instructions goes out, and somebody else performs them in the order of the list; so a race is a comparison of two lists.
+
+    state      start      stop        finish      drained
+    early      running    over        .           .           a channel was asked for, the start has not come
+    running    (refused)  stopping    finishing   over        fragments are being set up, or run
+    finishing  (refused)  stopping    .           over        initiator: all rows are there, local fragments come home
+    stopping   .          .           .           over        Stop was said, local fragments come home
+    over       .          .           .           .           remembered for a while (`engine.runtime.queries`)
+
+    stop: an error, a cancel from anywhere, a lost member, enough rows. drained: the fragments were set up and each has
+    ended; for an initiator's running query it does not occur, since the portal may still want rows. `.`: nothing changes,
+    nothing is done, so a repeated cause costs no message.
+
+Entering `running` says Run, `stopping` says Stop, `over` says DropEarly (from early) or Forget. Leaving `early` or `running`
+by a stop also tells others, in two steps (3.3): a participant tells the initiator, the initiator all others but the one it
+knows it from. That is at most N - 1 messages to the initiator and N - 1 from it.
+
+**Echoes.** When a member fails, streams to its neighbours break, and the neighbours' complaint may overtake the cause. So a
+cause may be an `echo`: something was done to us and somebody else knows why. An echo stops nothing at once. It puts the
+query under suspicion (the initiator is asked about it), and only if nobody has said more within `Limits.echo_seconds` does it
+become a cause. The first cause at the initiator is the one the client is told.
+
+Considered and rejected: acknowledgements of cancel (the initiator would wait for the slowest; `check` finds what was missed);
+an end message from each participant (a query of N members would cost N messages more, and the streams have told it already).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from wire.errors import SqlError
+from wire.mesh.control_messages import Cancel, ControlMessage, Start
+
+State = Literal["early", "running", "finishing", "stopping", "over"]
+Event = Literal["start", "stop", "finish", "drained"]
+
+TRANSITIONS: Final[Mapping[State, Mapping[Event, State]]] = {
+    "early": {"start": "running", "stop": "over"},
+    "running": {"stop": "stopping", "finish": "finishing", "drained": "over"},
+    "finishing": {"stop": "stopping", "drained": "over"},
+    "stopping": {"drained": "over"},
+    "over": {},
+}
+
+SUCCESS: Final = "00000"
+#: Characters of each text of a cancel: three of them, at four bytes each, fit the 64 KiB of a frame's header.
+_TEXT_MAX: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds and counts that bound what a member keeps of other members' queries.
+
+    suspect_seconds: how long a query of another initiator goes on before, and between, questions about it.
+    echo_seconds: how long an echo waits for the cause that explains it.
+    early_seconds, early_queries: how long a channel may be open before its query starts; how many queries may have some.
+    check_queries: how many one check may ask about; the others are asked about in the next.
+    over_seconds, over_queries: how long, and how many, queries that are over are remembered.
+    """
+
+    suspect_seconds: float = 10.0
+    echo_seconds: float = 1.0
+    early_seconds: float = 30.0
+    early_queries: int = 256
+    check_queries: int = 512
+    over_seconds: float = 600.0
+    over_queries: int = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a query is over.
+
+    sqlstate: 00000 is no error (enough rows, closed by the client). member: where it comes from, if not from here.
+    echo: a consequence of something that another member knows better, as a stream that broke; see the module's docstring.
+    """
+
+    sqlstate: str
+    message: str
+    detail: str = ""
+    hint: str = ""
+    member: str = ""
+    echo: bool = False
+
+    @property
+    def failed(self) -> bool:
+        return self.sqlstate != SUCCESS
+
+    @classmethod
+    def of_error(cls, error: SqlError) -> Cause:
+        return cls(error.sqlstate, error.message, error.detail or "", error.hint or "")
+
+    @classmethod
+    def of_message(cls, message: Cancel) -> Cause:
+        return cls(message.sqlstate, message.message, message.detail, message.hint, message.member)
+
+    def error(self) -> SqlError:
+        """What a client is told."""
+        return SqlError(self.message, detail=self.detail or None, hint=self.hint or None, sqlstate=self.sqlstate)
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Give the message to the mesh; if it cannot, `on_member_lost` will say so."""
+
+    member: str
+    message: ControlMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Set up and run the fragments in `body`, adopting mailboxes that were early. To be answered by one `started`."""
+
+    query: str
+    message: Start
+    body: bytes
+    sender: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Stop all local fragments now, drop the mailboxes and give their credits back. May come twice; the second time finds
+    fragments that were being set up the first time. Each fragment is still reported by `fragment_ended`."""
+
+    query: str
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """Initiator: the portal's error. At most once a query, before its Stop."""
+
+    query: str
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True)
+class DropEarly:
+    """Drop the mailboxes that were registered before the start, and give their credits back. Nothing else is there."""
+
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Nothing of the query is left here: no fragment, no entry."""
+
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A peer did what the protocol does not allow, and it was ignored: to be logged."""
+
+    sender: str
+    why: str
+
+
+Instruction = Send | Run | Stop | Fail | DropEarly | Forget | Refused
+
+
+class Query:
+    """See the module's docstring. token, initiator: of the query; member: this one; now: when it became known, in seconds."""
+
+    def __init__(self, token: str, initiator: str, member: str, now: float) -> None:
+        self.token = token
+        self.initiator = initiator
+        self.participants: tuple[str, ...] = ()
+        self.state: State = "early"
+        self._member = member
+        self._since = now
+        self._asked = now
+        self._set_up = False
+        self._fragments: set[int] = set()
+        self._cause: Cause | None = None
+        self._echo: Cause | None = None
+        self._echoed = now
+
+    @property
+    def mine(self) -> bool:
+        """Whether this member is the initiator."""
+        return self.initiator == self._member
+
+    @property
+    def under_way(self) -> bool:
+        """Whether its streams are wanted here."""
+        return self.state in ("early", "running", "finishing")
+
+    # -- events -------------------------------------------------------------------------------------------------
+
+    def start(self, participants: tuple[str, ...]) -> None:
+        """Its fragments are being set up. Only from early; whoever calls says Run."""
+        assert self.state == "early", self.state
+        self.participants = participants
+        self._go("start")
+
+    def started(self, fragments: tuple[int, ...]) -> list[Instruction]:
+        """The fragments were set up, as many as could be; they run. If the query was stopped meanwhile, so are they."""
+        assert not self._set_up, f"{self.token} was set up twice"
+        assert self.state in ("running", "stopping"), self.state
+        self._set_up = True
+        self._fragments = set(fragments)
+        if self.state == "stopping" and fragments:
+            assert self._cause is not None
+            return [Stop(self.token, self._cause)]
+        return self._drain()
+
+    def fragment_ended(self, fragment: int, cause: Cause | None, now: float) -> list[Instruction]:
+        """A fragment holds nothing any more. cause: why it ended before its whole output was taken."""
+        assert fragment in self._fragments, f"{self.token} runs no fragment {fragment}"
+        self._fragments.discard(fragment)
+        stopped = self.stop(cause, self._member, now) if cause is not None and cause.failed else []
+        return stopped or self._drain()
+
+    def finish(self) -> list[Instruction]:
+        """Initiator: the root is at its end and all streams have arrived whole. What comes later is too late to fail it."""
+        assert self.mine, f"{self.token} is finished by its initiator only"
+        if not self._go("finish"):
+            return []
+        self._echo = None
+        return self._drain()
+
+    def stop(self, cause: Cause, source: str, now: float) -> list[Instruction]:
+        """It is over. source: the member that knows already (whoever told us, or was lost; this one: our own wish)."""
+        if cause.echo:
+            self._suspect(cause, now)
+            return []
+        before = self.state
+        if not self._go("stop"):
+            return []
+        self._cause, self._echo = cause, None
+        others = [Send(member, self._cancel(cause)) for member in self._to_tell(source, before)]
+        if before == "early":
+            return [*others, DropEarly(self.token)]
+        fail = [Fail(self.token, cause)] if self.mine and before == "running" and cause.failed else []
+        return [*fail, *others, Stop(self.token, cause), *self._drain()]
+
+    def expire(self, limits: Limits, now: float) -> list[Instruction]:
+        """What time alone does: an echo that nobody explained is a cause; a start that never came is not waited for."""
+        if self._echo is not None and now - self._echoed >= limits.echo_seconds:
+            return self.stop(replace(self._echo, echo=False), self._member, now)
+        if self.state == "early" and now - self._since >= limits.early_seconds:
+            message = f"could not complete the query: its start did not reach member {self._member}"
+            return self.stop(transient(message), self._member, now)
+        return []
+
+    def asks(self, limits: Limits, now: float) -> bool:
+        """Whether the initiator is to be asked now if the query is still running; if so, it counts as asked."""
+        if self.mine or self.state not in ("early", "running"):
+            return False
+        if now - self._asked < limits.suspect_seconds and not (self._echo is not None and self._asked <= self._echoed):
+            return False
+        self._asked = now
+        return True
+
+    # -- transitions --------------------------------------------------------------------------------------------
+
+    def _go(self, event: Event) -> bool:
+        """Take the event's transition. False: in this state the event means nothing."""
+        after = TRANSITIONS[self.state].get(event)
+        if after is None:
+            return False
+        self.state = after
+        return True
+
+    def _drain(self) -> list[Instruction]:
+        """Over, if nothing of it runs here and nothing is left to be found out."""
+        waits = self.state == "running" and (self.mine or self._echo is not None)
+        if waits or not self._set_up or self._fragments:
+            return []
+        return [Forget(self.token)] if self._go("drained") else []
+
+    def _suspect(self, cause: Cause, now: float) -> None:
+        if self.state in ("early", "running") and self._echo is None:
+            self._echo, self._echoed = cause, now
+
+    def _to_tell(self, source: str, before: State) -> tuple[str, ...]:
+        """Who does not know yet. Once an initiator finishes, nobody else has anything of the query left to stop."""
+        if not self.mine:
+            return (self.initiator,) if source == self._member else ()
+        if before == "finishing":
+            return ()
+        return tuple(member for member in self.participants if member not in (self._member, source))
+
+    def _cancel(self, cause: Cause) -> Cancel:
+        texts = (text[:_TEXT_MAX] for text in (cause.message, cause.detail, cause.hint))
+        return Cancel(self.token, cause.member or self._member, cause.sqlstate, *texts)
+
+
+def transient(message: str, member: str = "") -> Cause:
+    """A cause that a client may answer by trying again."""
+    return Cause("40001", message, hint="The statement may be repeated.", member=member)
