@@ -375,6 +375,10 @@ class TooManyConnections(FatalError):
     default_sqlstate = "53300"
 
 
+class ConfigurationLimitExceeded(SqlError):
+    default_sqlstate = "53400"
+
+
 class ProgramLimitExceeded(SqlError):
     default_sqlstate = "54000"
 

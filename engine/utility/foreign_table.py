@@ -17,7 +17,8 @@ from engine.sql.type_names import resolve_type
 from wire.errors import DuplicateColumn, InvalidForeignTableOption, InvalidParameterValue, UndefinedColumn
 
 _FORMATS: Final = get_args(FileFormat)
-_OPTIONS: Final = {
+#: What each format's OPTIONS may say.
+OPTIONS: Final = {
     "parquet": ("path", "format"),
     "json": ("path", "format"),
     "csv": ("path", "format", "header", "delimiter", "quote", "escape", "null"),
@@ -74,10 +75,10 @@ def _source(statement: CreateForeignTable) -> _Source:
             f'format "{file_format}" is not known', hint=f"Known formats: {', '.join(_FORMATS)}."
         )
     for name in options:
-        if name not in _OPTIONS[file_format]:
+        if name not in OPTIONS[file_format]:
             raise InvalidForeignTableOption(
                 f'invalid option "{name}"',
-                hint=f"Valid options for format {file_format} are: {', '.join(_OPTIONS[file_format])}",
+                hint=f"Valid options for format {file_format} are: {', '.join(OPTIONS[file_format])}",
             )
     rest = {name: value for name, value in options.items() if name not in ("path", "format")}
     return _Source(options["path"], cast("FileFormat", file_format), rest)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from engine.sql.lexer import Kind, tokenize
 from engine.sql.scope import BindContext, cursor
 from engine.sql.type_names import resolve_type
+from engine.sql.types import SqlType
 from engine.sql.utility.reader import StatementReader
 from wire import types as t
 from wire.errors import InvalidName, SqlError, UndefinedTable
@@ -50,9 +51,14 @@ def _dotted(text: str) -> list[str]:
 
 
 def type_oid(text: str) -> int:
-    """The OID of the type that `text` names. Raises UndefinedObject, or SqlSyntaxError for what is no name of a type."""
+    """The OID of the type that `text` names. Raises as `type_named`."""
+    return type_named(text).pg.oid
+
+
+def type_named(text: str) -> SqlType:
+    """The type that `text` names. Raises UndefinedObject, or SqlSyntaxError for what is no name of a type."""
     reader = StatementReader(text, tokenize(text))
     typ = resolve_type(reader.type_name())
     if not reader.at_end():
         reader.fail()
-    return typ.pg.oid
+    return typ
