@@ -401,6 +401,8 @@ class Session(EngineSession):
                 return visible[0] if visible else None
             case "pg_backend_pid":
                 return self.client.backend_pid
+            case "pg_is_in_recovery":
+                return self.settings.get("in_hot_standby") == "on"
             case _:
                 raise UndefinedObject(f'no such context value: "{name}"')
 

@@ -3,11 +3,18 @@
 A "process id" is a number that clients see in BackendKeyData and pg_stat_activity; no process stands behind it. Cancel
 requests arrive on connections of their own and prove themselves with the key; `pg_cancel_backend` and
 `pg_terminate_backend` come from the engine, on any thread.
+
+A load balancer may bring any of them to another member than the one that the session is on. So the process id says which
+member that is, in its upper 11 bits (a digest of the member's name; below them are 20 bits of chance), and what names no
+session here is passed on (`Elsewhere`, which is `server.routing`). The process id and not the key, because the process id
+is public anyway while the key is the proof: of the four bytes that protocol 3.0 has for it, all stay unguessable; and
+because `pg_cancel_backend` has nothing else. Two members whose digests are equal are both told; the key decides.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import hmac
 import secrets
 from collections.abc import Iterator
@@ -18,6 +25,20 @@ from wire.errors import AdminShutdown, QueryCanceled, SqlError
 
 #: Cancel keys of protocol 3.0 have always four bytes; PostgreSQL 18 chose 32 for 3.2.
 KEY_BYTES: Final = {(3, 0): 4, (3, 2): 32}
+#: Of a process id, which is a positive int4: the bits below those that name the member.
+_SESSION_BITS: Final = 20
+_MEMBER_BITS: Final = 31 - _SESSION_BITS
+
+
+def member_bits(member: str) -> int:
+    """What the process ids of a member's sessions begin with."""
+    digest = hashlib.sha256(member.encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> (32 - _MEMBER_BITS)
+
+
+def names_member(pid: int, member: str) -> bool:
+    """Whether a session with this process id may be on `member`."""
+    return pid >> _SESSION_BITS == member_bits(member)
 
 
 class Interruptible(Protocol):
@@ -33,6 +54,27 @@ class Interruptible(Protocol):
     def activity(self) -> Activity: ...
 
 
+class Elsewhere(Protocol):
+    """The other members. Methods may be called from any thread; they tell whether somebody was told, who may not know
+    the session either."""
+
+    def cancel_request(self, pid: int, key: bytes) -> bool: ...
+
+    def interrupt(self, pid: int, *, terminate: bool) -> bool: ...
+
+
+class Nowhere:
+    """There are no other members."""
+
+    def cancel_request(self, pid: int, key: bytes) -> bool:
+        del pid, key
+        return False
+
+    def interrupt(self, pid: int, *, terminate: bool) -> bool:
+        del pid, terminate
+        return False
+
+
 def canceled_by_user() -> QueryCanceled:
     return QueryCanceled("canceling statement due to user request")
 
@@ -42,9 +84,14 @@ def shut_down() -> AdminShutdown:
 
 
 class SessionRegistry:
-    """All sessions that have begun. `register` and `forget` on the loop's thread, the rest on any."""
+    """All sessions that have begun. `register` and `forget` on the loop's thread, the rest on any.
 
-    def __init__(self) -> None:
+    member: this member's name. elsewhere: who is asked for sessions that are not here; set once the mesh is there.
+    """
+
+    def __init__(self, member: str = "") -> None:
+        self.elsewhere: Elsewhere = Nowhere()
+        self._first = member_bits(member) << _SESSION_BITS
         self._loop = asyncio.get_running_loop()
         self._sessions: dict[int, Interruptible] = {}
 
@@ -56,9 +103,8 @@ class SessionRegistry:
 
     def assign(self, session: Interruptible, protocol: tuple[int, int]) -> None:
         """Give a session its process id and its cancel key."""
-        pid = secrets.randbelow(2**31 - 2) + 1
-        while pid in self._sessions:
-            pid = secrets.randbelow(2**31 - 2) + 1
+        while (pid := self._first | (secrets.randbelow(2**_SESSION_BITS - 1) + 1)) in self._sessions:
+            pass
         session.pid = pid
         session.cancel_key = secrets.token_bytes(KEY_BYTES[protocol])
 
@@ -71,23 +117,31 @@ class SessionRegistry:
             del self._sessions[session.pid]
 
     def cancel_request(self, pid: int, key: bytes) -> bool:
-        """A CancelRequest: whether it named a session and had its key. The client is told nothing either way."""
+        """A CancelRequest: whether it named a session and had its key, or was passed on. The client is told nothing
+        either way."""
+        return self.cancel_request_here(pid, key) or (
+            pid not in self._sessions and self.elsewhere.cancel_request(pid, key)
+        )
+
+    def cancel_request_here(self, pid: int, key: bytes) -> bool:
+        """A CancelRequest, if it names a session of this member."""
         session = self._sessions.get(pid)
         # A comparison takes place in any case, and in constant time: its duration tells neither keys nor process ids.
         expected = session.cancel_key if session is not None else bytes(len(key))
         if not hmac.compare_digest(expected, key) or session is None:
             return False
-        return self.cancel(pid)
+        return self.interrupt_here(pid, canceled_by_user())
 
     def cancel(self, pid: int) -> bool:
-        """pg_cancel_backend: False if there is no such session."""
-        return self._interrupt(pid, canceled_by_user())
+        """pg_cancel_backend: False if there is no such session here, and no other member to ask."""
+        return self.interrupt_here(pid, canceled_by_user()) or self.elsewhere.interrupt(pid, terminate=False)
 
     def terminate(self, pid: int) -> bool:
-        """pg_terminate_backend: False if there is no such session."""
-        return self._interrupt(pid, shut_down())
+        """pg_terminate_backend: False if there is no such session here, and no other member to ask."""
+        return self.interrupt_here(pid, shut_down()) or self.elsewhere.interrupt(pid, terminate=True)
 
-    def _interrupt(self, pid: int, cause: SqlError) -> bool:
+    def interrupt_here(self, pid: int, cause: SqlError) -> bool:
+        """Interrupt a session of this member; False if there is none with this process id."""
         session = self._sessions.get(pid)
         if session is None:
             return False

@@ -264,6 +264,18 @@ class ClientStream(asyncio.Protocol):
         assert self._transport is not None
         self._transport.set_write_buffer_limits(high=WRITE_WINDOW_BYTES)
 
+    def hand_over(self) -> tuple[asyncio.Transport, bytes] | None:
+        """Give up the socket to another protocol, with what was read and not taken; None if the client has gone."""
+        self.flush()
+        self._stop_polling()
+        transport, self._transport = self._transport, None
+        if self._gone or transport is None or transport.is_closing():
+            self._transport = transport
+            return None
+        if not self._reading:
+            transport.resume_reading()
+        return transport, self.connection.release()
+
     def refuse(self) -> None:
         """Drop a connection that nobody will serve."""
         if self._transport is not None:

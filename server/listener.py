@@ -19,6 +19,7 @@ from typing import Final
 from engine.api import SessionFactory
 from server.cancel import SessionRegistry, shut_down
 from server.client_stream import ClientStream
+from server.lite import LiteDoor
 from server.session import Host, Session
 from server.startup import Authenticator, Beginning
 from wire.pg.auth import Authentication, Trust
@@ -40,13 +41,16 @@ def trust(_beginning: Beginning, _peer: tuple[str, int] | None) -> Authenticatio
 @dataclass(frozen=True, slots=True)
 class ListenerOptions:
     """max_connections: sessions at once. authentication_timeout: seconds. tls: None for plain text only.
-    authenticator: how clients prove who they are. limits: of the protocol."""
+    authenticator: how clients prove who they are. limits: of the protocol. member: this member's name.
+    door: of a lite member."""
 
     max_connections: int = 500
     authentication_timeout: float = 60.0
     tls: ssl.SSLContext | None = None
     authenticator: Authenticator = trust
     limits: Limits = field(default_factory=Limits)
+    member: str = ""
+    door: LiteDoor | None = None
 
 
 class Listener:
@@ -54,7 +58,7 @@ class Listener:
 
     def __init__(self, new_session: SessionFactory, options: ListenerOptions | None = None) -> None:
         self._options = options or ListenerOptions()
-        self.registry = SessionRegistry()
+        self.registry = SessionRegistry(self._options.member)
         self._host = Host(
             self.registry,
             new_session,
@@ -62,6 +66,7 @@ class Listener:
             self._options.tls,
             self._options.authentication_timeout,
             self._options.max_connections,
+            self._options.door,
         )
         self._server: asyncio.Server | None = None
         self._sessions: dict[asyncio.Task[None], Session] = {}

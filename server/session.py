@@ -28,6 +28,7 @@ from server.client_stream import ClientStream
 from server.commands import Commands
 from server.exchange import Exchange
 from server.interrupts import ClientGone, Interrupts
+from server.lite import LiteDoor, Relay
 from server.session_settings import SettingsView
 from server.simple_query import simple_query
 from server.startup import (
@@ -63,7 +64,8 @@ class Host:
     """What a session needs of the member that it belongs to.
 
     new_session: `Engine.session`. authenticator: chooses how a client proves who it is. tls: None where TLS is not
-    configured. authentication_timeout: seconds from the first byte to the end of authentication.
+    configured. authentication_timeout: seconds from the first byte to the end of authentication. door: on a lite member,
+    which clients are carried on to a data member.
     """
 
     registry: SessionRegistry
@@ -72,6 +74,7 @@ class Host:
     tls: ssl.SSLContext | None = None
     authentication_timeout: float = 60.0
     max_connections: int = 500
+    door: LiteDoor | None = None
 
 
 async def _function_call(_exchange: Exchange, _message: m.FunctionCall) -> None:
@@ -177,13 +180,17 @@ class Session:
     async def _live(self) -> None:
         try:
             async with asyncio.timeout(self._host.authentication_timeout):
-                beginning = await self._admit()
+                admitted = await self._admit()
         except TimeoutError:
             raise FatalError("canceling authentication due to timeout", sqlstate="57014") from None
         except (OSError, ssl.SSLError) as error:
             raise ClientGone(f"TLS handshake failed: {error}") from None
-        if beginning is None:
-            return
+        if isinstance(admitted, Relay):
+            await admitted.run()
+        elif admitted is not None:
+            await self._converse(admitted)
+
+    async def _converse(self, beginning: Beginning) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._interrupts = Interrupts(task)
@@ -192,8 +199,9 @@ class Session:
         exchange = self._begin(beginning)
         await self._serve(exchange)
 
-    async def _admit(self) -> Beginning | None:
-        """Everything up to AuthenticationOk; None for a cancel request, which has been carried out."""
+    async def _admit(self) -> Beginning | Relay | None:
+        """Everything up to AuthenticationOk; None for a cancel request, which has been carried out; a relay for a client
+        that a data member will answer."""
         startup = await read_startup(self._stream, self._host.tls)
         if isinstance(startup, m.CancelRequest):
             self._host.registry.cancel_request(startup.pid, startup.key)
@@ -201,11 +209,21 @@ class Session:
         beginning, negotiation = check_startup(startup)
         if len(self._host.registry) >= self._host.max_connections:
             raise TooManyConnections("sorry, too many clients already")
+        machine = self._host.authenticator(beginning, self._stream.peer)
+        if self._host.door is not None and self._forwards(self._host.door, beginning):
+            return self._host.door.relay(self._stream, startup)
         if negotiation is not None:
             self._stream.send(negotiation)
-        await authenticate(self._stream, self._host.authenticator(beginning, self._stream.peer))
+        await authenticate(self._stream, machine)
         check_database(beginning.database)
         return beginning
+
+    @staticmethod
+    def _forwards(door: LiteDoor, beginning: Beginning) -> bool:
+        try:
+            return door.forwards(beginning.settings)
+        except SqlError as error:
+            raise as_fatal(error) from None
 
     def _begin(self, beginning: Beginning) -> Exchange:
         """Make the engine's session and tell the client all it has to know. Raises FatalError."""

@@ -323,6 +323,12 @@ class Connection:
         self.state = successor
         return data
 
+    def release(self) -> bytes:
+        """Somebody else speaks on: what was received and not taken. The machine is closed."""
+        rest = bytes(memoryview(self._buffer)[self._at :])
+        self.close()
+        return rest
+
     def close(self) -> None:
         """The transport is gone: nothing more is read or sent."""
         self.state = State.CLOSED

@@ -64,6 +64,7 @@ _CONTEXT: Final[Mapping[str, tuple[str, t.PgType]]] = {
     "current_database": ("current_database", t.NAME),
     "current_schema": ("current_schema", t.NAME),
     "pg_backend_pid": ("pg_backend_pid", t.INT4),
+    "pg_is_in_recovery": ("pg_is_in_recovery", t.BOOL),
 }
 #: The same for keywords that are called without parentheses.
 _KEYWORDS: Final[Mapping[str, tuple[str, t.PgType]]] = {

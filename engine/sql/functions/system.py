@@ -119,7 +119,6 @@ ROWS: tuple[Function, ...] = (
     ),
     # There are no advisory locks to take, so there is none to give back.
     fn("pg_advisory_unlock_all", (), t.VOID, "TRUE", volatility="volatile"),
-    fn("pg_is_in_recovery", (), t.BOOL, "FALSE", volatility="volatile"),
     fn("gen_random_uuid", (), t.UUID, local="CAST(gen_random_uuid() AS VARCHAR)", spark="uuid()", volatility="volatile"),
     # Only DuckDB's sleep can be interrupted.
     fn(

@@ -1,0 +1,145 @@
+"""A lite member's door: connections carried to a data member byte by byte. Both are listeners of this process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import psycopg
+import pytest
+from session_server import Server, eventually, raw_to, serve
+
+from engine.runtime.mesh import AloneMesh, MemberInfo
+from server.listener import Listener, ListenerOptions
+from server.lite import LiteDoor
+from server.trust import trusting
+
+
+class _OtherMembers(AloneMesh):
+    """What the door's member knows of the others."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        self._others = [
+            MemberInfo(f"m{n}", "1", address, address, "data", "up", n, "0") for n, address in enumerate(addresses)
+        ]
+        super().__init__(self._others[0])
+
+    def members(self) -> Sequence[MemberInfo]:
+        return self._others
+
+
+@asynccontextmanager
+async def door_to(*addresses: str, networks: bool = True) -> AsyncIterator[Listener]:
+    """A listener that forwards everybody to the first of these members that answers."""
+    door = LiteDoor(_OtherMembers(addresses), "forward")
+
+    def refuse(**_more: object) -> object:
+        raise AssertionError("a forwarded client must not get a session here")
+
+    options = ListenerOptions(door=door) if networks else ListenerOptions(door=door, authenticator=trusting([]))
+    listener = Listener(refuse, options)  # type: ignore[arg-type]
+    await listener.start("127.0.0.1", 0)
+    try:
+        yield listener
+    finally:
+        await listener.close()
+    assert listener.connections == 0
+
+
+def _address(server: Server) -> str:
+    return f"{server.host}:{server.port}"
+
+
+async def _connect(listener: Listener) -> psycopg.AsyncConnection[tuple[object, ...]]:
+    host, port = listener.addresses[0]
+    return await psycopg.AsyncConnection.connect(
+        host=host, port=port, user="ann", dbname="sluice", sslmode="disable", autocommit=True
+    )
+
+
+async def test_a_client_is_carried_to_the_data_member() -> None:
+    async with serve() as server, door_to(_address(server)) as listener:
+        async with await _connect(listener) as connection:
+            cursor = await connection.execute("select 1")
+            assert await cursor.fetchone() == (1,)
+            [session] = server.listener.registry
+            assert connection.info.backend_pid == session.pid
+        await eventually(lambda: len(server.listener.registry) == 0)
+        await eventually(lambda: listener.connections == 0)
+
+
+async def test_portals_stay_suspended_and_many_bytes_pass_at_the_clients_pace() -> None:
+    async with serve() as server, door_to(_address(server)) as listener:
+        async with raw_to(*listener.addresses[0]) as client:
+            client.startup(0x30000, user="ann", database="sluice")
+            await client.until("Z")
+            client.parse("", "select i, repeat('x', 1000) from range(50000) t(i)").bind("p", "").execute("p", 2).flush()
+            assert (await client.until("s"))[-3:] == ["D", "D", "s"]
+            client.execute("p", 0).sync()
+            await asyncio.sleep(0.2)  # nobody reads: what is on its way fills the windows and stops
+            kinds = await client.until("Z")
+            assert kinds.count("D") == 49_998
+        await eventually(lambda: len(server.listener.registry) == 0)
+
+
+async def test_a_data_member_that_does_not_answer_is_passed_over() -> None:
+    async with (
+        serve() as server,
+        door_to("127.0.0.1:1", _address(server)) as listener,
+        await _connect(listener) as connection,
+    ):
+        assert connection.info.server_version // 10_000 == 15
+
+
+async def test_without_a_data_member_the_client_is_told() -> None:
+    async with door_to("127.0.0.1:1") as listener:
+        with pytest.raises(psycopg.OperationalError, match="no data member can be reached"):
+            await _connect(listener)
+
+
+async def test_the_door_looks_at_the_client_first() -> None:
+    async with serve() as server, door_to(_address(server), networks=False) as listener:
+        with pytest.raises(psycopg.OperationalError, match="no entry for host"):
+            await _connect(listener)
+        assert not server.sessions
+
+
+async def test_when_the_data_member_ends_the_client_hears_it() -> None:
+    async with serve() as server, door_to(_address(server)) as listener:
+        async with raw_to(*listener.addresses[0]) as client:
+            client.startup(0x30000, user="ann", database="sluice")
+            await client.until("Z")
+            server.listener.registry.terminate(client.pid)
+            assert await client.until_closed() == ["E"]
+            assert client.error["C"] == "57P01"
+        await eventually(lambda: listener.connections == 0)
+
+
+async def test_when_the_client_goes_its_statement_ends() -> None:
+    async with serve() as server, door_to(_address(server)) as listener:
+        async with raw_to(*listener.addresses[0]) as client:
+            client.startup(0x30000, user="ann", database="sluice")
+            await client.until("Z")
+            client.query("select sum(a.i * b.i) from range(10000000) a(i), range(10000000) b(i)")
+            await client.writer.drain()
+            await eventually(lambda: any(a.state == "active" for a in server.listener.registry.activity()))
+        await eventually(lambda: len(server.listener.registry) == 0)
+
+
+async def test_a_door_that_closes_leaves_nothing() -> None:
+    async with serve() as server:
+        async with door_to(_address(server)) as listener:
+            connection = await _connect(listener)
+            await connection.execute("select 1")
+        with pytest.raises(psycopg.OperationalError):
+            await connection.execute("select 1")
+        await connection.close()
+        await eventually(lambda: len(server.listener.registry) == 0)
+
+
+async def test_routing_is_asked_for_in_the_startup_packet() -> None:
+    door = LiteDoor(_OtherMembers(["127.0.0.1:1"]), "refuse")
+    assert not door.forwards({})
+    assert door.forwards({"sluice.lite_routing": "forward"})
+    assert door.forwards({"Sluice.Lite_Routing": "FORWARD"})
