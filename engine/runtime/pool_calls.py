@@ -1,0 +1,50 @@
+"""What the two pools share: calls, and how they are run so that nothing they raise ends the thread.
+
+A call that somebody waits for is `answered`: what it returns or raises goes to its Future. What a call lets escape that
+nobody waits for is logged.
+
+Both functions that run calls let go of them before they return: an error's traceback holds their frames, and would hold
+through them the Future, which holds the error; a ring that keeps batches in memory until the garbage collector comes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import TypeVar
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Call = Callable[[], object]
+
+
+def run(call: Call) -> None:
+    """Run a call on a pool's thread."""
+    try:
+        call()
+    except BaseException:  # noqa: BLE001 - whatever it is, the calls behind it are not to wait for ever
+        _log.exception("a call of a pool failed, and nobody waits for it")
+    finally:
+        del call
+
+
+def answered(call: Callable[[], T]) -> tuple[Future[T], Call]:
+    """A Future, and the call that settles it."""
+    future: Future[T] = Future()
+    return future, partial(_settle, future, call)
+
+
+def _settle(future: Future[T], call: Callable[[], T]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = call()
+    except BaseException as error:  # noqa: BLE001 - it belongs to whoever waits
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+    finally:
+        del future, call
