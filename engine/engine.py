@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Final, TypeVar
 
@@ -23,6 +22,7 @@ from engine.config import EngineConfig
 from engine.executor import EngineName, Executor, QueryId
 from engine.local.executor import LocalExecutor
 from engine.runtime.listener import DataListener
+from engine.runtime.operation_pool import OperationPool
 from engine.session import Session
 from engine.settings import SessionSettings
 from engine.spark.executor import SparkExecutor
@@ -46,7 +46,7 @@ class Engine:
         self.store = CatalogStore(config.catalog or config.private / "catalog.sqlite")
         self.roots = DataRoots(config.base or config.data, config.roots)
         self.statements = StatementCache()
-        self._operations = ThreadPoolExecutor(config.operation_threads, "sluice-operation")
+        self._operations = OperationPool(config.operation_threads)
         self._query_numbers = itertools.count(1)
         self._executors: dict[EngineName, Executor] = {
             "local": LocalExecutor(config),
@@ -81,8 +81,8 @@ class Engine:
             await self.in_operation_pool(self.store.refresh)
 
     async def in_operation_pool(self, call: Callable[[], T]) -> T:
-        """Run a call that may block, on an operation thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._operations, call)
+        """Run a call that may block, on the operation thread with the least to do."""
+        return await asyncio.wrap_future(self._operations.submit(None, call))
 
     def status(self) -> Mapping[str, str]:
         """Each engine's state in a word or two."""
@@ -90,12 +90,12 @@ class Engine:
 
     def statistics(self) -> Mapping[str, Mapping[str, int]]:
         """Counters by room: what is open and held right now."""
-        counted: dict[str, Mapping[str, int]] = {"statements": self.statements.statistics()}
+        counted = {"statements": self.statements.statistics(), "operations": self._operations.statistics()}
         return counted | {name: executor.statistics() for name, executor in self._executors.items()}
 
     async def close(self) -> None:
         """End everything: running queries, Spark, threads, the catalog database."""
         for executor in self._executors.values():
             await executor.close()
-        self._operations.shutdown(wait=True)
+        self._operations.close()
         self.store.close()

@@ -19,7 +19,6 @@ import asyncio
 import contextlib
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -38,6 +37,7 @@ from engine.local.errors import translate
 from engine.local.infinities import with_infinities
 from engine.local.inputs import Inflow, take_all
 from engine.plan.compile import to_sql
+from engine.runtime.fragment_pool import FragmentPool
 from wire import types as t
 from wire.errors import AdminShutdown, QueryCanceled, SqlError
 
@@ -76,7 +76,7 @@ class LocalExecutor:
         self._config = config
         self._state = "starting"
         self._database: LocalDatabase | None = None
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: FragmentPool | None = None
         self._streams: set[LocalStream] = set()
         self._texts: OrderedDict[int, tuple[CompiledFragment, str]] = OrderedDict()
 
@@ -87,7 +87,7 @@ class LocalExecutor:
     async def start(self) -> None:
         """Open the database: some tens of milliseconds."""
         assert self._database is None, "started twice"
-        self._pool = ThreadPoolExecutor(self._config.fragment_threads, "sluice-fragment")
+        self._pool = FragmentPool(self._config.fragment_threads)
         self._database = await asyncio.get_running_loop().run_in_executor(self._pool, LocalDatabase, self._config)
         self._state = "ready"
 
@@ -103,6 +103,10 @@ class LocalExecutor:
         stream = LocalStream(self._database, self._pool, self._streams, work)
         stream.begin()
         return stream
+
+    async def in_pool(self, call: Callable[[], Any]) -> Any:
+        """Run a call of some milliseconds on a fragment thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
     def sql(self, fragment: CompiledFragment) -> str:
         """The fragment's text, remembered for those that run often."""
@@ -129,7 +133,7 @@ class LocalExecutor:
             return
         await asyncio.gather(*(stream.close() for stream in list(self._streams)))
         await asyncio.get_running_loop().run_in_executor(pool, database.close)
-        await asyncio.to_thread(pool.shutdown)
+        await asyncio.to_thread(pool.close)
 
 
 class LocalStream:
@@ -142,7 +146,7 @@ class LocalStream:
     def __init__(
         self,
         database: LocalDatabase,
-        pool: ThreadPoolExecutor,
+        pool: FragmentPool,
         streams: set[LocalStream],
         work: LocalWork,
     ) -> None:
@@ -203,7 +207,7 @@ class LocalStream:
 
     def _pull(self) -> None:
         self._running = True
-        self._pool.submit(self._job)
+        self._pool.post(self._job)
 
     async def _gather(self) -> None:
         """Take the inputs, then begin. What goes wrong with them is the stream's error."""

@@ -33,6 +33,10 @@ class OperationPool:
         self._lock = threading.Lock()
         self._closed = False
 
+    @property
+    def threads(self) -> int:
+        return len(self._lanes)
+
     def submit(self, partition: int | None, call: Callable[[], T]) -> Future[T]:
         """Run the call after those of its partition; the Future has what it returned or raised."""
         future, settling = answered(call)

@@ -11,8 +11,8 @@ members (`on_member_lost`, `tick`) goes to all, and a Check or CheckResponse is 
 
 What the caller promises:
 - `begin` comes before the first Start is sent; Starts are the caller's to send, since their bodies differ by member.
-- Each `begin` and each Run is answered by one `started`, with () if nothing could be set up (then `cancel` says why). Each
-  fragment named there is reported once by `fragment_ended`, also after Stop. Only then does Forget come.
+- Each `begin` and each Run is answered by one `started`, with () if nothing could be set up; a `cancel` says why, before or
+  after. Each fragment named there is reported once by `fragment_ended`, also after Stop. Only then does Forget come.
 - Tokens never repeat, not even after a restart of their initiator: one that is over stays over.
 - Instructions are performed in their order, and `tick` is called about twice a second.
 - A member that cannot be reached when a stream is to be opened to it, or a stream that breaks without a word, is a cause with

@@ -10,7 +10,7 @@ of instructions goes out, and somebody else performs them in the order of the li
     stopping   .          .           .           over        Stop was said, local fragments come home
     over       .          .           .           .           remembered for a while (`engine.runtime.queries`)
 
-    stop: an error, a cancel from anywhere, a lost member, enough rows. drained: the fragments were set up and each has
+    stop: an error, a cancel from anywhere, a lost member, enough rows. drained: the fragments were set up and the last has
     ended; for an initiator's running query it does not occur, since the portal may still want rows. `.`: nothing changes,
     nothing is done, so a repeated cause costs no message.
 
@@ -200,7 +200,11 @@ class Query:
         self._go("start")
 
     def started(self, fragments: tuple[int, ...]) -> list[Instruction]:
-        """The fragments were set up, as many as could be; they run. If the query was stopped meanwhile, so are they."""
+        """The fragments were set up; they run. If the query was stopped meanwhile, so are they.
+
+        None at all is not the end of a participant that runs: a start without fragments is not sent, so they could not be set
+        up, and the stop that says why is on its way.
+        """
         assert not self._set_up, f"{self.token} was set up twice"
         assert self.state in ("running", "stopping"), self.state
         self._set_up = True
@@ -208,7 +212,7 @@ class Query:
         if self.state == "stopping" and fragments:
             assert self._cause is not None
             return [Stop(self.token, self._cause)]
-        return self._drain()
+        return self._drain() if self.state == "stopping" else []
 
     def fragment_ended(self, fragment: int, cause: Cause | None, now: float) -> list[Instruction]:
         """A fragment holds nothing any more. cause: why it ended before its whole output was taken."""

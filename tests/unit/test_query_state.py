@@ -68,10 +68,6 @@ def test_a_participant_forgets_without_a_word_when_its_fragments_have_ended() ->
     assert query.state == "over"
 
 
-def test_a_participant_without_fragments_forgets_when_that_is_known() -> None:
-    assert participant().started(()) == [Forget("a:1")]
-
-
 def test_a_failed_fragment_stops_the_others_and_tells_the_initiator_alone() -> None:
     query = participant(1, 2)
     assert query.fragment_ended(1, DIVISION, 5) == [Send("a", cancel(DIVISION, "b")), Stop("a:1", DIVISION)]
@@ -120,10 +116,14 @@ def test_a_stop_during_setting_up_is_repeated_to_what_was_set_up() -> None:
     assert query.fragment_ended(1, None, 6) == [Forget("a:1")]
 
 
-def test_a_setting_up_that_failed_leaves_nothing() -> None:
+def test_a_setting_up_that_failed_leaves_nothing_whichever_is_said_first() -> None:
+    told: list[Instruction] = [Send("a", cancel(DIVISION, "b")), Stop("a:1", DIVISION)]
     query = participant()
-    assert query.stop(DIVISION, "b", 5) == [Send("a", cancel(DIVISION, "b")), Stop("a:1", DIVISION)]
+    assert query.stop(DIVISION, "b", 5) == told
     assert query.started(()) == [Forget("a:1")]
+    query = participant()
+    assert query.started(()) == []
+    assert query.stop(DIVISION, "b", 5) == [*told, Forget("a:1")]
 
 
 def test_an_early_query_that_is_stopped_has_nothing_to_stop() -> None:
