@@ -5,6 +5,9 @@ It owns the sockets of the receiving side and drives `wire.mesh.channel.DataRece
 cannot show it is refused. A connection to a channel that is not registered (yet, or any more) is told so and may try again.
 
 Bytes are received straight into the body of the batch they belong to (`asyncio.BufferedProtocol`).
+
+Members' control connections arrive at the same port, so that a firewall has one hole a member. An `Entrance` reads the first
+bytes of every connection, as many as tell what it carries, and hands over to the protocol of that.
 """
 
 from __future__ import annotations
@@ -13,17 +16,22 @@ import asyncio
 import hmac
 import logging
 import secrets
+from collections.abc import Callable
 from typing import Final, cast
 
 from engine.operators.receive import Denied, InboundStream, Receiver
 from wire.mesh.channel import BatchArrived, DataReceiver, ReceiverEvent, VersionMismatch
+from wire.mesh.control_messages import HELLO_KIND
 from wire.mesh.credits import ReceiveCredits
-from wire.mesh.framing import RemoteProtocolError
+from wire.mesh.framing import PREFACE, RemoteProtocolError
 from wire.mesh.messages import Cancel, Open
 
 _log = logging.getLogger(__name__)
 _OPEN_SECONDS: Final = 10.0
 _TOKEN_BYTES: Final = 16
+_CONTROL: Final = PREFACE + HELLO_KIND.to_bytes(2, "big")
+
+ControlFactory = Callable[[], asyncio.BufferedProtocol]
 
 
 class DataListener:
@@ -37,7 +45,8 @@ class DataListener:
         self._port = port
         self._server: asyncio.Server | None = None
         self._channels: dict[str, tuple[bytes, Receiver]] = {}
-        self._connections: set[DataConnection] = set()
+        self._control: ControlFactory | None = None
+        self._connections: set[DataConnection | Entrance] = set()
         self._idle: asyncio.Future[None] | None = None
         self.denied = 0
 
@@ -55,7 +64,17 @@ class DataListener:
     async def start(self) -> None:
         if self._server is None:
             loop = asyncio.get_running_loop()
-            self._server = await loop.create_server(lambda: DataConnection(self), self._host, self._port)
+            self._server = await loop.create_server(lambda: Entrance(self), self._host, self._port)
+
+    def admit_control(self, factory: ControlFactory | None) -> None:
+        """Who is to have the control connections that arrive from now on. None: nobody; they are closed."""
+        self._control = factory
+
+    def protocol(self, head: bytes) -> asyncio.BufferedProtocol | None:
+        """Whose connection begins with `head`."""
+        if head == _CONTROL:
+            return None if self._control is None else self._control()
+        return DataConnection(self)
 
     def register(self, channel: str, receiver: Receiver) -> bytes:
         """Let senders reach `receiver` as `channel`. Returns the token they need."""
@@ -90,16 +109,70 @@ class DataListener:
         await self._server.wait_closed()
         self._server = None
 
-    def opened(self, connection: DataConnection) -> None:
+    def opened(self, connection: DataConnection | Entrance) -> None:
         self._connections.add(connection)
         if self._server is None or not self._server.is_serving():
             connection.abort()
 
-    def closed(self, connection: DataConnection) -> None:
+    def closed(self, connection: DataConnection | Entrance) -> None:
         self._connections.discard(connection)
         if self._idle is not None and not self._connections:
             self._idle.set_result(None)
             self._idle = None
+
+
+class Entrance(asyncio.BufferedProtocol):
+    """A connection of which it is not known what it carries.
+
+    It reads no byte further than it must: what follows goes from the socket to where it belongs.
+    """
+
+    def __init__(self, listener: DataListener) -> None:
+        self._listener = listener
+        self._head = bytearray(len(_CONTROL))
+        self._filled = 0
+        self._transport: asyncio.Transport | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._deadline = asyncio.get_running_loop().call_later(_OPEN_SECONDS, self.abort)
+        self._listener.opened(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return memoryview(self._head)[self._filled :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._filled += nbytes
+        head = bytes(self._head[: self._filled])
+        if self._filled == len(_CONTROL) or not _CONTROL.startswith(head):
+            self._hand_over(head)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._forget()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _hand_over(self, head: bytes) -> None:
+        assert self._transport is not None, "bytes come from a transport"
+        protocol = self._listener.protocol(head)
+        if protocol is None:
+            self.abort()
+            return
+        self._transport.set_protocol(protocol)
+        protocol.connection_made(self._transport)
+        self._forget()
+        memoryview(protocol.get_buffer(len(head)))[: len(head)] = head
+        protocol.buffer_updated(len(head))
+
+    def _forget(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        self._listener.closed(self)
 
 
 class DataConnection(asyncio.BufferedProtocol):

@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -312,9 +312,12 @@ async def test_garbage_ends_its_own_connection_only(tmp_path: Path, garbage: byt
         m.send(edge, 0, range(100))
         reader, writer = await asyncio.open_connection(edge.host, edge.port)
         writer.write(garbage)
-        assert await reader.read() == b""
+        # Closed, or reset where some of it was not even read.
+        with suppress(ConnectionResetError):
+            assert await reader.read() == b""
         writer.close()
-        await writer.wait_closed()
+        with suppress(ConnectionResetError):
+            await writer.wait_closed()
         assert await numbers(receiver, 100) == list(range(100))
 
 

@@ -1,25 +1,91 @@
 """What members say to each other on their control connection. Typed structs in MessagePack; nothing a peer sends is code.
 
 Names and fields are the network-protocol seed's (`start`, `cancel`, `check`, `check_response`) and the channel seed's
-(`open_channel`, `ok`, `deny`). Numbers begin at 64 (below it are the data connection's, `wire.mesh.messages`); a message
-that changes incompatibly gets a new number. A query is named by its token `initiator:local`, from which the initiator is
-read (3.1).
+(`open_channel`, `ok`, `deny`). Numbers begin at 64 (below it are the data connection's, `wire.mesh.messages`): up to 69 is what
+the two ends say to introduce themselves and to stay in touch (`wire.mesh.control_channel`), from 70 on what their engines say.
+A message that changes incompatibly gets a new number. A query is named by its token `initiator:local`, from which the
+initiator is read (3.1).
 
 A `Start` has the plan as its frame's body: an encoding that only the engine knows (`engine.plan.spec`).
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
 from wire.mesh.framing import RemoteProtocolError, frame
 from wire.mesh.messages import DenyReason, Message
 
+#: Bytes of randomness that each end adds to a handshake.
+NONCE_BYTES: Final = 32
+
+Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,63}$")]
+HostPort = Annotated[str, msgspec.Meta(max_length=262)]
+Nonce = Annotated[bytes, msgspec.Meta(min_length=NONCE_BYTES, max_length=NONCE_BYTES)]
+
+#: leave: the member ends in good order. redundant: the pair has a connection, or another one about to be. The others refuse.
+GoodbyeReason = Literal["leave", "redundant", "name", "secret", "version", "cluster"]
+
 
 class ControlMessage(Message, frozen=True):
     """A message of the control connection."""
+
+
+class Identity(Message, frozen=True):
+    """Who a member says it is; the fields are `engine.runtime.mesh.MemberInfo`'s."""
+
+    member: Name
+    incarnation: Name
+    mesh: HostPort
+    client: HostPort
+    role: Literal["data", "lite"]
+    version: Annotated[str, msgspec.Meta(max_length=63)]
+
+
+class Hello(ControlMessage, frozen=True):
+    """The end that dialled, first. version: of the protocol."""
+
+    version: int
+    cluster: Name
+    nonce: Nonce
+    identity: Identity
+
+
+class Welcome(ControlMessage, frozen=True):
+    """The answer to a `Hello`, with the same of the end that accepted."""
+
+    version: int
+    cluster: Name
+    nonce: Nonce
+    identity: Identity
+
+
+class Proof(ControlMessage, frozen=True):
+    """That one knows the cluster's secret: the dialling end first, then, when it takes the connection, the other."""
+
+    code: bytes
+
+
+class Heartbeat(ControlMessage, frozen=True):
+    """I am there. load: queries that I take part in. draining: I take no new ones."""
+
+    load: int
+    draining: bool
+
+
+class Goodbye(ControlMessage, frozen=True):
+    """The last message of a connection, and why."""
+
+    reason: GoodbyeReason
+    message: Annotated[str, msgspec.Meta(max_length=1000)]
+
+
+class Members(ControlMessage, frozen=True):
+    """Members that I am connected to: some of them, in as many messages as their number needs."""
+
+    members: tuple[Identity, ...]
 
 
 class Start(ControlMessage, frozen=True):
@@ -105,7 +171,27 @@ class Counted(ControlMessage, frozen=True):
     counters: tuple[tuple[str, int], ...]
 
 
+class CancelRequest(ControlMessage, frozen=True):
+    """Member to member: a client's CancelRequest for a session that, by its process id, is yours. key: the proof."""
+
+    pid: int
+    key: bytes
+
+
+class CancelBackend(ControlMessage, frozen=True):
+    """Member to member: pg_cancel_backend, or pg_terminate_backend, of a session that, by its process id, is yours."""
+
+    pid: int
+    terminate: bool
+
+
 _BY_KIND: Final[dict[int, type[ControlMessage]]] = {
+    64: Hello,
+    65: Welcome,
+    66: Proof,
+    67: Heartbeat,
+    68: Goodbye,
+    69: Members,
     70: Start,
     71: Cancel,
     72: Check,
@@ -115,7 +201,11 @@ _BY_KIND: Final[dict[int, type[ControlMessage]]] = {
     76: ChannelDeny,
     77: Produced,
     78: Counted,
+    80: CancelRequest,
+    81: CancelBackend,
 }
+#: The first message's number, by which a control connection is told from a data connection.
+HELLO_KIND: Final = 64
 _KINDS: Final = {message: kind for kind, message in _BY_KIND.items()}
 _DECODERS: Final[dict[int, msgspec.msgpack.Decoder[Any]]] = {
     kind: msgspec.msgpack.Decoder(message) for kind, message in _BY_KIND.items()
@@ -135,6 +225,6 @@ def decode(kind: int, header: bytes | memoryview) -> ControlMessage:
         raise RemoteProtocolError(f"unknown message {kind}")
     try:
         message: ControlMessage = decoder.decode(header)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise RemoteProtocolError(f"malformed message {kind}: {error}") from error
     return message

@@ -8,8 +8,8 @@ A connection starts with `PREFACE`, so that whoever speaks something else is ref
 taken for a frame of absurd length. The protocol's version is in the opening message.
 
 `FrameReader` gives the buffer to read into (`buffer`, `filled`), so that a body of a megabyte is received straight into its
-own memory and nothing copies it; `feed` is the same for bytes one already has. The body's size is checked against
-`body_limit` before any of it is allocated.
+own memory and nothing copies it; `feed` is the same for bytes one already has. The sizes of header and body are checked against
+`header_limit` and `body_limit` before any of them is allocated.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 PREFACE: Final = b"sluice\x00\x01"
+HEADER_BYTES_MAX: Final = (1 << 16) - 1
 _PREFIX: Final = struct.Struct("!HHI")
 _SCRATCH_BYTES: Final = 1 << 16
 
@@ -39,17 +40,21 @@ class Frame(NamedTuple):
 
 def frame(kind: int, header: bytes, body_length: int = 0) -> bytes:
     """Prefix and header of a frame; its body, of `body_length` bytes, is to be written after it."""
+    if len(header) > HEADER_BYTES_MAX:
+        raise LocalProtocolError(f"message {kind} has {len(header)} bytes where {HEADER_BYTES_MAX} are allowed")
     return _PREFIX.pack(kind, len(header), body_length) + header
 
 
 class FrameReader:
     """The receiving half of a connection's framing.
 
-    body_limit: the largest body that may come next, in bytes; the owner sets it as its state changes.
+    header_limit, body_limit: the largest header and body that may come next, in bytes; the owner sets them as its state
+        changes.
     preface: whether the peer is to open with `PREFACE`.
     """
 
     def __init__(self, *, preface: bool, body_limit: int = 0) -> None:
+        self.header_limit = HEADER_BYTES_MAX
         self.body_limit = body_limit
         self._preface = preface
         self._head = bytearray()
@@ -104,7 +109,7 @@ class FrameReader:
         if self._preface:
             self._check_preface()
         elif len(self._head) >= _PREFIX.size:
-            self._check_body_length()
+            self._check_lengths()
             if len(self._head) == self._head_length():
                 self._begin_body()
         return rest[count:]
@@ -123,7 +128,10 @@ class FrameReader:
             self._head.clear()
             self._preface = False
 
-    def _check_body_length(self) -> None:
+    def _check_lengths(self) -> None:
+        length = int.from_bytes(self._head[2:4], "big")
+        if length > self.header_limit:
+            raise RemoteProtocolError(f"a header of {length} bytes where {self.header_limit} are allowed")
         length = int.from_bytes(self._head[4:8], "big")
         if length > self.body_limit:
             raise RemoteProtocolError(f"a body of {length} bytes where {self.body_limit} are allowed")

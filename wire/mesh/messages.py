@@ -122,6 +122,6 @@ def decode(kind: int, header: bytes | memoryview) -> Message:
         raise RemoteProtocolError(f"unknown message {kind}")
     try:
         message: Message = decoder.decode(header)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise RemoteProtocolError(f"malformed message {kind}: {error}") from error
     return message
