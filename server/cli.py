@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 
 from server import __version__
-from server.config import Config, ConfigurationError, load
+from server.config import Address, Config, ConfigurationError, load
 
+T = TypeVar("T")
 app = typer.Typer(
     name="sluice",
     help="A SQL server that any PostgreSQL client can talk to, with Apache Spark as its data pipeline.",
@@ -87,6 +89,67 @@ def demo(
     sys.exit(run(scale=scale, listen=listen, data=data, once=once))
 
 
+cluster = typer.Typer(help="Several members on this machine, over one catalog and one directory.", no_args_is_help=True)
+app.add_typer(cluster, name="cluster")
+ClusterData = Annotated[Path, typer.Option(help="The cluster's directory; relative paths of tables begin here.")]
+
+
+@cluster.command()
+def up(
+    members: Annotated[int, typer.Option(help="Data members.", min=1, max=64)] = 3,
+    lite: Annotated[int, typer.Option(help="Lite members: they take clients and keep no data.", min=0, max=64)] = 0,
+    listen: Annotated[str, typer.Option(help="Where clients reach the first member; the others take free ports.")] = (
+        "127.0.0.1:5432"
+    ),
+    data: ClusterData = Path("sluice-cluster"),
+    lite_routing: Annotated[str, typer.Option(help="What lite members do with queries: refuse or forward.")] = "refuse",
+    spark_master: Annotated[
+        str, typer.Option(help="The Spark that each member drives, once it needs one.")
+    ] = "local[*]",
+    spark_memory: Annotated[str, typer.Option(help="The heap of each member's Spark driver.")] = "1g",
+) -> None:
+    """Start a cluster and return when its members know each other.
+
+    They run until `sluice cluster down`. Each keeps its log and its configuration in a folder of its name.
+    """
+    from server.cluster import Wanted
+
+    try:
+        address = Address.parse(listen)
+    except ValueError as error:
+        _fail(f"--listen: {error}")
+    if lite_routing not in ("refuse", "forward"):
+        _fail("--lite-routing: expected refuse or forward")
+    spark = {"master": spark_master, "driver_memory": spark_memory}
+    _run_cluster(lambda c: c.up(Wanted(members, lite, address, data, lite_routing, spark), c.Console(highlight=False)))
+
+
+@cluster.command()
+def status(data: ClusterData = Path("sluice-cluster")) -> None:
+    """Show each member: its addresses, its process, whether it is up. Exit status 1 unless all are."""
+    if not _run_cluster(lambda c: c.status(data, c.Console(highlight=False))):
+        raise typer.Exit(1)
+
+
+@cluster.command()
+def down(
+    data: ClusterData = Path("sluice-cluster"),
+    grace: Annotated[float, typer.Option(help="Seconds that members may take to finish.", min=0)] = 30.0,
+) -> None:
+    """End the cluster's members: they finish what runs, or are killed after a while. Does nothing where none runs."""
+    _run_cluster(lambda c: c.down(data, grace, c.Console(highlight=False)))
+
+
+def _run_cluster(command: Callable[[Any], T]) -> T:
+    """Run a command of `server.cluster`, which is imported only now: it brings the database driver."""
+    from server import cluster as commands
+
+    try:
+        return command(commands)
+    except commands.ClusterError as error:
+        _fail(str(error), status=1)
+
+
 def _load(config: Path | None, **flags: Any) -> Config:
     try:
         return load(config, flags)
@@ -94,10 +157,10 @@ def _load(config: Path | None, **flags: Any) -> Config:
         _fail(str(error))
 
 
-def _fail(message: str) -> NoReturn:
+def _fail(message: str, status: int = 2) -> NoReturn:
     for line in message.splitlines():
         typer.echo(f"sluice: {line}", err=True)
-    raise typer.Exit(2)
+    raise typer.Exit(status)
 
 
 def main() -> None:
