@@ -224,6 +224,7 @@ class Receiver:
     spooler: the member's.
     on_lost: told once of each attempt that failed: its opening and whether some of it was consumed. It may know the cause;
         whatever it learns, it says with `fail`. Without it, a consumed attempt fails the query as 40001.
+    retried: whether a failed attempt may be followed by another. If not, `on_lost` is told of any stream that broke.
     on_change: called when something happened that `engine.operators.slots` may want to look at.
     """
 
@@ -237,6 +238,7 @@ class Receiver:
         senders: int | None = 1,
         on_lost: Callable[[Open, bool], None] | None = None,
         on_change: Callable[[], None] = lambda: None,
+        retried: bool = True,
     ) -> None:
         self.schema = schema
         self.ordered = ordered
@@ -248,6 +250,7 @@ class Receiver:
         self._loop = asyncio.get_running_loop()
         self._on_lost = on_lost
         self._on_change = on_change
+        self._retried = retried
         self._streams: dict[int, InboundStream] = {}
         self._retired: list[InboundStream] = []
         self._ready: deque[InboundStream | pa.RecordBatch] = deque()
@@ -309,7 +312,7 @@ class Receiver:
         _log.warning("stream %s/%s of %s failed: %s", o.partition, o.attempt, o.channel, cause or "connection lost")
         if cause is not None and cause.sqlstate != SqlError.default_sqlstate:
             self.fail(cause)
-        elif stream.opening.partition in self._promised:
+        elif self._retried and stream.opening.partition in self._promised:
             self.fail(_lost_at_the_end())
         elif self._on_lost is not None:
             self._on_lost(stream.opening, stream.consumed)
@@ -325,7 +328,7 @@ class Receiver:
         """A producer is done; `partitions`: those whose streams are to arrive."""
         self._senders_done += 1
         self._promised.update(partitions)
-        if any((stream := self._streams.get(p)) is not None and stream.dead for p in self._promised):
+        if self._retried and any((stream := self._streams.get(p)) is not None and stream.dead for p in self._promised):
             self.fail(_lost_at_the_end())
         self._notify()
 
@@ -339,6 +342,11 @@ class Receiver:
     def _expected(self) -> set[int] | None:
         """The partitions that are to arrive, once all producers have said so."""
         return None if self._senders is None or self._senders_done < self._senders else self._promised
+
+    @property
+    def at_end(self) -> bool:
+        """Whether everything has arrived and been taken."""
+        return self._finished()
 
     # What `engine.operators.slots` reads.
 

@@ -1,0 +1,129 @@
+"""The output of a fragment's instance: its streams to every receiver of the edge, and the router in front of them.
+
+Streams are opened while the fragment begins to run: a `deny` that says "not known (yet)" is tried again with growing pauses
+until the query ends. A receiver that wants no more is left out from then on; when none is left the fragment has nothing more
+to do (`wanted`), which is how LIMIT reaches its producers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from engine.operators.outbound import DeniedNow, OutboundStream
+from engine.operators.routers import part_by_bucket
+from engine.operators.send import StreamRefused
+from engine.plan.spec import EdgeSpec
+
+_RETRY_SECONDS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)
+#: Batches of more rows are parted and serialized on a thread that may block.
+_INLINE_ROWS: Final = 4096
+
+#: Opens the stream to one of the edge's consuming instances. Raises DeniedNow, StreamRefused, SqlError.
+Opener = Callable[[int], Awaitable[OutboundStream]]
+Pieces = list[tuple[int, pa.Buffer, int]]
+
+
+class EdgeOutput:
+    """See the module's docstring. `in_pool`: runs a call on a thread that may block."""
+
+    def __init__(
+        self, edge: EdgeSpec, opener: Opener, in_pool: Callable[[Callable[[], Pieces]], Awaitable[Pieces]]
+    ) -> None:
+        self.rows = 0
+        self.batches = 0
+        self._edge = edge
+        self._in_pool = in_pool
+        self._opening = [asyncio.ensure_future(_opened(opener, number)) for number in range(len(edge.receivers))]
+
+    @property
+    def wanted(self) -> bool:
+        """Whether any receiver may still take rows."""
+        return any(not task.done() or task.result() is not None for task in self._opening)
+
+    @property
+    def streams(self) -> Sequence[OutboundStream]:
+        """Those that are open."""
+        done = (
+            task.result() for task in self._opening if task.done() and not task.cancelled() and not task.exception()
+        )
+        return [stream for stream in done if stream is not None]
+
+    async def opened(self) -> None:
+        """Wait until all streams are open, or not wanted."""
+        await asyncio.gather(*self._opening)
+
+    async def send(self, batch: pa.RecordBatch) -> None:
+        """Send a batch to whom its rows are for. Raises what a stream raises, but for refusals."""
+        if batch.num_rows > _INLINE_ROWS:
+            pieces = await self._in_pool(lambda: self._pieces(batch))
+        else:
+            pieces = self._pieces(batch)
+        self.rows += batch.num_rows
+        self.batches += 1
+        for number, body, rows in pieces:
+            await self._send_to(number, body, rows)
+
+    async def finish(self) -> None:
+        """The end: returns when every receiver has everything."""
+        await self.opened()
+        await asyncio.gather(*(self._finish(number) for number in range(len(self._opening))))
+
+    async def abandon(self, sqlstate: str, message: str) -> None:
+        """Give up what is not over; idempotent, never raises, leaves no socket."""
+        for task in self._opening:
+            task.cancel()
+        await asyncio.gather(*self._opening, return_exceptions=True)
+        for stream in self.streams:
+            stream.abandon(sqlstate, message)
+
+    def _pieces(self, batch: pa.RecordBatch) -> Pieces:
+        match self._edge.router.kind:
+            case "single":
+                return [(0, batch.serialize(), batch.num_rows)]
+            case "mirror":
+                body = batch.serialize()
+                return [(number, body, batch.num_rows) for number in range(len(self._edge.receivers))]
+            case _:
+                parts = part_by_bucket(batch, len(self._edge.receivers))
+                return [(number, rows.serialize(), rows.num_rows) for number, rows in parts]
+
+    async def _send_to(self, number: int, body: pa.Buffer, rows: int) -> None:
+        stream = await self._opening[number]
+        if stream is None:
+            return
+        try:
+            await stream.send(body, rows)
+        except StreamRefused:
+            self._leave_out(number, stream)
+
+    async def _finish(self, number: int) -> None:
+        stream = self._opening[number].result()
+        if stream is None:
+            return
+        try:
+            await stream.finish()
+        except StreamRefused:
+            self._leave_out(number, stream)
+
+    def _leave_out(self, number: int, stream: OutboundStream) -> None:
+        stream.abandon("57014", "the receiver wants no more")
+        unwanted: asyncio.Future[OutboundStream | None] = asyncio.get_running_loop().create_future()
+        unwanted.set_result(None)
+        self._opening[number] = unwanted  # type: ignore[call-overload]
+
+
+async def _opened(opener: Opener, number: int) -> OutboundStream | None:
+    """The stream to a receiver, asked for until it is known; None if it is not wanted."""
+    attempt = 0
+    while True:
+        try:
+            return await opener(number)
+        except StreamRefused:
+            return None
+        except DeniedNow:
+            await asyncio.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
+            attempt += 1

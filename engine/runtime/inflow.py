@@ -1,0 +1,22 @@
+"""What a fragment reads of an edge: the receiver behind the edge's input synchronizer."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from engine.operators.ordered_merge import OrderedMerge
+from engine.operators.receive import Receiver
+from engine.plan.spec import EdgeSpec
+
+
+class EdgeInflow:
+    """The rows of an edge at one consuming instance. schema: of its batches, the merge's key taken away."""
+
+    def __init__(self, edge: EdgeSpec, receiver: Receiver) -> None:
+        schema = pa.ipc.read_schema(pa.py_buffer(edge.schema))
+        ordered = edge.synchronizer == "ordered"
+        self.schema = schema.remove(len(schema) - 1) if ordered else schema
+        self._source = OrderedMerge(len(edge.senders), receiver.next_from) if ordered else receiver
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        return await self._source.next_batch()

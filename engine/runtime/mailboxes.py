@@ -1,0 +1,98 @@
+"""Mailboxes: the receiving ends of this member's streams, by query, edge and consuming instance.
+
+A mailbox is a `Receiver` registered with the data listener under a channel id and a token. It is made by whoever comes first:
+the query's `start`, which knows what it receives, or a sender's `open_channel` that was quicker (RFC, "Mailboxes"; channel
+seed: channels exist before their peer does). One made by a sender keeps what arrives, within its window, until it is
+adopted; if no start follows, the checker drops it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from engine.operators.receive import WINDOW_BATCHES, Receiver
+from engine.operators.spool import Spooler
+from engine.plan.spec import EdgeSpec
+from engine.runtime.listener import DataListener
+from wire.mesh.messages import Open
+
+#: The window of a mailbox that was made before its query's page size was known.
+EARLY_WINDOW: Final = WINDOW_BATCHES << 20
+
+#: query, edge, consuming instance.
+Key = tuple[str, int, int]
+
+
+@dataclass(slots=True)
+class Mailbox:
+    """A receiver and how senders find it."""
+
+    receiver: Receiver
+    channel: str
+    token: bytes
+
+
+class Mailboxes:
+    """All mailboxes of a member. on_lost: told (query, opening) of a stream that broke before its end."""
+
+    def __init__(self, listener: DataListener, spooler: Spooler, on_lost: Callable[[str, Open], None]) -> None:
+        self._listener = listener
+        self._spooler = spooler
+        self._on_lost = on_lost
+        self._mailboxes: dict[Key, Mailbox] = {}
+        self._numbers = itertools.count(1)
+
+    def __len__(self) -> int:
+        return len(self._mailboxes)
+
+    def find_or_make(self, key: Key, window: int = EARLY_WINDOW) -> Mailbox:
+        """The mailbox of that key; one that is made now does not know yet what it receives."""
+        mailbox = self._mailboxes.get(key)
+        if mailbox is None:
+            query = key[0]
+            receiver = Receiver(
+                None,
+                ordered=False,
+                window=window,
+                spooler=self._spooler,
+                senders=None,
+                on_lost=lambda opening, _consumed: self._on_lost(query, opening),
+                retried=False,
+            )
+            channel = f"mesh/{next(self._numbers)}"
+            mailbox = Mailbox(receiver, channel, self._listener.register(channel, receiver))
+            self._mailboxes[key] = mailbox
+        return mailbox
+
+    def adopt(self, query: str, edge: EdgeSpec, instance: int, page_bytes: int) -> Receiver:
+        """The receiver of an edge's instance, knowing what it receives. (A window that was granted stays as it is.)"""
+        receiver = self.find_or_make((query, edge.id, instance), WINDOW_BATCHES * page_bytes).receiver
+        schema = pa.ipc.read_schema(pa.py_buffer(edge.schema))
+        in_turn = edge.synchronizer != "unsynchronized"
+        receiver.adopt(schema, ordered=in_turn, senders=1 if edge.counted else len(edge.senders))
+        if edge.counted:
+            receiver.finish(range(len(edge.senders)))
+        return receiver
+
+    def of_query(self, query: str) -> Iterator[Mailbox]:
+        return (mailbox for key, mailbox in list(self._mailboxes.items()) if key[0] == query)
+
+    async def close_query(self, query: str) -> None:
+        """Stop the senders of a query's streams, forget what has arrived. Credits go back with the connections."""
+        closing = [key for key in self._mailboxes if key[0] == query]
+        for mailbox in [self._mailboxes.pop(key) for key in closing]:
+            self._listener.unregister(mailbox.channel)
+            await mailbox.receiver.close()
+
+    async def close(self) -> None:
+        for query in {key[0] for key in self._mailboxes}:
+            await self.close_query(query)
+
+    def statistics(self) -> dict[str, int]:
+        held = sum(mailbox.receiver.statistics()["held_bytes"] for mailbox in self._mailboxes.values())
+        return {"mailboxes": len(self._mailboxes), "held_bytes": held}

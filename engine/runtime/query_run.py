@@ -1,0 +1,259 @@
+"""One query's part on one member: the instances of its fragments, each a task, from set-up to the last one's end.
+
+A task pulls its fragment's batches and gives them to the edge's output; everything it waits for (input, credit, an engine) is a
+future, so any number of suspended queries hold no thread. However it ends, it closes its engine's stream, then its output,
+and reports once (`Host.ended`); what it reports is the first thing that went wrong in it.
+
+The root fragment is different: nobody runs it, the portal pulls it (`QueryRun.root`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+
+from engine.local.executor import LocalExecutor, LocalWork
+from engine.operators.limit import LimitedRows
+from engine.operators.outbound import OutboundStream
+from engine.plan.physical import relation_of
+from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, ReaderSpec, SharedSpec
+from engine.runtime.edge_output import EdgeOutput, Pieces
+from engine.runtime.inflow import EdgeInflow
+from engine.runtime.mailboxes import Mailboxes
+from engine.runtime.query_state import Cause
+from wire.errors import ConnectionFailure, FeatureNotSupported, SqlError
+
+_log = logging.getLogger(__name__)
+_BUCKET: Final = pa.field("bucket", pa.int32())
+_VECTOR: Final = 2048
+_ROWS_MAX: Final = 131_072
+#: Bytes that a value is taken to have in a batch, where its type does not say.
+_VARIABLE_WIDTH: Final = 24
+
+
+class Host(Protocol):
+    """What a run needs of its member."""
+
+    @property
+    def local(self) -> LocalExecutor: ...
+
+    @property
+    def mailboxes(self) -> Mailboxes: ...
+
+    async def open_stream(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> OutboundStream: ...
+
+    def ended(self, query: str, number: int, cause: Cause | None) -> None:
+        """An instance holds nothing any more."""
+        ...
+
+
+class Source(Protocol):
+    async def next_batch(self) -> pa.RecordBatch | None: ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class EdgeCount:
+    """What one instance has sent over an edge."""
+
+    rows: int = 0
+    batches: int = 0
+    bytes: int = 0
+    stalls: int = 0
+
+
+class QueryRun:
+    """See the module's docstring. numbers: of the instances that run as tasks, as `Host.ended` names them."""
+
+    def __init__(self, host: Host, query: str, shared: SharedSpec, instances: Sequence[InstanceSpec]) -> None:
+        self.query = query
+        self.shared = shared
+        self.counts: dict[tuple[int, int], EdgeCount] = {}
+        self._host = host
+        self._edges = {edge.id: edge for edge in shared.edges}
+        self._fragments = {fragment.id: fragment for fragment in shared.fragments}
+        self._instances = tuple(instances)
+        self._inflows: dict[tuple[int, int], EdgeInflow] = {}
+        self._tasks: dict[int, asyncio.Task[Cause | None]] = {}
+        self._cause: Cause | None = None
+        self.numbers = tuple(n for n, i in enumerate(instances) if self._fragments[i.fragment].output is not None)
+
+    def start(self) -> None:
+        """Adopt the mailboxes of all inputs, then begin to run."""
+        for instance in self._instances:
+            for edge in self._fragments[instance.fragment].inputs:
+                receiver = self._host.mailboxes.adopt(
+                    self.query, self._edges[edge], instance.instance, self.shared.page_bytes
+                )
+                self._inflows[edge, instance.instance] = EdgeInflow(self._edges[edge], receiver)
+        loop = asyncio.get_running_loop()
+        for number in self.numbers:
+            task = self._tasks[number] = loop.create_task(self._run(self._instances[number]))
+            task.add_done_callback(functools.partial(self._ended, number))
+
+    def root(self, schema: pa.Schema) -> Source:
+        """The stream that the portal reads. schema: of its batches, in carriers."""
+        instance = next(i for i in self._instances if self._fragments[i.fragment].output is None)
+        return self._source(self._fragments[instance.fragment], instance, schema)
+
+    def stop(self, cause: Cause) -> None:
+        """End all instances now; each reports its end. Only the first call says anything new."""
+        if self._cause is None:
+            self._cause = cause
+            for task in self._tasks.values():
+                task.cancel()
+
+    def fail(self, error: SqlError) -> None:
+        """Whatever reads an input here hears of it."""
+        for mailbox in self._host.mailboxes.of_query(self.query):
+            mailbox.receiver.fail(error)
+
+    @property
+    def all_arrived(self) -> bool:
+        """Whether every stream into this member has been received whole and read to its end."""
+        return all(mailbox.receiver.at_end for mailbox in self._host.mailboxes.of_query(self.query))
+
+    async def ended(self) -> None:
+        """Wait until all instances have ended."""
+        if self._tasks:
+            await asyncio.wait(list(self._tasks.values()))
+
+    # -- an instance ---------------------------------------------------------------------------------------------
+
+    async def _run(self, instance: InstanceSpec) -> Cause | None:
+        """What went wrong, if anything did."""
+        try:
+            await self._produce(instance)
+        except ConnectionFailure as error:
+            return Cause("40001", f"could not complete the query: {error.message}", echo=True)
+        except SqlError as error:
+            return Cause.of_error(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it ends this query and nothing else
+            _log.error("query %s: a fragment failed", self.query, exc_info=error)
+            return Cause("XX000", f"a fragment failed: {error}")
+        return None
+
+    def _ended(self, number: int, task: asyncio.Task[Cause | None]) -> None:
+        # One that was cancelled was stopped by somebody who knows why.
+        self._host.ended(self.query, number, None if task.cancelled() else task.result())
+
+    async def _produce(self, instance: InstanceSpec) -> None:
+        fragment = self._fragments[instance.fragment]
+        assert fragment.output is not None, "the root is not run but read"
+        edge = self._edges[fragment.output]
+        output = EdgeOutput(edge, self._opener(edge, instance.instance), self._in_pool)
+        sqlstate, message = "57014", "the query is over"
+        source: Source | None = None
+        try:
+            if edge.synchronizer == "sequential":
+                # Its turn comes when the receiver takes the stream; until then nothing is read for it.
+                await output.opened()
+            source = self._source(fragment, instance, _output_schema(edge))
+            while output.wanted and (batch := await source.next_batch()) is not None:
+                await output.send(batch)
+            if output.wanted:
+                await output.finish()
+        except SqlError as error:
+            sqlstate, message = error.sqlstate, error.message
+            raise
+        finally:
+            self._count(edge, instance, output)
+            await _to_the_end(self._close(source, output, sqlstate, message))
+
+    async def _close(self, source: Source | None, output: EdgeOutput, sqlstate: str, message: str) -> None:
+        if self._cause is not None and self._cause.failed:
+            sqlstate, message = self._cause.sqlstate, self._cause.message
+        await output.abandon(sqlstate, message)
+        if source is not None:
+            await source.close()
+
+    def _source(self, fragment: FragmentSpec, instance: InstanceSpec, schema: pa.Schema) -> Source:
+        inflows = {relation_of(edge): self._inflows[edge, instance.instance] for edge in fragment.inputs}
+        statement = instance.statement or fragment.statement
+        if statement is None:
+            [only] = inflows.values()
+            return _Passed(LimitedRows(only, fragment.skip, fragment.count))
+        if fragment.engine != "local":
+            raise FeatureNotSupported("not supported: a Spark fragment of a distributed plan")
+        return self._host.local.run(
+            LocalWork(
+                statement,
+                schema,
+                _batch_rows(schema, self.shared.page_bytes),
+                self.shared.time_zone,
+                parameters=_parameters(instance.readers),
+                inputs=inflows,
+            )
+        )
+
+    def _opener(self, edge: EdgeSpec, sender: int) -> Callable[[int], Awaitable[OutboundStream]]:
+        return lambda receiver: self._host.open_stream(self.query, edge, sender, receiver)
+
+    async def _in_pool(self, call: Callable[[], Pieces]) -> Pieces:
+        pieces: Pieces = await self._host.local.in_pool(call)
+        return pieces
+
+    def _count(self, edge: EdgeSpec, instance: InstanceSpec, output: EdgeOutput) -> None:
+        streams = output.streams
+        self.counts[edge.id, instance.instance] = EdgeCount(
+            output.rows, output.batches, sum(s.bytes for s in streams), sum(s.stalls for s in streams)
+        )
+
+
+class _Passed:
+    """A root that passes its input on."""
+
+    def __init__(self, rows: LimitedRows) -> None:
+        self._rows = rows
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        return await self._rows.next_batch()
+
+    async def close(self) -> None:
+        """Its input is the query's to close."""
+
+
+async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Run `work` whoever cancels meanwhile."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
+    task.result()
+
+
+def _output_schema(edge: EdgeSpec) -> pa.Schema:
+    """Of the batches that a fragment gives to its router."""
+    schema = pa.ipc.read_schema(pa.py_buffer(edge.schema))
+    return schema.append(_BUCKET) if edge.router.kind in ("hash", "range") else schema
+
+
+def _parameters(readers: Sequence[ReaderSpec]) -> Mapping[str, Any]:
+    """Values of the names by which the statement reads files (`engine.plan.dispatch`)."""
+    values: dict[str, Any] = {}
+    for reader in readers:
+        values[f"r{reader.reader}"] = list(reader.files)
+        if reader.rows is not None:
+            values[f"r{reader.reader}_first"], values[f"r{reader.reader}_end"] = reader.rows
+    return values
+
+
+def _batch_rows(schema: pa.Schema, page_bytes: int) -> int:
+    """How many rows make a batch of about `page_bytes`: a multiple of DuckDB's vector."""
+    width = sum(_width(typ) for typ in schema.types) or 1
+    return max(min(page_bytes // width, _ROWS_MAX) // _VECTOR, 1) * _VECTOR
+
+
+def _width(typ: pa.DataType) -> int:
+    try:
+        return max(int(typ.bit_width) // 8, 1)
+    except ValueError:
+        return _VARIABLE_WIDTH

@@ -1,0 +1,445 @@
+"""The runtime of a member: what ties queries, mailboxes, engines and the mesh together.
+
+    runtime = MeshRuntime(mesh, listener, local, spooler, operations)
+    runtime.start()
+    stream = runtime.open(query, shared, members, schema)       # as initiator: a BatchStream for the portal
+    await runtime.close()
+
+Messages go IO loop -> operation pool -> loop: an operation thread steps the pure machines (`engine.runtime.queries`) of its
+partition of the queries, so that messages of one query are always taken in order by one thread; what the machines want is
+then done on the loop, in their order. Fragments run on the fragment pool (`engine.local`) or on Spark.
+
+Batches do not pass through the operation pool: a data connection carries one stream, so its order is TCP's already, and to take
+a batch is to put it into a queue, which costs less than waking a thread would.
+
+Sources: network-protocol seed 3, threading seed 2, channel seed ("Control Connections").
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import itertools
+import logging
+import time
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+
+from engine.local.executor import LocalExecutor
+from engine.operators.outbound import DeniedNow, LoopbackStream, OutboundStream, StreamRefused, open_remote
+from engine.operators.receive import Denied
+from engine.operators.send import schema_fingerprint
+from engine.operators.spool import Spooler
+from engine.plan.spec import EdgeSpec, MemberSpec, SharedSpec
+from engine.runtime.listener import DataListener
+from engine.runtime.mailboxes import Mailboxes
+from engine.runtime.mesh import Mesh
+from engine.runtime.operation_pool import OperationPool
+from engine.runtime.queries import ChannelState, MemberQueries
+from engine.runtime.query_run import QueryRun, Source
+from engine.runtime.query_state import SUCCESS, Cause, DropEarly, Fail, Forget, Instruction, Refused, Run, Send, Stop
+from wire.errors import AdminShutdown, ConnectionFailure, SqlError
+from wire.mesh.control_messages import (
+    ChannelDeny,
+    ChannelOk,
+    Check,
+    CheckResponse,
+    ControlMessage,
+    OpenChannel,
+    Produced,
+    Start,
+)
+from wire.mesh.messages import VERSION, Open
+
+_log = logging.getLogger(__name__)
+_TICK_SECONDS: Final = 0.5
+_DECODER: Final = msgspec.msgpack.Decoder(MemberSpec)
+_SHARED_DECODER: Final = msgspec.msgpack.Decoder(SharedSpec)
+_CLOSED_EARLY: Final = Cause(SUCCESS, "the initiator wants no more rows")
+
+_Ask = Callable[[MemberQueries, float], list[Instruction]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A Run whose body has been read; None: it could not be."""
+
+    query: str
+    shared: SharedSpec | None
+    spec: MemberSpec | None
+
+
+#: What an operation thread leaves for the loop to do.
+_Do = Instruction | _Prepared
+
+
+class MeshRuntime:
+    """See the module's docstring. Made and used on one loop."""
+
+    def __init__(
+        self,
+        mesh: Mesh,
+        listener: DataListener,
+        local: LocalExecutor,
+        spooler: Spooler,
+        operations: OperationPool,
+    ) -> None:
+        self.local = local
+        self.mailboxes = Mailboxes(listener, spooler, self._stream_lost)
+        self._mesh = mesh
+        self._operations = operations
+        self._shards = [MemberQueries(mesh.member) for _ in range(operations.threads)]
+        self._loop = asyncio.get_running_loop()
+        self._runs: dict[str, QueryRun] = {}
+        self._streams: dict[str, DistributedStream] = {}
+        self._requests: dict[int, tuple[str, asyncio.Future[ChannelOk]]] = {}
+        self._numbers = itertools.count(1)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._ticking: asyncio.TimerHandle | None = None
+        self._closing = False
+
+    def start(self) -> None:
+        self._mesh.listen(self._on_message, self._on_lost)
+        self._tick()
+
+    # -- as initiator --------------------------------------------------------------------------------------------
+
+    def open(
+        self, query: str, shared: bytes, members: Mapping[str, MemberSpec], schema: pa.Schema
+    ) -> DistributedStream:
+        """Start a query on all its members at once. schema: of the root's batches, in carriers.
+
+        Its errors come from the stream. Raises AdminShutdown when the member is ending.
+        """
+        if self._closing:
+            raise AdminShutdown("terminating connection due to administrator command")
+        participants = (self._mesh.member, *(m for m in members if m != self._mesh.member))
+        self._post(query, lambda queries, now: queries.begin(query, participants, now))
+        run = QueryRun(self, query, _SHARED_DECODER.decode(shared), members[self._mesh.member].instances)
+        stream = self._streams[query] = DistributedStream(self, run)
+        self._runs[query] = run
+        run.start()
+        stream.begin(schema)
+        self._post(query, lambda queries, now: queries.started(query, run.numbers, now))
+        for member in participants[1:]:
+            body = msgspec.msgpack.encode(members[member])
+            if not self._mesh.send(member, Start(query, participants), body):
+                self.cancel(query, _lost(member))
+        return stream
+
+    def cancel(self, query: str, cause: Cause) -> None:
+        self._post(query, lambda queries, now: queries.cancel(query, cause, now))
+
+    def finish(self, query: str) -> None:
+        self._post(query, lambda queries, now: queries.finish(query, now))
+
+    def forget_stream(self, query: str) -> None:
+        self._streams.pop(query, None)
+
+    # -- as host of runs (`engine.runtime.query_run.Host`) ---------------------------------------------------------
+
+    def ended(self, query: str, number: int, cause: Cause | None) -> None:
+        self._post(query, lambda queries, now: queries.fragment_ended(query, number, cause, now))
+
+    async def open_stream(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> OutboundStream:
+        """The stream from instance `sender` to instance `receiver` of an edge. Raises as `edge_output.Opener` says."""
+        member = edge.receivers[receiver]
+        fingerprint = schema_fingerprint(edge.schema)
+        if member == self._mesh.member:
+            mailbox = self.mailboxes.find_or_make((query, edge.id, receiver))
+            opening = Open(VERSION, mailbox.channel, mailbox.token, edge.id, sender, 0, 0, fingerprint)
+            try:
+                return LoopbackStream(mailbox.receiver, opening)
+            except Denied as denied:
+                raise StreamRefused(str(denied)) from denied
+        found = await self._ask_channel(member, query, edge.id, sender, receiver)
+        opening = Open(VERSION, found.channel, found.token, edge.id, sender, 0, 0, fingerprint)
+        return await open_remote(found.host, found.port, opening)
+
+    async def _ask_channel(self, member: str, query: str, edge: int, sender: int, receiver: int) -> ChannelOk:
+        number = next(self._numbers)
+        answer: asyncio.Future[ChannelOk] = self._loop.create_future()
+        self._requests[number] = (member, answer)
+        try:
+            if not self._mesh.send(member, OpenChannel(number, query, edge, sender, receiver)):
+                raise ConnectionFailure(f"the connection to member {member} was lost")
+            return await answer
+        finally:
+            del self._requests[number]
+
+    # -- what members say ----------------------------------------------------------------------------------------
+
+    def _on_message(self, member: str, message: ControlMessage, body: bytes) -> None:
+        match message:
+            case OpenChannel() | Produced():
+                self._submit(message.query, functools.partial(self._judge_channel, member, message))
+            case ChannelOk() | ChannelDeny():
+                self._answered(member, message)
+            case Check() | CheckResponse():
+                for tokens in self._by_partition(message.queries):
+                    self._hand_over(member, tokens[0], type(message)(tokens), b"")
+            case _:
+                self._hand_over(member, message.query, message, body)  # type: ignore[attr-defined]
+
+    def _hand_over(self, member: str, query: str, message: ControlMessage, body: bytes) -> None:
+        self._post(query, lambda queries, now: queries.on_message(member, message, body, now))
+
+    def _on_lost(self, member: str) -> None:
+        for asked, answer in self._requests.values():
+            if asked == member and not answer.done():
+                answer.set_exception(ConnectionFailure(f"the connection to member {member} was lost"))
+        self._post_all(lambda queries, now: queries.on_member_lost(member, now))
+
+    def _judge_channel(self, member: str, message: OpenChannel | Produced, shard: int) -> None:
+        """On an operation thread: is the query that a sender speaks of wanted here?"""
+        state = self._shards[shard].channel(message.query, time.monotonic())
+        self._loop.call_soon_threadsafe(self._answer_channel, member, message, state)
+
+    def _answer_channel(self, member: str, message: OpenChannel | Produced, state: ChannelState) -> None:
+        answer: ControlMessage
+        if state in ("running", "early") and not self._closing:
+            mailbox = self.mailboxes.find_or_make((message.query, message.edge, message.receiver))
+            if isinstance(message, Produced):
+                mailbox.receiver.finish(message.partitions)
+                return
+            host, port = self._address()
+            answer = ChannelOk(message.request, mailbox.channel, mailbox.token, host, port)
+        elif isinstance(message, Produced):
+            return
+        elif state == "unknown":
+            answer = ChannelDeny(message.request, "unknown", "too many queries have not started yet")
+        else:
+            answer = ChannelDeny(message.request, "closed", "the query is over")
+        self._mesh.send(member, answer)
+
+    def _address(self) -> tuple[str, int]:
+        """Where other members connect to for data."""
+        own = next(info for info in self._mesh.members() if info.local)
+        host, _, port = own.mesh.rpartition(":")
+        return host.strip("[]"), int(port)
+
+    def _answered(self, member: str, message: ChannelOk | ChannelDeny) -> None:
+        asked, answer = self._requests.get(message.request, ("", None))
+        if answer is None or asked != member or answer.done():
+            return
+        if isinstance(message, ChannelOk):
+            answer.set_result(message)
+        elif message.reason == "unknown":
+            answer.set_exception(DeniedNow(message.message))
+        else:
+            answer.set_exception(StreamRefused(message.message))
+
+    def _stream_lost(self, query: str, opening: Open) -> None:
+        """A stream into this member broke before its end; whoever broke it may say more."""
+        message = f"could not complete the query: a data connection of edge {opening.edge} was lost"
+        self.cancel(query, Cause("40001", message, hint="The statement may be repeated.", echo=True))
+
+    # -- stepping the machines -----------------------------------------------------------------------------------
+
+    def _post(self, query: str, ask: _Ask) -> None:
+        self._submit(query, functools.partial(self._step, ask))
+
+    def _post_all(self, ask: _Ask) -> None:
+        for shard in range(len(self._shards)):
+            self._operations.post(shard, functools.partial(self._step, ask, shard))
+
+    def _submit(self, query: str, call: Callable[[int], None]) -> None:
+        shard = self._partition(query)
+        self._operations.post(shard, functools.partial(call, shard))
+
+    def _partition(self, query: str) -> int:
+        return zlib.crc32(query.encode()) % len(self._shards)
+
+    def _by_partition(self, queries: tuple[str, ...]) -> list[tuple[str, ...]]:
+        parts: defaultdict[int, list[str]] = defaultdict(list)
+        for query in queries:
+            parts[self._partition(query)].append(query)
+        return [tuple(part) for part in parts.values()]
+
+    def _step(self, ask: _Ask, shard: int) -> None:
+        """On an operation thread."""
+        instructions = ask(self._shards[shard], time.monotonic())
+        prepared: list[_Do] = [_prepared(i) if isinstance(i, Run) else i for i in instructions]
+        if prepared:
+            self._loop.call_soon_threadsafe(self._perform, prepared)
+
+    def _perform(self, instructions: list[_Do]) -> None:
+        for instruction in instructions:
+            match instruction:
+                case Send(member, message):
+                    self._mesh.send(member, message)
+                case _Prepared():
+                    self._run(instruction)
+                case Stop(query, cause):
+                    self._stop(query, cause)
+                case Fail(query, cause):
+                    self._fail(query, cause)
+                case DropEarly(query) | Forget(query):
+                    self.spawn(self._forget(query))
+                case Refused(sender, why):
+                    _log.warning("refused from member %s: %s", sender, why)
+
+    def _run(self, prepared: _Prepared) -> None:
+        query, spec = prepared.query, prepared.spec
+        if spec is None or prepared.shared is None or self._closing:
+            why = "a member is shutting down" if self._closing else "the plan could not be read"
+            cause = Cause("57P01" if self._closing else "08P01", f"could not complete the query: {why}")
+            self._post(query, lambda queries, now: queries.started(query, (), now))
+            self.cancel(query, cause)
+            return
+        run = QueryRun(self, query, prepared.shared, spec.instances)
+        self._runs[query] = run
+        run.start()
+        self._post(query, lambda queries, now: queries.started(query, run.numbers, now))
+
+    def _stop(self, query: str, cause: Cause) -> None:
+        run = self._runs.get(query)
+        if run is not None:
+            run.stop(cause)
+        # Senders hear at once that nothing of this query is wanted here.
+        self.spawn(self.mailboxes.close_query(query))
+
+    def _fail(self, query: str, cause: Cause) -> None:
+        stream = self._streams.get(query)
+        if stream is not None:
+            stream.fail(cause.error())
+
+    async def _forget(self, query: str) -> None:
+        await self.mailboxes.close_query(query)
+        self._runs.pop(query, None)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something to its end that nobody waits for, but `close`."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _tick(self) -> None:
+        self._post_all(lambda queries, now: queries.tick(now))
+        self._ticking = self._loop.call_later(_TICK_SECONDS, self._tick)
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    @property
+    def load(self) -> int:
+        """How many queries this member takes part in."""
+        return len(self._runs)
+
+    def statistics(self) -> Mapping[str, int]:
+        return {"queries": len(self._runs), "requests": len(self._requests), **self.mailboxes.statistics()}
+
+    async def close(self) -> None:
+        """End all queries; idempotent. The mesh and the listener are their owner's to close, afterwards."""
+        self._closing = True
+        if self._ticking is not None:
+            self._ticking.cancel()
+        cause = Cause("57P01", "could not complete the query: a member is shutting down", member=self._mesh.member)
+        for query in list(self._runs):
+            self.cancel(query, cause)
+        for run in list(self._runs.values()):
+            run.stop(cause)
+            await run.ended()
+        while self._tasks:
+            await asyncio.wait(list(self._tasks))
+        await self.mailboxes.close()
+        self._runs.clear()
+
+
+class DistributedStream:
+    """The root of a distributed query, as the portal reads it (`engine.executor.BatchStream`)."""
+
+    def __init__(self, runtime: MeshRuntime, run: QueryRun) -> None:
+        self._runtime = runtime
+        self._run = run
+        self._root: Source | None = None
+        self._ended = False
+        self._error: SqlError | None = None
+        self._failed = asyncio.get_running_loop().create_future()
+        self._closed: asyncio.Task[None] | None = None
+        self._counts = {"rows": 0, "bytes": 0, "batches": 0}
+
+    def begin(self, schema: pa.Schema) -> None:
+        self._root = self._run.root(schema)
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        assert self._root is not None
+        try:
+            batch = await self._root.next_batch()
+        except ConnectionFailure as error:
+            # Somebody knows better what happened, or nobody does within a second.
+            raise await self._told_cause(error) from error
+        except SqlError as error:
+            raise self._error or error from None
+        if self._error is not None:
+            raise self._error
+        if batch is None:
+            self._end()
+            return None
+        self._counts["rows"] += batch.num_rows
+        self._counts["bytes"] += batch.nbytes
+        self._counts["batches"] += 1
+        return batch
+
+    def fail(self, error: SqlError) -> None:
+        """The query failed elsewhere: whoever waits for rows hears of it."""
+        if self._error is not None or self._ended:
+            return
+        self._error = error
+        if not self._failed.done():
+            self._failed.set_result(None)
+        self._run.fail(error)
+        if self._root is not None:
+            self._runtime.spawn(self._root.close())
+
+    async def close(self) -> None:
+        if self._closed is None:
+            self._closed = asyncio.get_running_loop().create_task(self._close())
+        await asyncio.shield(self._closed)
+
+    def statistics(self) -> Mapping[str, int]:
+        return dict(self._counts)
+
+    def _end(self) -> None:
+        """The root has given its last row. If it did not need all of its input, the others are to stop, now."""
+        if not self._ended:
+            self._ended = True
+            if self._run.all_arrived:
+                self._runtime.finish(self._run.query)
+            else:
+                self._runtime.cancel(self._run.query, _CLOSED_EARLY)
+
+    async def _told_cause(self, error: ConnectionFailure) -> SqlError:
+        cause = Cause("40001", f"could not complete the query: {error.message}", echo=True)
+        self._runtime.cancel(self._run.query, cause)
+        await self._failed
+        assert self._error is not None
+        return self._error
+
+    async def _close(self) -> None:
+        if not self._ended:
+            self._runtime.cancel(self._run.query, _CLOSED_EARLY)
+        if self._root is not None:
+            await self._root.close()
+        await self._run.ended()
+        await self._runtime.mailboxes.close_query(self._run.query)
+        self._runtime.forget_stream(self._run.query)
+
+
+def _prepared(run: Run) -> _Prepared:
+    try:
+        spec = _DECODER.decode(run.body)
+        return _Prepared(run.query, _SHARED_DECODER.decode(spec.shared), spec)
+    except msgspec.MsgspecError as error:
+        _log.warning("the plan of query %s from member %s cannot be read: %s", run.query, run.sender, error)
+        return _Prepared(run.query, None, None)
+
+
+def _lost(member: str) -> Cause:
+    message = f"could not complete the query: member {member} was lost"
+    return Cause("40001", message, hint="The statement may be repeated.", member=member)

@@ -1,0 +1,146 @@
+"""Members of a mesh in one process: real sockets, real control connections, real engines; no Spark and no client.
+
+async with mesh(tmp_path, 3) as members:
+    stream = members[0].runtime.open(...)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+
+from engine.config import EngineConfig
+from engine.executor import BatchStream
+from engine.local.executor import LocalExecutor
+from engine.operators.spool import Spooler
+from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, RouterSpec, SharedSpec
+from engine.runtime.listener import DataListener
+from engine.runtime.operation_pool import OperationPool
+from engine.runtime.runtime import MeshRuntime
+from server.config import Address
+from server.membership import Timing
+from server.mesh_link import LinkOptions, MeshLink, new_incarnation
+from wire.mesh.control_messages import Identity
+
+
+def _parse(text: str) -> tuple[str, int]:
+    address = Address.parse(text)
+    return address.host, address.port
+
+
+class MeshMember:
+    """One member. `name`: its id."""
+
+    def __init__(self, name: str, folder: Path, seeds: Sequence[str]) -> None:
+        self.name = name
+        self.listener = DataListener()
+        self.local = LocalExecutor(EngineConfig(folder / name))
+        self.spooler = Spooler(folder / name / "spool", 1 << 30)
+        self.operations = OperationPool(2)
+        self._incarnation = new_incarnation()
+        options = LinkOptions(seeds=tuple(seeds), timing=Timing(heartbeat=0.2, failure_after=2.0))
+        self.link = MeshLink(self._identity("127.0.0.1:0"), options, lambda: self.runtime.load, _parse)
+        self.runtime = MeshRuntime(self.link, self.listener, self.local, self.spooler, self.operations)
+
+    @property
+    def address(self) -> str:
+        return str(Address(*self.listener.address))
+
+    async def start(self) -> None:
+        await self.listener.start()
+        await self.local.start()
+        self.listener.admit_control(self.link.accept)
+        self.runtime.start()
+        self.link.start(self._identity(self.address))
+
+    async def close(self) -> None:
+        await self.runtime.close()
+        await self.link.close()
+        await self.listener.close()
+        await self.local.close()
+        self.operations.close()
+        self.spooler.close()
+
+    def sees(self, count: int) -> bool:
+        return sum(member.state == "up" for member in self.link.members()) == count
+
+    def held(self) -> dict[str, int]:
+        """What is open and held right now; all zero when no query runs."""
+        counts = {**self.runtime.statistics(), "sockets": self.listener.connections}
+        return {**counts, "cursors": self.local.statistics()["cursors"], "streams": self.local.statistics()["streams"]}
+
+    def _identity(self, address: str) -> Identity:
+        return Identity(self.name, self._incarnation, address, "127.0.0.1:5432", "data", "0")
+
+
+@asynccontextmanager
+async def mesh(folder: Path, count: int) -> AsyncIterator[list[MeshMember]]:
+    """`count` members that know each other; at the end each must hold nothing."""
+    members: list[MeshMember] = []
+    try:
+        for number in range(count):
+            member = MeshMember(f"m{number + 1}", folder, [m.address for m in members[:1]])
+            await member.start()
+            members.append(member)
+        await until(lambda: all(member.sees(count) for member in members))
+        yield members
+        await until(lambda: not any(any(member.held().values()) for member in members))
+    finally:
+        for member in members:
+            await member.close()
+
+
+async def until(reached: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait for a condition that is on its way."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not reached():  # noqa: ASYNC110 - conditions of other objects have no event
+                await asyncio.sleep(0.005)
+    except TimeoutError:
+        raise AssertionError("the condition was not reached") from None
+
+
+def gathered(
+    members: Sequence[MeshMember],
+    statement: str,
+    schema: pa.Schema,
+    *,
+    root: str | None = None,
+    skip: int = 0,
+    count: int = -1,
+    synchronizer: str = "unsynchronized",
+    page_bytes: int = 1 << 16,
+) -> tuple[bytes, Mapping[str, MemberSpec]]:
+    """A query of two fragments: `statement` on each member, and `root` (or nothing) over what they send, on the first.
+
+    `$number` in the statement is the member's, from 0.
+    """
+    names = tuple(member.name for member in members)
+    edge = EdgeSpec(1, schema.serialize().to_pybytes(), RouterSpec("single"), synchronizer, names, names[:1])  # type: ignore[arg-type]
+    fragments = (
+        FragmentSpec(1, "local", None, (), 1),
+        FragmentSpec(2, "local", root, (1,), None, skip=skip, count=count),
+    )
+    shared = msgspec.msgpack.encode(SharedSpec((edge,), fragments, "UTC", page_bytes))
+    specs = {}
+    for number, name in enumerate(names):
+        leaf = InstanceSpec(1, number, statement=statement.replace("$number", str(number)))
+        instances = (leaf, InstanceSpec(2, 0)) if number == 0 else (leaf,)
+        specs[name] = MemberSpec(msgspec.Raw(shared), instances)
+    return shared, specs
+
+
+async def rows(stream: BatchStream) -> list[tuple[object, ...]]:
+    """All rows, and the stream closed."""
+    found: list[tuple[object, ...]] = []
+    try:
+        while (batch := await stream.next_batch()) is not None:
+            found += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        return found
+    finally:
+        await stream.close()
