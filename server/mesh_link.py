@@ -1,0 +1,325 @@
+"""A member's links to the others: the sockets of the control connections, driven by `server.membership`.
+
+`MeshLink` is what the engine knows as `engine.runtime.mesh.Mesh`. It performs the actions of the membership machine, drives
+a `wire.mesh.control_channel.ControlChannel` for each connection, and gives both the time. Everything is on the loop's thread;
+what it holds is a task for each address that is being dialled, a timer, and the connections. `close` ends them all and
+returns when they are gone.
+
+A message is written to the socket's buffer when it is sent. Nothing is kept for later: a member that cannot be reached now
+gets nothing, and what a broken connection had under way is lost with it. So messages come in order and at most once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import SystemRandom
+from typing import Final, cast
+
+from engine.runtime.mesh import Handler, MemberInfo
+from server.membership import Action, Actions, Close, Dial, Log, Lost, Membership, Proceed, Say, Timing
+from wire.mesh.control_channel import (
+    ControlChannel,
+    ControlEvent,
+    Established,
+    Introduced,
+    Received,
+    Refused,
+    State,
+)
+from wire.mesh.control_messages import (
+    NONCE_BYTES,
+    ControlMessage,
+    Goodbye,
+    GoodbyeReason,
+    Heartbeat,
+    Identity,
+    Members,
+)
+from wire.mesh.framing import RemoteProtocolError
+
+log: Final = logging.getLogger(__name__)
+#: How long a connection that is closed may take to send its last bytes.
+_FLUSH_SECONDS: Final = 1.0
+_OURS: Final = (Heartbeat, Goodbye, Members)
+
+Address = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkOptions:
+    """cluster, secret: those of the cluster. seeds: host and port of members to begin with."""
+
+    cluster: str = "sluice"
+    secret: bytes = b""
+    seeds: tuple[str, ...] = ()
+    timing: Timing = field(default_factory=Timing)
+
+
+def new_incarnation() -> str:
+    """A name for this start of the member."""
+    return secrets.token_hex(8)
+
+
+class MeshLink:
+    """See the module's docstring.
+
+    identity: this member; its addresses may be told by `start`, when they are known. load: how many queries it takes part in.
+    parse: an address's host and port.
+    """
+
+    def __init__(
+        self, identity: Identity, options: LinkOptions, load: Callable[[], int], parse: Callable[[str], Address]
+    ) -> None:
+        self._options = options
+        self._load = load
+        self._parse = parse
+        self._membership = Membership(identity, options.seeds, options.timing, SystemRandom())
+        self._connections: dict[int, ControlConnection] = {}
+        self._closing: set[ControlConnection] = set()
+        self._dials: dict[int, asyncio.Task[None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._gone: asyncio.Event = asyncio.Event()
+        self._on_message: Handler = lambda _member, _message, _body: None
+        self._on_lost: Callable[[str], None] = lambda _member: None
+
+    # -- engine.runtime.mesh.Mesh --------------------------------------------------------------------------------
+
+    @property
+    def member(self) -> str:
+        return self._membership.me.member
+
+    def members(self) -> Sequence[MemberInfo]:
+        self._membership.load = self._load()
+        return self._membership.members(_now())
+
+    def send(self, member: str, message: ControlMessage, body: bytes = b"") -> bool:
+        number = self._membership.link_to(member)
+        return number is not None and self._connections[number].send(message, body)
+
+    def listen(self, on_message: Handler, on_lost: Callable[[str], None]) -> None:
+        self._on_message = on_message
+        self._on_lost = on_lost
+
+    # -- this member ---------------------------------------------------------------------------------------------
+
+    def start(self, identity: Identity) -> None:
+        """Begin to dial. Connections may be accepted from now on."""
+        self._membership.me = identity
+        self._perform(self._membership.start(_now()))
+        self._set_timer()
+
+    def accept(self) -> ControlConnection:
+        """The protocol of a connection that has arrived."""
+        return self._connection(self._membership.accepted(_now()), dialled=False)
+
+    def drain(self) -> None:
+        """Tell the others that this member takes no new queries."""
+        self._perform(self._membership.drain())
+
+    async def close(self) -> None:
+        """Say goodbye, and end everything."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._perform(self._membership.leave())
+        dials = list(self._dials.values())
+        for dial in dials:
+            dial.cancel()
+        await asyncio.gather(*dials, return_exceptions=True)
+        while self._connections or self._closing:
+            self._gone.clear()
+            await self._gone.wait()
+
+    def statistics(self) -> dict[str, int]:
+        return {"connections": len(self._connections) + len(self._closing), "dials": len(self._dials)}
+
+    # -- what the connections report -----------------------------------------------------------------------------
+
+    def connected(self, connection: ControlConnection) -> bool:
+        """A connection is made. False: it is not wanted any more."""
+        wanted = self._membership.connected(connection.number)
+        if wanted:
+            self._connections[connection.number] = connection
+        else:
+            self._closing.add(connection)
+        return wanted
+
+    def heard(self, number: int) -> None:
+        self._membership.heard(number, _now())
+
+    def happened(self, number: int, event: ControlEvent) -> None:
+        """An event of a link's channel."""
+        match event:
+            case Introduced(peer):
+                self._perform(self._membership.introduced(number, peer, _now()))
+            case Established():
+                self._perform(self._membership.established(number, _now()))
+            case Received(message) if isinstance(message, _OURS):
+                self._perform(self._membership.received(number, message, _now()))
+            case Received(message, body):
+                member = self._membership.member_of(number)
+                if member is not None:
+                    self._on_message(member, message, bytes(body))
+
+    def refused(self, connection: ControlConnection, reason: str, level: int) -> None:
+        """A connection's peer is not what it should be; the connection ends itself."""
+        self._connections.pop(connection.number, None)
+        self._closing.add(connection)
+        self._failed(connection.number, reason, level)
+
+    def gone(self, connection: ControlConnection, reason: str) -> None:
+        """Nothing is left of a connection."""
+        self._failed(connection.number, reason)
+        self._connections.pop(connection.number, None)
+        self._closing.discard(connection)
+        self._gone.set()
+
+    def _failed(self, number: int, reason: str, level: int = logging.INFO) -> None:
+        self._perform(self._membership.closed(number, reason, _now(), level))
+
+    # -- what the membership wants -------------------------------------------------------------------------------
+
+    def _perform(self, actions: Actions) -> None:
+        for action in actions:
+            self._do(action)
+
+    def _do(self, action: Action) -> None:
+        match action:
+            case Dial(number, address):
+                task = asyncio.get_running_loop().create_task(self._dial(number, address))
+                self._dials[number] = task
+                task.add_done_callback(lambda _task: self._dials.pop(number))
+            case Proceed(number):
+                self._connections[number].proceed()
+            case Say(number, message):
+                self._connections[number].send(message)
+            case Close(number, goodbye):
+                self._end(number, goodbye)
+            case Lost(member):
+                self._on_lost(member)
+            case Log(level, text):
+                log.log(level, "%s", text)
+
+    def _end(self, number: int, goodbye: Goodbye | None) -> None:
+        if (dial := self._dials.get(number)) is not None:
+            dial.cancel()
+        connection = self._connections.pop(number, None)
+        if connection is not None:
+            self._closing.add(connection)
+            connection.end(goodbye)
+
+    def _connection(self, number: int, *, dialled: bool) -> ControlConnection:
+        options = self._options
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        channel = ControlChannel(self._membership.me, options.cluster, options.secret, nonce, dialled=dialled)
+        return ControlConnection(self, number, channel)
+
+    async def _dial(self, number: int, address: str) -> None:
+        host, port = self._parse(address)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._options.timing.failure_after):
+                await loop.create_connection(lambda: self._connection(number, dialled=True), host, port)
+        except TimeoutError:
+            self._failed(number, "nobody answers")
+        except OSError as error:
+            self._failed(number, error.strerror or str(error))
+
+    def _set_timer(self) -> None:
+        timing = self._options.timing
+        pause = min(timing.heartbeat, timing.failure_after / 2) / 4
+        self._timer = asyncio.get_running_loop().call_later(pause, self._tick)
+
+    def _tick(self) -> None:
+        self._set_timer()
+        self._membership.load = self._load()
+        self._perform(self._membership.tick(_now()))
+
+
+class ControlConnection(asyncio.BufferedProtocol):
+    """The socket of one control connection."""
+
+    def __init__(self, link: MeshLink, number: int, channel: ControlChannel) -> None:
+        self.number = number
+        self._link = link
+        self._channel = channel
+        self._transport: asyncio.Transport | None = None
+        self._ended = False
+        self._flush: asyncio.TimerHandle | None = None
+
+    # -- asyncio's calls -----------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are not registered as asyncio's.
+        self._transport = cast("asyncio.Transport", transport)
+        if not self._link.connected(self):
+            self.end(None)
+        elif self._channel.dialled:
+            self._write(self._channel.opening())
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._channel.buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._ended:
+            return
+        self._link.heard(self.number)
+        try:
+            for event in self._channel.filled(nbytes):
+                self._link.happened(self.number, event)
+                if self._ended:
+                    return
+            self._write(self._channel.answers())
+        except Refused as refused:
+            self._fail(str(refused), refused.reason)
+        except RemoteProtocolError as error:
+            self._fail(str(error))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        if self._flush is not None:
+            self._flush.cancel()
+        self._ended = True
+        self._link.gone(self, str(exc) if exc is not None else "its connection was closed")
+
+    # -- the link's ----------------------------------------------------------------------------------------------
+
+    def proceed(self) -> None:
+        self._write(self._channel.proceed())
+
+    def send(self, message: ControlMessage, body: bytes = b"") -> bool:
+        """Write a message. False: the connection is not open."""
+        if self._channel.state is not State.OPEN or self._transport is None or self._transport.is_closing():
+            return False
+        self._transport.writelines(self._channel.send(message, body))
+        return True
+
+    def end(self, goodbye: Goodbye | None) -> None:
+        """Close the connection: after a last word, for which there is a moment's time, or at once."""
+        self._ended = True
+        if self._transport is None:
+            return
+        if goodbye is None:
+            self._transport.abort()
+            return
+        self._write(self._channel.goodbye(goodbye.reason, goodbye.message))
+        self._transport.close()
+        self._flush = asyncio.get_running_loop().call_later(_FLUSH_SECONDS, self._transport.abort)
+
+    def _fail(self, reason: str, farewell: GoodbyeReason | None = None) -> None:
+        """The peer is not what it should be: that is the end of this connection, and of nothing else."""
+        peer = self._transport.get_extra_info("peername") if self._transport is not None else None
+        level = logging.ERROR if farewell is not None and self._channel.dialled else logging.WARNING
+        self._link.refused(self, f"{reason} (connection with {peer})", level)
+        self.end(None if farewell is None else Goodbye(farewell, reason[:1000]))
+
+    def _write(self, data: bytes) -> None:
+        if data and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
