@@ -12,12 +12,12 @@ from typing import Annotated, Final, NoReturn
 import typer
 from rich.console import Console
 
-from benchmarks import cancel, encode, lineitem_cursor, machine, orders_rows, report, short_query, tpch_queries
+from benchmarks import cancel, encode, exchange, lineitem_cursor, machine, orders_rows, report, short_query, tpch_queries
 from benchmarks.figures import Measure
 from benchmarks.ground import Ground, tpch_data
 
 MEASURES: Final = tuple(
-    module.MEASURE for module in (lineitem_cursor, orders_rows, tpch_queries, short_query, cancel, encode)
+    module.MEASURE for module in (lineitem_cursor, orders_rows, tpch_queries, short_query, cancel, encode, exchange)
 )
 
 

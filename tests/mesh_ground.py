@@ -58,9 +58,14 @@ class MeshMember:
         self.runtime.start()
         self.link.start(self._identity(self.address))
 
+    async def leave(self) -> None:
+        """Break with the others at once, whatever runs."""
+        self.listener.admit_control(None)
+        await self.link.close()
+
     async def close(self) -> None:
         await self.runtime.close()
-        await self.link.close()
+        await self.leave()
         await self.listener.close()
         await self.local.close()
         self.operations.close()

@@ -129,7 +129,7 @@ async def test_a_lost_participant_fails_the_query_with_its_name(members: list[Me
     assert await stream.next_batch() is not None
     lost = members.pop()
     await lost.runtime.close()
-    await lost.link.close()
+    await lost.leave()
     with pytest.raises(SqlError) as caught:
         await rows(stream)
     assert caught.value.sqlstate in ("40001", "57P01")
@@ -141,7 +141,7 @@ async def test_a_lost_initiator_ends_its_queries_everywhere(members: list[MeshMe
     stream = _open(members, gathered(members, "select range as c1 from range(1000000000000)", _ONE))
     assert await stream.next_batch() is not None
     assert members[1].runtime.load == 1
-    await members[0].link.close()
+    await members[0].leave()
     await until(lambda: not any(members[1].held().values()) and not any(members[2].held().values()))
     await stream.close()
 
