@@ -12,7 +12,17 @@ from typing import Annotated, Final, NoReturn
 import typer
 from rich.console import Console
 
-from benchmarks import cancel, encode, exchange, lineitem_cursor, machine, orders_rows, report, short_query, tpch_queries
+from benchmarks import (
+    cancel,
+    encode,
+    exchange,
+    lineitem_cursor,
+    machine,
+    orders_rows,
+    report,
+    short_query,
+    tpch_queries,
+)
 from benchmarks.figures import Measure
 from benchmarks.ground import Ground, tpch_data
 
