@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
 class SparkConfig:
-    """master: `local[*]`, `spark://host:port` ... driver_memory: the JVM's heap. conf: further `spark.*` settings."""
+    """master: `local[*]`, `spark://host:port` ... driver_memory: the JVM's heap. conf: further `spark.*` settings.
+    start: eager: with the member; lazy: with the first query that needs it."""
 
     master: str = "local[*]"
     driver_memory: str = "1g"
     conf: Mapping[str, str] = field(default_factory=dict)
+    start: Literal["eager", "lazy"] = "eager"
 
 
 @dataclass(frozen=True, slots=True)

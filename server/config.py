@@ -21,9 +21,9 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -60,6 +60,16 @@ class Address:
         return cls(match[1] or match[2], int(match[3]))
 
 
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def _is_address(text: str) -> str:
     Address.parse(text)
     return text
@@ -84,6 +94,9 @@ class SparkSection(_Section):
 
     master: str = Field("local[*]", description="local[N], spark://host:port, yarn, k8s://...")
     driver_memory: Memory = Field("1g", description="heap of the driver's JVM")
+    start: Literal["eager", "lazy"] = Field(
+        "eager", description="with the member, or with the first query that needs it"
+    )
     conf: dict[str, str] = Field(default_factory=dict, description="further spark.* settings")
 
     @model_validator(mode="after")
@@ -99,6 +112,42 @@ class LocalSection(_Section):
 
     threads: int = Field(2, ge=1, le=1024)
     memory: Memory = Field("2GB", description="DuckDB's memory limit")
+
+
+class ClusterSection(_Section):
+    """The other members, and what this one tells them."""
+
+    name: str = Field("sluice", pattern=r"^[^\x00-\x1f\x7f]{1,63}$", description="the same for all members")
+    seeds: list[HostPort] = Field(default_factory=list, description="mesh addresses of members to join")
+    secret: str = Field("", repr=False, description="the same for all members; who does not know it is refused")
+    secret_file: Path | None = Field(None, description="a file whose first line is the secret")
+    role: Literal["data", "lite"] = Field("data", description="data: initiates and runs queries; lite: takes clients")
+    advertise: HostPort | None = Field(
+        None, description="where others reach the mesh port; where it listens if not given"
+    )
+    advertise_client: HostPort | None = Field(None, description="where clients reach this member, for others to know")
+    heartbeat: float = Field(1.0, ge=0.01, le=3600, description="seconds from one sign of life to the next")
+    failure_after: float = Field(5.0, gt=0, le=86_400, description="seconds without a byte until a member is lost")
+    forget_after: float = Field(60.0, gt=0, description="seconds until a member that is lost is no longer shown")
+
+    @model_validator(mode="after")
+    def _fits(self) -> ClusterSection:
+        if self.failure_after < 2 * self.heartbeat:
+            raise ValueError("failure_after: expected twice the heartbeat at least, or every delay is a failure")
+        if self.secret and self.secret_file:
+            raise ValueError("secret_file: secret is given too; expected one of them")
+        if self.secret_file and not self.secret_bytes():
+            raise ValueError(f"secret_file: {self.secret_file} has no secret in its first line")
+        return self
+
+    def secret_bytes(self) -> bytes:
+        """The secret. Raises ValueError when its file cannot be read."""
+        if self.secret_file is None:
+            return self.secret.encode()
+        try:
+            return self.secret_file.read_bytes().partition(b"\n")[0].strip()
+        except OSError as error:
+            raise ValueError(f"secret_file: cannot read {self.secret_file}: {error.strerror}") from None
 
 
 class Config(_Section):
@@ -125,6 +174,7 @@ class Config(_Section):
     log_level: str = Field("info", pattern="^(debug|info|warning|error)$")
     spark: SparkSection = SparkSection()
     local: LocalSection = LocalSection()
+    cluster: ClusterSection = ClusterSection()
     settings: dict[str, str] = Field(default_factory=dict, description="defaults of session settings")
 
     @model_validator(mode="after")
@@ -139,6 +189,18 @@ class Config(_Section):
                 raise ValueError(f"settings: {error.message}") from None
         return self
 
+    @model_validator(mode="after")
+    def _cluster_secret(self) -> Config:
+        """Members that talk to other machines prove that they belong together."""
+        addresses = [self.mesh, *self.cluster.seeds, *([self.cluster.advertise] if self.cluster.advertise else [])]
+        far = next((a for a in addresses if not is_loopback(Address.parse(a).host)), None)
+        if far is not None and not self.cluster.secret_bytes():
+            raise ValueError(
+                f"cluster.secret: expected a secret, as {far} is more than this machine's loopback interface; "
+                "give the same one to all members (cluster.secret_file takes a file), made by: openssl rand -hex 32"
+            )
+        return self
+
     def engine(self) -> EngineConfig:
         """The engine's part."""
         return EngineConfig(
@@ -151,7 +213,7 @@ class Config(_Section):
             operation_threads=self.operation_threads,
             local_threads=self.local.threads,
             local_memory=self.local.memory,
-            spark=EngineSparkConfig(self.spark.master, self.spark.driver_memory, self.spark.conf),
+            spark=EngineSparkConfig(self.spark.master, self.spark.driver_memory, self.spark.conf, self.spark.start),
             settings=self.settings,
         )
 
@@ -224,10 +286,10 @@ def _from_environment(environment: Mapping[str, str]) -> _Source:
 
 
 def _split(key: str, value: str) -> str | list[str]:
-    """Lists in one variable: folders as in PATH, networks by commas."""
+    """Lists in one variable: folders as in PATH, networks and seeds by commas."""
     if key == "roots":
         return value.split(os.pathsep)
-    return [part.strip() for part in value.split(",")] if key == "trust" else value
+    return [part.strip() for part in value.split(",") if part.strip()] if key in ("trust", "seeds") else value
 
 
 def _from_file(path: Path) -> _Source:
@@ -251,16 +313,24 @@ def _tell(error: Any, sources: list[_Source]) -> str:
     message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
         message = "there is no such key"
-    if not path or path == ("spark",):
-        section, found, rest = message.partition(": ")
-        if found and '"' in rest:
-            name = rest.split('"')[1]
-            path, message = (*path, section, name), rest
+    if not path or path in (("spark",), ("cluster",)):
+        path, message = _place_in(path, message)
     key = ".".join(path)
     given = next((s for s in sources if _value_at(s.values, path) is not None), None)
-    value = f" (given: {_value_at(given.values, path)!r})" if given and error["type"] != "extra_forbidden" else ""
+    told = given is not None and error["type"] != "extra_forbidden" and path != ("cluster", "secret")
+    value = f" (given: {_value_at(given.values, path)!r})" if given and told else ""
     place = f"{given.place(path)}: " if given else ""
     return f"{place}{key}: {message}{value}"
+
+
+def _place_in(section: tuple[str, ...], message: str) -> tuple[tuple[str, ...], str]:
+    """What a check of a whole section says: `key: what`, or `key: ... "name" ...` of a name below it."""
+    key, found, rest = message.partition(": ")
+    if not found:
+        return section, message
+    if '"' in rest:
+        return (*section, key, rest.split('"')[1]), rest
+    return (*section, *key.split(".")), rest
 
 
 def _value_at(values: Any, path: tuple[str, ...]) -> Any:

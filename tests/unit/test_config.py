@@ -40,6 +40,14 @@ def test_yaml_is_read_too(tmp_path: Path) -> None:
         ('[settings]\nnonesuch = "1"\n', ["line 2", "settings.nonesuch"]),
         ('[spark.conf]\nexecutor = "1"\n', ["spark.conf.executor", "spark."]),
         ("listen = \n", ["line 1"]),
+        ('[spark]\nstart = "never"\n', ["line 2", "spark.start", "eager"]),
+        ('[cluster]\nseeds = ["127.0.0.1"]\n', ["line 2", "cluster.seeds", "host:port"]),
+        ("[cluster]\nheartbeat = 2\nfailure_after = 3\n", ["line 3", "cluster.failure_after", "twice the heartbeat"]),
+        ('[cluster]\nsecret_file = "/nonesuch"\n', ["line 2", "cluster.secret_file", "cannot read /nonesuch"]),
+        ('[cluster]\nsecret = "s"\nsecret_file = "/x"\n', ["line 3", "cluster.secret_file", "one of them"]),
+        ('mesh = "0.0.0.0:7432"\n', ["cluster.secret: ", "0.0.0.0:7432"]),
+        ('[cluster]\nseeds = ["10.0.0.1:7432"]\n', ["cluster.secret: ", "10.0.0.1:7432"]),
+        ('[cluster]\nadvertise = "m1.example:7432"\n', ["cluster.secret: ", "m1.example:7432"]),
     ],
 )
 def test_mistakes_name_the_key_and_the_line(tmp_path: Path, text: str, told: list[str]) -> None:
@@ -66,3 +74,35 @@ def test_addresses() -> None:
     for wrong in ("5432", "a:b", "host:70000", "::1:5432"):
         with pytest.raises(ValueError, match="host:port"):
             Address.parse(wrong)
+
+
+def test_the_secret(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("from a file\n\n")
+    given = {
+        "SLUICE_CLUSTER__SECRET_FILE": str(file),
+        "SLUICE_CLUSTER__SEEDS": "10.0.0.1:1, [::1]:2",
+        "SLUICE_MESH": "h:1",
+    }
+    config = load(environment=given)
+    assert config.cluster.secret_bytes() == b"from a file"
+    assert config.cluster.seeds == ["10.0.0.1:1", "[::1]:2"]
+    assert load(environment={}).cluster.secret_bytes() == b""
+    assert load(environment={"SLUICE_CLUSTER__SEEDS": "localhost:1,127.0.0.2:1,[::1]:1"}).cluster.secret_bytes() == b""
+    file.write_text("\n")
+    with pytest.raises(ConfigurationError, match="no secret in its first line"):
+        load(environment=given)
+
+
+def test_the_secret_is_not_told(tmp_path: Path) -> None:
+    config = load(environment={"SLUICE_CLUSTER__SECRET": "hidden"})
+    assert "hidden" not in repr(config)
+    for wrong in ({"SLUICE_CLUSTER__FAILURE_AFTER": "0.1"}, {"SLUICE_CLUSTER__SECRET_FILE": str(tmp_path)}):
+        with pytest.raises(ConfigurationError) as error:
+            load(environment={"SLUICE_CLUSTER__SECRET": "hidden", **wrong})
+        assert "hidden" not in str(error.value)
+    file = tmp_path / "member.toml"
+    file.write_text('[cluster]\nsecret = ["hidden"]\n')
+    with pytest.raises(ConfigurationError) as error:
+        load(file, environment={})
+    assert "hidden" not in str(error.value)

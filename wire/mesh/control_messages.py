@@ -21,7 +21,8 @@ from wire.mesh.messages import DenyReason, Message
 #: Bytes of randomness that each end adds to a handshake.
 NONCE_BYTES: Final = 32
 
-Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,63}$")]
+Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,63}\Z")]
+ClusterName = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f]{1,63}\Z")]
 HostPort = Annotated[str, msgspec.Meta(max_length=262)]
 Nonce = Annotated[bytes, msgspec.Meta(min_length=NONCE_BYTES, max_length=NONCE_BYTES)]
 
@@ -48,7 +49,7 @@ class Hello(ControlMessage, frozen=True):
     """The end that dialled, first. version: of the protocol."""
 
     version: int
-    cluster: Name
+    cluster: ClusterName
     nonce: Nonce
     identity: Identity
 
@@ -57,7 +58,7 @@ class Welcome(ControlMessage, frozen=True):
     """The answer to a `Hello`, with the same of the end that accepted."""
 
     version: int
-    cluster: Name
+    cluster: ClusterName
     nonce: Nonce
     identity: Identity
 
