@@ -78,16 +78,18 @@ class SparkExecutor:
         self._channels = itertools.count(1)
         self._streams: set[SparkStream] = set()
         self._starting: asyncio.Task[SparkRuntime] | None = None
+        self._started = False
         self._closing = False
         self.slots: SlotKeeper | None = None
 
     async def start(self) -> None:
-        """Begin to start Spark and return; `open` waits for it."""
-        if self._starting is None:
+        """Begin to start Spark, unless it is to wait for its first query, and return; `open` waits for it."""
+        if not self._started:
             await self._listener.start()
             self.slots = SlotKeeper(self._slot_count)
-            self._starting = asyncio.get_running_loop().create_task(self._start())
-            self._starting.add_done_callback(_log_failure)
+            self._started = True
+            if self._config.start == "eager":
+                self._begin()
 
     async def ready(self) -> None:
         """Wait until Spark has started. Raises SqlError if it could not."""
@@ -102,8 +104,10 @@ class SparkExecutor:
 
     @property
     def state(self) -> str:
-        if self._closing or self._starting is None:
+        if self._closing or not self._started:
             return "closed"
+        if self._starting is None:
+            return "not started"
         if not self._starting.done():
             return "starting"
         error = self._starting.exception()
@@ -138,6 +142,13 @@ class SparkExecutor:
             "spool_bytes": self._spooler.bytes_used,
         }
 
+    def _begin(self) -> asyncio.Task[SparkRuntime]:
+        """The start of Spark, which begins now if it has not yet."""
+        if self._starting is None:
+            self._starting = asyncio.get_running_loop().create_task(self._start())
+            self._starting.add_done_callback(_log_failure)
+        return self._starting
+
     async def _start(self) -> SparkRuntime:
         return await asyncio.to_thread(self._start_runtime)
 
@@ -146,11 +157,12 @@ class SparkExecutor:
             return SparkRuntime(self._config, self._directory, abandoned=lambda: self._closing)
 
     async def _runtime(self, notice: Callable[[str], None]) -> SparkRuntime:
-        if self._starting is None or self._closing:
+        if not self._started or self._closing:
             raise AdminShutdown("terminating connection due to administrator command")
-        if not self._starting.done():
+        starting = self._begin()
+        if not starting.done():
             notice(_STARTING)
-        return await asyncio.shield(self._starting)
+        return await asyncio.shield(starting)
 
     async def _stop(self, starting: asyncio.Task[SparkRuntime]) -> None:
         try:
