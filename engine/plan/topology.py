@@ -13,7 +13,7 @@ can add the line.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
@@ -75,7 +75,7 @@ class Topology:
 
     def may_send(self, sender: str, receiver: str) -> bool:
         """Whether data may flow from one member to another without passing a third."""
-        return sender in self._senders[receiver]
+        return sender != receiver if self._is_open else sender in self._senders[receiver]
 
     def next_hops(self, target: str, chance: Random | None = None) -> Mapping[str, str]:
         """For each member from which data can reach `target`: where it sends it, along a shortest path.
@@ -83,6 +83,8 @@ class Topology:
         These are the seed's tree: of several paths one is taken and the others are ignored; the first in the order of
         the file, or with `chance` a random one.
         """
+        if self._is_open:
+            return {name: target for name in self._by_name if name != target}
         hops: dict[str, str] = {}
         layer = [target]
         while layer:
@@ -99,6 +101,8 @@ class Topology:
 
     def reached_from(self, sender: str) -> frozenset[str]:
         """The members that data of `sender` can reach, itself included."""
+        if self._is_open:
+            return frozenset(self._by_name)
         reached, waiting = {sender}, [sender]
         while waiting:
             fresh = [name for name in self._receivers[waiting.pop()] if name not in reached]
@@ -111,19 +115,30 @@ class Topology:
         return {node.name: node for node in self.nodes}
 
     @cached_property
-    def _senders(self) -> Mapping[str, Mapping[str, None]]:
+    def _is_open(self) -> bool:
+        """Whether nothing is forbidden, which is not worth n * n pairs to know."""
+        return not any(node.links for node in self.nodes)
+
+    @cached_property
+    def _senders(self) -> Mapping[str, Sequence[str]]:
         """Who may send to a member, in the order of the file."""
-        flows = set(self._flows())
-        return {to: {by: None for by in self._by_name if (by, to) in flows} for to in self._by_name}
+        return self._grouped((to, by) for by, to in self._flows())
 
     @cached_property
     def _receivers(self) -> Mapping[str, Sequence[str]]:
-        return {by: [to for to in self._by_name if by in self._senders[to]] for by in self._by_name}
+        """To whom a member may send, in the order of the file."""
+        return self._grouped(self._flows())
+
+    def _grouped(self, pairs: Iterable[tuple[str, str]]) -> Mapping[str, Sequence[str]]:
+        """The second of the pairs by the first."""
+        order = {name: number for number, name in enumerate(self._by_name)}
+        grouped: dict[str, list[str]] = {name: [] for name in order}
+        for one, other in sorted(set(pairs), key=lambda pair: order[pair[1]]):
+            grouped[one].append(other)
+        return grouped
 
     def _flows(self) -> Iterator[tuple[str, str]]:
-        """(sender, receiver) of each direction that is allowed; links to unknown members and to oneself are left out."""
-        if not any(node.links for node in self.nodes):
-            yield from ((a, b) for a in self._by_name for b in self._by_name if a != b)
+        """(sender, receiver) of each link's directions; links to unknown members and to oneself are left out."""
         for node in self.nodes:
             for link in node.links:
                 if link.to != node.name and link.to in self._by_name:
