@@ -7,7 +7,9 @@ COPY wire wire
 COPY engine engine
 COPY server server
 RUN pip install --no-cache-dir --no-deps .
-VOLUME /data
+VOLUME /data /var/lib/sluice
 EXPOSE 5432 7432 8432
+HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=6 \
+    CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8432/health', timeout=3)"]
 ENTRYPOINT ["sluice"]
 CMD ["serve", "--listen=0.0.0.0:5432", "--mesh=0.0.0.0:7432", "--console=0.0.0.0:8432", "--data=/data"]

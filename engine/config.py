@@ -27,12 +27,14 @@ class EngineConfig:
     base: where relative paths of foreign tables begin; None: `data`. Members that share a catalog share this too.
     catalog: a SQLite file or a postgresql:// URL; None: a file of the member's own.
     roots: folders that foreign tables must lie in; empty: anywhere the member's user can read.
+    role: data: it initiates queries; lite: only those that read no table.
     fragment_threads, operation_threads: sizes of the pools. local_memory: DuckDB's limit.
     settings: defaults of session settings that differ from `engine.settings`.
     """
 
     data: Path
     member: str = "m1"
+    role: Literal["data", "lite"] = "data"
     base: Path | None = None
     catalog: str | None = None
     roots: tuple[Path, ...] = ()

@@ -208,6 +208,7 @@ class Config(_Section):
             base=self.base.absolute() if self.base else None,
             catalog=_catalog(self.catalog),
             member=self.member,
+            role=self.cluster.role,
             roots=tuple(root.absolute() for root in self.roots),
             fragment_threads=self.fragment_threads,
             operation_threads=self.operation_threads,
