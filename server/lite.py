@@ -22,6 +22,7 @@ import struct
 from collections.abc import Mapping
 from typing import Final, cast
 
+from engine.initiation import data_members
 from engine.runtime.mesh import MemberInfo, Mesh
 from engine.settings import SETTINGS
 from server.client_stream import WRITE_WINDOW_BYTES, ClientStream
@@ -159,11 +160,6 @@ class LiteDoor:
     def relay(self, client: ClientStream, startup: m.Startup) -> Relay:
         """To the data member with the least to do; to the others if it does not answer."""
         return Relay(client, _packet(startup), sorted(data_members(self._mesh), key=lambda member: member.load))
-
-
-def data_members(mesh: Mesh) -> list[MemberInfo]:
-    """Those that take new queries."""
-    return [member for member in mesh.members() if member.role == "data" and member.state in ("up", "suspect")]
 
 
 def _packet(startup: m.Startup) -> bytes:

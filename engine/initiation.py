@@ -1,0 +1,62 @@
+"""Which member may begin a query. A lite member keeps no data: it answers what reads no table, and refuses the rest (0A000)
+with the addresses of members that do not.
+
+To drivers it looks like a hot standby, which is what they know of servers that answer some statements: with several hosts
+in its connection string, a driver that wants to write goes on to a data member (`target_session_attrs`, `targetServerType`).
+Definitions are refused as well, since the files that they name need not be within reach.
+
+Source: the client-protocol seed, 1.3 and 3.3; PostgreSQL 15, 27.4 "Hot Standby", and libpq's target_session_attrs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from engine.catalog.objects import Relation, Table
+from engine.runtime.mesh import MemberInfo, Mesh, Role
+from engine.settings import SessionSettings
+from engine.sql import statements as s
+from wire.errors import FeatureNotSupported
+
+_DEFINITIONS: Final = (s.CreateView, s.CreateForeignTable, s.CreateSchema, s.Drop)
+_STANDBY: Final[Mapping[str, str]] = {"default_transaction_read_only": "on", "transaction_read_only": "on"}
+
+
+def session_settings(role: Role, configured: Mapping[str, str], asked: Mapping[str, str]) -> SessionSettings:
+    """A new session's settings on a member of this role. Raises SqlError for one that is wrong."""
+    if role == "data":
+        return SessionSettings({**configured, **asked})
+    settings = SessionSettings({**_STANDBY, **configured, **asked})
+    settings.fix("in_hot_standby", "on")
+    return settings
+
+
+class Initiation:
+    """Asked before a statement runs."""
+
+    def __init__(self, role: Role, mesh: Mesh) -> None:
+        self._role = role
+        self._mesh = mesh
+
+    def require_for_query(self, reads: Iterable[Relation]) -> None:
+        """Raises FeatureNotSupported for a query over tables on a lite member."""
+        if self._role == "lite" and any(isinstance(relation, Table) for relation in reads):
+            raise self._refused("a lite member runs no query over tables")
+
+    def require_for_statement(self, statement: s.Statement) -> None:
+        """Raises FeatureNotSupported for a definition on a lite member."""
+        if self._role == "lite" and isinstance(statement, _DEFINITIONS):
+            raise self._refused("a lite member changes no tables")
+
+    def _refused(self, message: str) -> FeatureNotSupported:
+        there = ", ".join(member.client for member in data_members(self._mesh)) or "none is up"
+        return FeatureNotSupported(
+            f"not supported: {message}",
+            hint=f"Connect to a data member ({there}), or begin the connection with sluice.lite_routing = forward.",
+        )
+
+
+def data_members(mesh: Mesh) -> list[MemberInfo]:
+    """Those that take new queries."""
+    return [member for member in mesh.members() if member.role == "data" and member.state in ("up", "suspect")]
