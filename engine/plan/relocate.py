@@ -9,7 +9,8 @@ this pass makes another with the same answer:
   inputs. Its hash and mirror routers become single ones, since one instance sees all groups. Files that it reads beside its
   inputs are read by fragments of their own, where they lie;
 - a stream that passes members in between is passed on there, by a fragment that only receives and sends. An edge that
-  arrives partly by way of others is several edges: their union, sorted again where it was merged in order.
+  arrives partly by way of others is several edges: their union, sorted again where it was merged in order. That is a
+  fragment of its own, so that who wanted one ordered edge still gets one.
 
 Rejected: hash buckets on several members of such a network. Whoever hashes must reach every bucket; the members between
 would need routers of their own, to part again what comes to them parted. The seed's tree has one place where flows meet.
@@ -167,13 +168,14 @@ class _Move:
 
     def _append(self, fragment: Fragment, names: Sequence[str], output: int | None) -> int:
         """Add a fragment, below it what it receives. names: which of its operators."""
+        at = self._placed.nodes[names[0]]
         received: dict[int, Node] = {}
         inputs: list[int] = []
         for number in fragment.inputs:
             edge = self._plan.edge(number)
             senders = _names(self._plan.fragment(edge.source))
             ways = [(name, self._placed.routes[name]) for name in senders]
-            received[number], arriving = self._deliver(edge, ways, edge.synchronizer)
+            received[number], arriving = self._deliver(edge, at, ways, edge.synchronizer)
             inputs += arriving
         instances = tuple(replace(self._instances[name], member=self._placed.nodes[name]) for name in names)
         root = _with_received(fragment.root, received)
@@ -186,8 +188,10 @@ class _Move:
             self._edges[edge] = replace(self._edges[edge], target=number)
         return number
 
-    def _deliver(self, edge: Edge, arrivals: Sequence[_Arrival], wanted: Synchronizer) -> tuple[Node, list[int]]:
-        """What takes the place of an edge's RECEIVE where the arrivals end, and the edges that it reads."""
+    def _deliver(
+        self, edge: Edge, member: str, arrivals: Sequence[_Arrival], wanted: Synchronizer
+    ) -> tuple[Node, list[int]]:
+        """What takes the place of an edge's RECEIVE at `member`, where the arrivals end, and the edges that it reads."""
         direct = [name for name, way in arrivals if len(way) <= 2]
         between: dict[str, list[_Arrival]] = {}
         for name, way in arrivals:
@@ -195,12 +199,13 @@ class _Move:
                 between.setdefault(way[-2], []).append((name, way[:-1]))
         if between and isinstance(wanted, Sequential):
             raise FeatureNotSupported("not supported: streams that are read one after another by way of other members")
-        several = len(between) + bool(direct) > 1
-        each: Synchronizer = Unsynchronized() if several else wanted
+        if isinstance(wanted, Ordered) and len(between) + bool(direct) > 1:
+            number = self._edge(edge, wanted, partial(self._pass_on, edge, wanted, member, arrivals))
+            return Receive(edge.columns, number), [number]
         source = self._plan.fragment(edge.source)
-        edges = [self._edge(edge, each, partial(self._append, source, direct))] if direct else []
-        edges += [self._edge(edge, each, partial(self._pass_on, edge, each, *at)) for at in between.items()]
-        return _united(edge, edges, wanted if several else each), edges
+        edges = [self._edge(edge, wanted, partial(self._append, source, direct))] if direct else []
+        edges += [self._edge(edge, wanted, partial(self._pass_on, edge, wanted, *at)) for at in between.items()]
+        return _united(edge, edges), edges
 
     def _edge(self, like: Edge, synchronizer: Synchronizer, produce: Callable[[int], int]) -> int:
         """A new edge; `produce` appends the fragment that feeds it."""
@@ -210,8 +215,12 @@ class _Move:
 
     def _pass_on(self, edge: Edge, wanted: Synchronizer, member: str, arrivals: Sequence[_Arrival], output: int) -> int:
         """A fragment that receives at `member` and sends as the next edge wants it: one stream, sorted if that is."""
-        node, inputs = self._deliver(edge, arrivals, Unsynchronized())
-        root = _sorted(node, wanted)
+        if not isinstance(wanted, Ordered):
+            root, inputs = self._deliver(edge, member, arrivals, wanted)
+        else:
+            wide = replace(edge, columns=_with_keys(edge.columns, wanted))
+            node, inputs = self._deliver(wide, member, arrivals, Unsynchronized())
+            root = Sort(node.columns, node, wanted.keys)
         return self._add(Fragment(0, root, (Instance(member),), tuple(inputs), output, reason="it passes on"))
 
 
@@ -235,14 +244,15 @@ def _with_received(root: Node, received: Mapping[int, Node]) -> Node:
     return rewrite_plan(root, lambda node: received[node.edge] if isinstance(node, Receive) else node)
 
 
-def _united(edge: Edge, numbers: Sequence[int], wanted: Synchronizer) -> Node:
-    """What several edges bring, as one; a single one keeps its order by itself."""
+def _united(edge: Edge, numbers: Sequence[int]) -> Node:
+    """What several edges bring, as one."""
     first, *others = (Receive(edge.columns, number) for number in numbers)
     node: Node = first
     for receive in others:
         node = SetOperation(edge.columns, "union", True, node, receive)
-    return _sorted(node, wanted) if others else node
+    return node
 
 
-def _sorted(node: Node, wanted: Synchronizer) -> Node:
-    return Sort(node.columns, node, wanted.keys) if isinstance(wanted, Ordered) else node
+def _with_keys(columns: tuple[Column, ...], wanted: Ordered) -> tuple[Column, ...]:
+    """An ordered edge carries its keys' order only, not the keys; who sorts again needs them."""
+    return tuple(dict.fromkeys((*columns, *(key.column for key in wanted.keys))))

@@ -106,7 +106,8 @@ def _check(before: PhysicalPlan, plan: PhysicalPlan, topology: Topology) -> None
     for edge in plan.edges:
         source, target = plan.fragment(edge.source), plan.fragment(edge.target)
         assert (source.output, source.id < target.id) == (edge.id, True)
-        assert {column.id for column in edge.columns} <= {column.id for column in source.root.columns}
+        keys = edge.synchronizer.keys if isinstance(edge.synchronizer, Ordered) else ()
+        assert {*edge.columns, *(key.column for key in keys)} <= {*source.root.columns}
         for sender in source.instances:
             for receiver in target.instances:
                 assert sender.member == receiver.member or topology.may_send(sender.member, receiver.member)
@@ -179,9 +180,32 @@ def test_an_order_is_made_again_where_streams_are_united() -> None:
     topology = _topology({"a": "r", "r": "gw", "b": "gw", "gw": ""})
     plan = relocate(before, topology)
     _check(before, plan, topology)
-    top = plan.root.root.inputs()[0]
-    assert isinstance(top, Sort)
-    assert (top.keys, isinstance(top.input, SetOperation)) == (sort.keys, True)
+    assert _members(plan) == [["b"], ["a"], ["r"], ["gw"], ["gw"]]
+    united = plan.fragments[3].root
+    assert isinstance(united, Sort)
+    assert (united.keys, isinstance(united.input, SetOperation)) == (sort.keys, True)
+    assert plan.root.root.inputs() == (Receive(sort.columns, plan.root.inputs[0]),)
+    assert plan.edge(plan.root.inputs[0]).synchronizer == Ordered(sort.keys)
+
+
+def test_a_key_that_an_edge_does_not_carry_is_carried_to_whoever_sorts_again() -> None:
+    plan = _grouped()
+    edge = plan.edges[1]
+    assert isinstance(edge.synchronizer, Ordered)
+    key = edge.synchronizer.keys[0].column
+    shown = tuple(column for column in edge.columns if column != key)
+    final = Final(shown, Receive(shown, 2), edge.synchronizer.keys)
+    before = replace(
+        plan,
+        fragments=(*plan.fragments[:2], replace(plan.root, root=final)),
+        edges=(plan.edges[0], replace(edge, columns=shown)),
+    )
+    topology = _topology({"a": "r", "b": "r", "r": "s", "s": "gw", "gw": ""}, {"s": 0})
+    moved = relocate(before, topology)
+    _check(before, moved, topology)
+    assert moved.edge(moved.root.inputs[0]).columns == shown
+    passing = next(fragment for fragment in moved.fragments if fragment.reason == "it passes on")
+    assert key in moved.edge(passing.inputs[0]).columns
 
 
 def test_a_mirrored_join_gives_its_readers_away() -> None:
