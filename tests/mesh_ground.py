@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from engine.config import EngineConfig
+from engine.config import EngineConfig, SparkConfig
 from engine.executor import BatchStream
 from engine.local.executor import LocalExecutor
 from engine.operators.spool import Spooler
@@ -22,6 +22,7 @@ from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, R
 from engine.runtime.listener import DataListener
 from engine.runtime.operation_pool import OperationPool
 from engine.runtime.runtime import MeshRuntime
+from engine.spark.executor import SparkExecutor
 from server.config import Address
 from server.membership import Timing
 from server.mesh_link import LinkOptions, MeshLink, new_incarnation
@@ -45,7 +46,8 @@ class MeshMember:
         self._incarnation = new_incarnation()
         options = LinkOptions(seeds=tuple(seeds), timing=Timing(heartbeat=0.2, failure_after=2.0))
         self.link = MeshLink(self._identity("127.0.0.1:0"), options, lambda: self.runtime.load, _parse)
-        self.runtime = MeshRuntime(self.link, self.listener, self.local, self.spooler, self.operations)
+        self.spark = SparkExecutor(SparkConfig(), folder / name, listener=self.listener)
+        self.runtime = MeshRuntime(self.link, self.listener, self.local, self.spark, self.spooler, self.operations)
 
     @property
     def address(self) -> str:
@@ -70,6 +72,7 @@ class MeshMember:
         await self.local.close()
         self.operations.close()
         self.spooler.close()
+        await self.spark.close()
 
     def sees(self, count: int) -> bool:
         return sum(member.state == "up" for member in self.link.members()) == count

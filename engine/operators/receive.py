@@ -250,7 +250,7 @@ class Receiver:
         self._loop = asyncio.get_running_loop()
         self._on_lost = on_lost
         self._on_change = on_change
-        self._retried = retried
+        self.retried = retried
         self._streams: dict[int, InboundStream] = {}
         self._retired: list[InboundStream] = []
         self._ready: deque[InboundStream | pa.RecordBatch] = deque()
@@ -272,9 +272,9 @@ class Receiver:
         """What the schema of the streams is, where it was not quite known; before the first of them opens."""
         self.schema = schema
 
-    def adopt(self, schema: pa.Schema, *, ordered: bool, senders: int) -> None:
+    def adopt(self, schema: pa.Schema, *, ordered: bool, senders: int, retried: bool) -> None:
         """What this mailbox receives. Fails the query if what has come already is something else."""
-        self.schema, self.ordered, self._senders = schema, ordered, senders
+        self.schema, self.ordered, self._senders, self.retried = schema, ordered, senders, retried
         fingerprint = schema_fingerprint(schema.serialize())
         if any(stream.opening.schema != fingerprint for stream in self._streams.values()):
             self.fail(ConnectionFailure("a data connection failed: the stream's schema is not the edge's"))
@@ -312,7 +312,7 @@ class Receiver:
         _log.warning("stream %s/%s of %s failed: %s", o.partition, o.attempt, o.channel, cause or "connection lost")
         if cause is not None and cause.sqlstate != SqlError.default_sqlstate:
             self.fail(cause)
-        elif self._retried and stream.opening.partition in self._promised:
+        elif self.retried and stream.opening.partition in self._promised:
             self.fail(_lost_at_the_end())
         elif self._on_lost is not None:
             self._on_lost(stream.opening, stream.consumed)
@@ -328,7 +328,7 @@ class Receiver:
         """A producer is done; `partitions`: those whose streams are to arrive."""
         self._senders_done += 1
         self._promised.update(partitions)
-        if self._retried and any((stream := self._streams.get(p)) is not None and stream.dead for p in self._promised):
+        if self.retried and any((stream := self._streams.get(p)) is not None and stream.dead for p in self._promised):
             self.fail(_lost_at_the_end())
         self._notify()
 

@@ -22,9 +22,12 @@ class RouterSpec(Struct, frozen=True):
     """How the output is split over the receivers.
 
     hash: the statement's column `bucket` numbers the receiver. range: as hash, in the order of the receivers.
+    parting: for senders on Spark: the statement of the local engine over the relation `part` (a batch of the edge) whose
+        only column is that number.
     """
 
     kind: Literal["single", "mirror", "hash", "range"]
+    parting: str | None = None
 
 
 class EdgeSpec(Struct, frozen=True):
@@ -52,7 +55,7 @@ class FragmentSpec(Struct, frozen=True):
     statement: None: the rows of its only input are passed on as they come (root fragments).
     inputs: the edges it reads, as the relations `engine.plan.physical.relation_of`.
     output: the edge it feeds, or None for the root.
-    columns: how many of the statement's columns go on; `bucket` is one more.
+    The statement's columns are those of the edge's schema, then `bucket` where a hash router wants it.
     skip, count: the first rows to pass over, the number to pass on (-1: all); they stop the producers when reached.
     """
 
@@ -78,7 +81,8 @@ class SharedSpec(Struct, frozen=True):
 
 
 class ReaderSpec(Struct, frozen=True):
-    """What one reader reads here. rows: the range (first, end) within each file; None: all of them."""
+    """What one reader reads here. files: as DuckDB takes them (wildcards escaped), for the parameter `$r<reader>`.
+    rows: the range (first, end) within each file; None: all of them."""
 
     reader: int
     files: tuple[str, ...]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import pyarrow as pa
 
@@ -24,6 +24,7 @@ _INLINE_ROWS: Final = 4096
 
 #: Opens the stream to one of the edge's consuming instances. Raises DeniedNow, StreamRefused, SqlError.
 Opener = Callable[[int], Awaitable[OutboundStream]]
+T = TypeVar("T")
 Pieces = list[tuple[int, pa.Buffer, int]]
 
 
@@ -37,7 +38,7 @@ class EdgeOutput:
         self.batches = 0
         self._edge = edge
         self._in_pool = in_pool
-        self._opening = [asyncio.ensure_future(_opened(opener, number)) for number in range(len(edge.receivers))]
+        self._opening = [asyncio.ensure_future(retried(opener, number)) for number in range(len(edge.receivers))]
 
     @property
     def wanted(self) -> bool:
@@ -116,12 +117,12 @@ class EdgeOutput:
         self._opening[number] = unwanted  # type: ignore[call-overload]
 
 
-async def _opened(opener: Opener, number: int) -> OutboundStream | None:
-    """The stream to a receiver, asked for until it is known; None if it is not wanted."""
+async def retried(ask: Callable[[int], Awaitable[T]], number: int) -> T | None:
+    """What `ask` gives for a receiver, asked again until it is known; None if the stream is not wanted."""
     attempt = 0
     while True:
         try:
-            return await opener(number)
+            return await ask(number)
         except StreamRefused:
             return None
         except DeniedNow:

@@ -38,9 +38,10 @@ class Mailbox:
 
 
 class Mailboxes:
-    """All mailboxes of a member. on_lost: told (query, opening) of a stream that broke before its end."""
+    """All mailboxes of a member. on_lost: told (query, opening, fatal) of a stream that broke before its end;
+    fatal: nothing can take its place."""
 
-    def __init__(self, listener: DataListener, spooler: Spooler, on_lost: Callable[[str, Open], None]) -> None:
+    def __init__(self, listener: DataListener, spooler: Spooler, on_lost: Callable[[str, Open, bool], None]) -> None:
         self._listener = listener
         self._spooler = spooler
         self._on_lost = on_lost
@@ -54,14 +55,13 @@ class Mailboxes:
         """The mailbox of that key; one that is made now does not know yet what it receives."""
         mailbox = self._mailboxes.get(key)
         if mailbox is None:
-            query = key[0]
             receiver = Receiver(
                 None,
                 ordered=False,
                 window=window,
                 spooler=self._spooler,
                 senders=None,
-                on_lost=lambda opening, _consumed: self._on_lost(query, opening),
+                on_lost=lambda opening, consumed: self._lost(key, opening, consumed),
                 retried=False,
             )
             channel = f"mesh/{next(self._numbers)}"
@@ -74,10 +74,17 @@ class Mailboxes:
         receiver = self.find_or_make((query, edge.id, instance), WINDOW_BATCHES * page_bytes).receiver
         schema = pa.ipc.read_schema(pa.py_buffer(edge.schema))
         in_turn = edge.synchronizer != "unsynchronized"
-        receiver.adopt(schema, ordered=in_turn, senders=1 if edge.counted else len(edge.senders))
+        receiver.adopt(
+            schema, ordered=in_turn, senders=1 if edge.counted else len(edge.senders), retried=not edge.counted
+        )
         if edge.counted:
             receiver.finish(range(len(edge.senders)))
         return receiver
+
+    def _lost(self, key: Key, opening: Open, consumed: bool) -> None:
+        mailbox = self._mailboxes.get(key)
+        if mailbox is not None:
+            self._on_lost(key[0], opening, consumed or not mailbox.receiver.retried)
 
     def of_query(self, query: str) -> Iterator[Mailbox]:
         return (mailbox for key, mailbox in list(self._mailboxes.items()) if key[0] == query)

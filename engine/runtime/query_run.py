@@ -19,19 +19,27 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
+from engine.catalog.objects import Table, TableColumn
+from engine.executor import ExecutionContext, QueryId
 from engine.local.executor import LocalExecutor, LocalWork
 from engine.operators.limit import LimitedRows
 from engine.operators.outbound import OutboundStream
+from engine.operators.send import Edge
 from engine.plan.physical import relation_of
-from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, ReaderSpec, SharedSpec
-from engine.runtime.edge_output import EdgeOutput, Pieces
+from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, ReaderSpec, SharedSpec, TableSpec
+from engine.runtime.edge_output import EdgeOutput, Pieces, retried
 from engine.runtime.inflow import EdgeInflow
 from engine.runtime.mailboxes import Mailboxes
 from engine.runtime.query_state import Cause
-from wire.errors import ConnectionFailure, FeatureNotSupported, SqlError
+from engine.sql import types as st
+from wire import types as t
+from wire.errors import ConnectionFailure, SqlError
+from wire.mesh.control_messages import ChannelOk
 
 _log = logging.getLogger(__name__)
 _BUCKET: Final = pa.field("bucket", pa.int32())
+#: A stream's number is its producer's, then the partition's, where a producer opens one a partition.
+PARTITION_BITS: Final = 20
 _VECTOR: Final = 2048
 _ROWS_MAX: Final = 131_072
 #: Bytes that a value is taken to have in a batch, where its type does not say.
@@ -45,13 +53,48 @@ class Host(Protocol):
     def local(self) -> LocalExecutor: ...
 
     @property
+    def spark(self) -> TaskSenders: ...
+
+    @property
     def mailboxes(self) -> Mailboxes: ...
+
+    async def find_channel(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> ChannelOk:
+        """Where a stream is to connect. Raises as `edge_output.Opener` says."""
+        ...
+
+    def produced(self, query: str, edge: EdgeSpec, sender: int, receiver: int, partitions: Sequence[int]) -> None:
+        """Tell a receiver which streams it is to have had."""
+        ...
 
     async def open_stream(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> OutboundStream: ...
 
     def ended(self, query: str, number: int, cause: Cause | None) -> None:
         """An instance holds nothing any more."""
         ...
+
+
+class Production(Protocol):
+    """A job whose tasks send (`engine.spark.production`). ended: the streams of each receiver, or the job's error."""
+
+    @property
+    def ended(self) -> asyncio.Future[dict[int, list[int]]]: ...
+
+    async def close(self) -> None: ...
+
+
+class TaskSenders(Protocol):
+    """The engine whose tasks send by themselves: `engine.spark.executor.SparkExecutor`."""
+
+    async def produce(
+        self,
+        context: ExecutionContext,
+        statement: str,
+        tables: tuple[Table, ...],
+        edges: tuple[Edge, ...],
+        *,
+        parting: str | None = None,
+        base: int = 0,
+    ) -> Production: ...
 
 
 class Source(Protocol):
@@ -130,8 +173,9 @@ class QueryRun:
 
     async def _run(self, instance: InstanceSpec) -> Cause | None:
         """What went wrong, if anything did."""
+        on_spark = self._fragments[instance.fragment].engine == "spark"
         try:
-            await self._produce(instance)
+            await (self._produce_in_tasks(instance) if on_spark else self._produce(instance))
         except ConnectionFailure as error:
             return Cause("40001", f"could not complete the query: {error.message}", echo=True)
         except SqlError as error:
@@ -175,14 +219,42 @@ class QueryRun:
         if source is not None:
             await source.close()
 
+    async def _produce_in_tasks(self, instance: InstanceSpec) -> None:
+        """On Spark: its tasks are the senders, once it is known where the receivers are."""
+        fragment = self._fragments[instance.fragment]
+        assert fragment.output is not None, "the root runs in this process"
+        assert instance.statement is not None, "on Spark each instance has a statement of its own"
+        edge, sender = self._edges[fragment.output], instance.instance
+        channels = await asyncio.gather(
+            *(retried(self._finder(edge, sender), receiver) for receiver in range(len(edge.receivers)))
+        )
+        wanted = [channel for channel in channels if channel is not None]
+        if len(wanted) < len(channels):
+            return  # Whoever refused it is done with the query.
+        send_to = tuple(
+            Edge(c.host, c.port, c.channel, c.token, edge.id, edge.schema, self.shared.page_bytes) for c in wanted
+        )
+        context = ExecutionContext(QueryId.parse(self.query), self.shared.time_zone, self.shared.page_bytes)
+        tables = tuple(_table(spec) for spec in instance.tables)
+        production = await self._host.spark.produce(
+            context, instance.statement, tables, send_to, parting=edge.router.parting, base=sender << PARTITION_BITS
+        )
+        try:
+            streamed = await asyncio.shield(production.ended)
+            for receiver in range(len(edge.receivers)):
+                self._host.produced(self.query, edge, sender, receiver, streamed.get(receiver, ()))
+        finally:
+            await _to_the_end(production.close())
+
+    def _finder(self, edge: EdgeSpec, sender: int) -> Callable[[int], Awaitable[ChannelOk]]:
+        return lambda receiver: self._host.find_channel(self.query, edge, sender, receiver)
+
     def _source(self, fragment: FragmentSpec, instance: InstanceSpec, schema: pa.Schema) -> Source:
         inflows = {relation_of(edge): self._inflows[edge, instance.instance] for edge in fragment.inputs}
         statement = instance.statement or fragment.statement
         if statement is None:
             [only] = inflows.values()
             return _Passed(LimitedRows(only, fragment.skip, fragment.count))
-        if fragment.engine != "local":
-            raise FeatureNotSupported("not supported: a Spark fragment of a distributed plan")
         return self._host.local.run(
             LocalWork(
                 statement,
@@ -228,6 +300,15 @@ async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.shield(task)
     task.result()
+
+
+def _table(spec: TableSpec) -> Table:
+    columns = tuple(
+        TableColumn(name, st.of(t.BY_OID[oid], typmod), number)
+        for number, (name, oid, typmod) in enumerate(spec.columns, 1)
+    )
+    options = dict(spec.options)
+    return Table(spec.oid, "", spec.name, columns, spec.format, "", spec.files, spec.version, options)
 
 
 def _output_schema(edge: EdgeSpec) -> pa.Schema:

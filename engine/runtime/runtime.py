@@ -1,6 +1,6 @@
 """The runtime of a member: what ties queries, mailboxes, engines and the mesh together.
 
-    runtime = MeshRuntime(mesh, listener, local, spooler, operations)
+    runtime = MeshRuntime(mesh, listener, local, spark, spooler, operations)
     runtime.start()
     stream = runtime.open(query, shared, members, schema)       # as initiator: a BatchStream for the portal
     await runtime.close()
@@ -24,7 +24,7 @@ import logging
 import time
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -42,7 +42,7 @@ from engine.runtime.mailboxes import Mailboxes
 from engine.runtime.mesh import Mesh
 from engine.runtime.operation_pool import OperationPool
 from engine.runtime.queries import ChannelState, MemberQueries
-from engine.runtime.query_run import QueryRun, Source
+from engine.runtime.query_run import QueryRun, Source, TaskSenders
 from engine.runtime.query_state import SUCCESS, Cause, DropEarly, Fail, Forget, Instruction, Refused, Run, Send, Stop
 from wire.errors import AdminShutdown, ConnectionFailure, SqlError
 from wire.mesh.control_messages import (
@@ -87,10 +87,13 @@ class MeshRuntime:
         mesh: Mesh,
         listener: DataListener,
         local: LocalExecutor,
+        spark: TaskSenders,
         spooler: Spooler,
         operations: OperationPool,
     ) -> None:
         self.local = local
+        self.spark = spark
+        self._listener = listener
         self.mailboxes = Mailboxes(listener, spooler, self._stream_lost)
         self._mesh = mesh
         self._operations = operations
@@ -149,18 +152,31 @@ class MeshRuntime:
 
     async def open_stream(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> OutboundStream:
         """The stream from instance `sender` to instance `receiver` of an edge. Raises as `edge_output.Opener` says."""
+        found = await self.find_channel(query, edge, sender, receiver)
+        opening = Open(VERSION, found.channel, found.token, edge.id, sender, 0, 0, schema_fingerprint(edge.schema))
+        if edge.receivers[receiver] != self._mesh.member:
+            return await open_remote(found.host, found.port, opening)
+        mailbox = self.mailboxes.find_or_make((query, edge.id, receiver))
+        try:
+            return LoopbackStream(mailbox.receiver, opening)
+        except Denied as denied:
+            raise StreamRefused(str(denied)) from denied
+
+    async def find_channel(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> ChannelOk:
+        """Where that stream is to connect. Raises as `edge_output.Opener` says."""
         member = edge.receivers[receiver]
-        fingerprint = schema_fingerprint(edge.schema)
+        if member != self._mesh.member:
+            return await self._ask_channel(member, query, edge.id, sender, receiver)
+        mailbox = self.mailboxes.find_or_make((query, edge.id, receiver))
+        return ChannelOk(0, mailbox.channel, mailbox.token, *self._listener.address)
+
+    def produced(self, query: str, edge: EdgeSpec, sender: int, receiver: int, partitions: Sequence[int]) -> None:
+        """Tell a receiver which streams of a producer it is to have had."""
+        member = edge.receivers[receiver]
         if member == self._mesh.member:
-            mailbox = self.mailboxes.find_or_make((query, edge.id, receiver))
-            opening = Open(VERSION, mailbox.channel, mailbox.token, edge.id, sender, 0, 0, fingerprint)
-            try:
-                return LoopbackStream(mailbox.receiver, opening)
-            except Denied as denied:
-                raise StreamRefused(str(denied)) from denied
-        found = await self._ask_channel(member, query, edge.id, sender, receiver)
-        opening = Open(VERSION, found.channel, found.token, edge.id, sender, 0, 0, fingerprint)
-        return await open_remote(found.host, found.port, opening)
+            self.mailboxes.find_or_make((query, edge.id, receiver)).receiver.finish(partitions)
+        else:
+            self._mesh.send(member, Produced(query, edge.id, sender, receiver, tuple(partitions)))
 
     async def _ask_channel(self, member: str, query: str, edge: int, sender: int, receiver: int) -> ChannelOk:
         number = next(self._numbers)
@@ -235,8 +251,10 @@ class MeshRuntime:
         else:
             answer.set_exception(StreamRefused(message.message))
 
-    def _stream_lost(self, query: str, opening: Open) -> None:
-        """A stream into this member broke before its end; whoever broke it may say more."""
+    def _stream_lost(self, query: str, opening: Open, fatal: bool) -> None:
+        """A stream into this member broke before its end; whoever broke it may say more. If it may be sent again, all is well."""
+        if not fatal:
+            return
         message = f"could not complete the query: a data connection of edge {opening.edge} was lost"
         self.cancel(query, Cause("40001", message, hint="The statement may be repeated.", echo=True))
 

@@ -23,8 +23,6 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.udf import _create_udf
-from pyspark.util import PythonEvalType
 from sqlglot import exp
 
 from engine.carry import carry_to, fitted
@@ -39,9 +37,10 @@ from engine.plan.compile import to_sql
 from engine.runtime.listener import DataListener
 from engine.spark.collect import collect_arrow
 from engine.spark.jobs import SparkJob, failure_of_task
+from engine.spark.production import SparkProduction, send_frame
 from engine.spark.session import SparkRuntime, own_connection
 from engine.spark.tables import Views
-from engine.spark.worker import SUMMARY_SCHEMA, SendPartition, streamed_partitions
+from engine.spark.worker import SendPartition
 from wire.errors import AdminShutdown, FeatureNotSupported, SqlError
 from wire.mesh.messages import Open
 
@@ -77,6 +76,7 @@ class SparkExecutor:
         self._calls = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="spark-call")
         self._channels = itertools.count(1)
         self._streams: set[SparkStream] = set()
+        self._productions: set[SparkProduction] = set()
         self._starting: asyncio.Task[SparkRuntime] | None = None
         self._started = False
         self._closing = False
@@ -102,6 +102,24 @@ class SparkExecutor:
         stream.start()
         return stream
 
+    async def produce(
+        self,
+        context: ExecutionContext,
+        statement: str,
+        tables: tuple[Table, ...],
+        edges: tuple[Edge, ...],
+        *,
+        parting: str | None = None,
+        base: int = 0,
+    ) -> SparkProduction:
+        """Begin to run a statement whose rows go to receivers on whichever members; see `engine.spark.worker.SendPartition`."""
+        send = SendPartition(edges, parting=parting, base=base)
+        runtime = await self._runtime(context.notice)
+        production = SparkProduction(runtime, context, statement, tables, send, self._views, self.call)
+        self._productions.add(production)
+        production.ended.add_done_callback(lambda _ended: self._productions.discard(production))
+        return production
+
     @property
     def state(self) -> str:
         if self._closing or not self._started:
@@ -118,7 +136,8 @@ class SparkExecutor:
 
     async def close(self) -> None:
         self._closing = True
-        await asyncio.gather(*(stream.close() for stream in list(self._streams)))
+        closing: list[SparkStream | SparkProduction] = [*self._streams, *self._productions]
+        await asyncio.gather(*(running.close() for running in closing))
         if self._starting is not None:
             await self._stop(self._starting)
         if self._owns_listener:
@@ -272,15 +291,11 @@ class SparkStream:
 
     def _send(self, text: str, session: SparkSession) -> list[int]:
         frame = self._frame(session, text)
-        frame = frame.toDF(*(f"c{i}" for i in range(len(self._schema))))
         schema = self._fitted(frame)
         self._loop.call_soon_threadsafe(self._receiver.expect, schema)
         host, port = self._executor._listener.address
         edge = Edge(host, port, self._channel, self._token, 0, schema.serialize().to_pybytes(), self._batch_bytes)
-        send = SendPartition(edge, always=self._fragment.ordered)
-        udf = _create_udf(send, SUMMARY_SCHEMA, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "send", deterministic=False)
-        mapped = frame._jdf.mapInArrow(udf(*(frame[name] for name in frame.columns))._jc, False, None)
-        return [partition for batch in collect_arrow(mapped) for partition in streamed_partitions(batch)]
+        return send_frame(frame, SendPartition((edge,), always=self._fragment.ordered)).get(0, [])
 
     def _job_done(self, result: Any, error: SqlError | None) -> None:
         self._loop.call_soon_threadsafe(self._producer_ended, result, error)

@@ -1,14 +1,16 @@
-"""What runs in a Spark task: it sends its partition to the receiver and leaves a one-row summary as the job's result.
+"""What runs in a Spark task: it sends its partition to the receivers and leaves a small summary as the job's result.
 
 Imported in Spark's Python workers, where its start counts in the time to a query's first row: it needs Arrow, msgspec and
-the wire, and of PySpark only the task's context. The driver's side is `engine.spark.stream`.
+the wire, and of PySpark only the task's context. The driver's side is `engine.spark.executor` and `engine.spark.production`.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -16,56 +18,111 @@ from pyspark import TaskContext
 from engine.carry import carry_to
 from engine.operators.send import Edge, StreamSender
 
-#: The summary: which partition, and whether it has a stream.
-SUMMARY_SCHEMA: Final = "partition int, streamed boolean, rows bigint, bytes bigint"
+if TYPE_CHECKING:
+    import duckdb
+
+#: The summary: a row for each stream that was opened.
+SUMMARY_SCHEMA: Final = "receiver int, partition int, rows bigint, bytes bigint"
 _SUMMARY: Final = pa.schema(
-    [("partition", pa.int32()), ("streamed", pa.bool_()), ("rows", pa.int64()), ("bytes", pa.int64())]
+    [("receiver", pa.int32()), ("partition", pa.int32()), ("rows", pa.int64()), ("bytes", pa.int64())]
 )
 
 
 @dataclass(frozen=True, slots=True)
 class SendPartition:
-    """Sends one partition's batches over an edge.
+    """Sends one partition's batches over the streams of an edge, one a receiver.
 
-    always: open a stream even for a partition without rows, as an ordered reader must hear of each in its turn.
+    edges: how to reach each receiver. always: open streams even for a partition without rows, as an ordered reader must hear
+    of each in its turn. parting: DuckDB's statement over the relation `part` whose only column is the number of each row's
+    receiver, in the order of the rows (hash router); None: every row goes to every receiver. base: added to the
+    partition's number: where this producer's share of the edge's numbers begins.
     """
 
-    edge: Edge
-    always: bool
+    edges: tuple[Edge, ...]
+    always: bool = False
+    parting: str | None = None
+    base: int = 0
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = TaskContext.get()
         assert task is not None, "runs in a task only"
-        nonempty = (batch for batch in batches if batch.num_rows)
-        first = next(nonempty, None)
-        if first is None and not self.always:
-            yield _summary(task.partitionId(), False, 0, 0)
-            return
-        with StreamSender(
-            self.edge, partition=task.partitionId(), attempt=task.taskAttemptId(), stage=task.stageId()
-        ) as stream:
-            if first is not None:
-                self._send(stream, first, nonempty)
-            stream.finish()
-        yield _summary(task.partitionId(), True, stream.rows, stream.bytes)
+        schema = pa.ipc.read_schema(pa.py_buffer(self.edges[0].schema))
+        router = _router(self.parting, len(self.edges))
+        streams: dict[int, StreamSender] = {}
+        with contextlib.ExitStack() as open_streams:
 
-    def _send(self, stream: StreamSender, first: pa.RecordBatch, rest: Iterable[pa.RecordBatch]) -> None:
-        schema = pa.ipc.read_schema(pa.py_buffer(self.edge.schema))
-        stream.send(carry_to(first, schema))
-        for batch in rest:
-            stream.send(carry_to(batch, schema))
+            def stream(receiver: int) -> StreamSender:
+                if receiver not in streams:
+                    sender = StreamSender(
+                        self.edges[receiver],
+                        partition=self.base + task.partitionId(),
+                        attempt=task.taskAttemptId(),
+                        stage=task.stageId(),
+                    )
+                    streams[receiver] = open_streams.enter_context(sender)
+                return streams[receiver]
+
+            for receiver in range(len(self.edges)) if self.always else ():
+                stream(receiver)
+            for batch in batches:
+                if batch.num_rows:
+                    for receiver, rows in router(carry_to(batch, schema)):
+                        stream(receiver).send(rows)
+            for sender in streams.values():
+                sender.finish()
+        yield _summary(task.partitionId() + self.base, streams)
+
+
+class _ToAll:
+    """The single and the mirror router."""
+
+    def __init__(self, receivers: int) -> None:
+        self._receivers = range(receivers)
+
+    def __call__(self, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
+        return [(receiver, batch) for receiver in self._receivers]
+
+
+class _ByHash:
+    """The hash router, by the same function as in the members' own engine."""
+
+    def __init__(self, statement: str, receivers: int) -> None:
+        # Imported where it is needed: most tasks part nothing, and each worker would pay for it.
+        import duckdb
+
+        self._statement = statement
+        self._receivers = receivers
+        self._connection: duckdb.DuckDBPyConnection = duckdb.connect(config={"threads": 1})
+
+    def __call__(self, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
+        from engine.operators.routers import part_by_bucket
+
+        self._connection.register("part", pa.Table.from_batches([batch]))
+        bucket: Any = self._connection.sql(self._statement).to_arrow_table().column(0).combine_chunks()
+        numbered = batch.append_column("bucket", bucket.cast(pa.int32()))
+        return part_by_bucket(numbered, self._receivers)
+
+
+def _router(parting: str | None, receivers: int) -> _ToAll | _ByHash:
+    return _ToAll(receivers) if parting is None else _ByHash(parting, receivers)
 
 
 def idle(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Sends nothing: a job of it has started a Python worker, which stays for the next one."""
-    yield _summary(0, False, sum(batch.num_rows for batch in batches), 0)
+    for _batch in batches:
+        pass
+    yield _summary(0, {})
 
 
-def streamed_partitions(summaries: pa.RecordBatch) -> list[int]:
-    """The partitions that have a stream, of a job's summaries."""
-    partitions: list[int] = summaries.filter(summaries["streamed"])["partition"].to_pylist()
-    return partitions
+def streamed_partitions(summaries: Iterable[pa.RecordBatch]) -> dict[int, list[int]]:
+    """The partitions that have a stream, by receiver, of a job's summaries."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for summary in summaries:
+        for receiver, partition in zip(summary["receiver"].to_pylist(), summary["partition"].to_pylist(), strict=True):
+            found[receiver].append(partition)
+    return found
 
 
-def _summary(partition: int, streamed: bool, rows: int, size: int) -> pa.RecordBatch:
-    return pa.record_batch([[partition], [streamed], [rows], [size]], schema=_SUMMARY)
+def _summary(partition: int, streams: dict[int, StreamSender]) -> pa.RecordBatch:
+    rows = [(receiver, partition, sender.rows, sender.bytes) for receiver, sender in streams.items()]
+    return pa.RecordBatch.from_pylist([dict(zip(_SUMMARY.names, row, strict=True)) for row in rows], schema=_SUMMARY)

@@ -1,0 +1,84 @@
+"""A fragment on Spark whose rows go to other members: a job whose tasks are the senders of an edge.
+
+The member that runs the job has found the receivers (`open_channel`) before; the tasks connect to them directly, so rows pass
+neither through the driver nor through this member's process. The job's own result is which streams each receiver is to have had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.udf import _create_udf
+from pyspark.util import PythonEvalType
+
+from engine.catalog.objects import Table
+from engine.executor import ExecutionContext
+from engine.spark.collect import collect_arrow
+from engine.spark.jobs import SparkJob
+from engine.spark.session import SparkRuntime, own_connection
+from engine.spark.tables import Views
+from engine.spark.worker import SUMMARY_SCHEMA, SendPartition, streamed_partitions
+from wire.errors import SqlError
+
+#: The streams that each receiver is to have had, by its number.
+Streamed = dict[int, list[int]]
+
+
+class SparkProduction:
+    """See the module's docstring. `ended`: the job's result or its SqlError. call: runs a short call to the JVM."""
+
+    def __init__(
+        self,
+        runtime: SparkRuntime,
+        context: ExecutionContext,
+        statement: str,
+        tables: tuple[Table, ...],
+        send: SendPartition,
+        views: Views,
+        call: Callable[[Callable[[], Any]], Awaitable[Any]],
+    ) -> None:
+        self._statement = statement
+        self._tables = tables
+        self._send = send
+        self._views = views
+        self._call = call
+        self._loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[Streamed] = self._loop.create_future()
+        # Whoever closes without asking for the result has no use for its error.
+        self.ended.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        self._job = SparkJob(runtime, str(context.query), context.time_zone, self._work, self._done)
+        self._job.start()
+
+    async def close(self) -> None:
+        """Stop the job if it runs; returns when it is gone."""
+        if self._job.running:
+            await self._call(self._stop)
+
+    def _stop(self) -> None:
+        with own_connection():
+            self._job.cancel()
+            self._job.wait_gone()
+
+    def _work(self, session: SparkSession) -> Streamed:
+        self._views.require(session, self._tables)
+        return send_frame(session.sql(self._statement), self._send)
+
+    def _done(self, result: Any, error: SqlError | None) -> None:
+        self._loop.call_soon_threadsafe(self._settle, result, error)
+
+    def _settle(self, result: Streamed, error: SqlError | None) -> None:
+        if error is not None:
+            self.ended.set_exception(error)
+        else:
+            self.ended.set_result(result)
+
+
+def send_frame(frame: DataFrame, send: SendPartition) -> Streamed:
+    """Run the job that sends a frame's rows; blocks until it has ended."""
+    frame = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
+    udf = _create_udf(send, SUMMARY_SCHEMA, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "send", deterministic=False)
+    mapped = frame._jdf.mapInArrow(udf(*(frame[name] for name in frame.columns))._jc, False, None)
+    return streamed_partitions(collect_arrow(mapped))
