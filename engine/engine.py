@@ -22,6 +22,7 @@ from engine.config import EngineConfig
 from engine.executor import EngineName, Executor, QueryId
 from engine.local.executor import LocalExecutor
 from engine.runtime.listener import DataListener
+from engine.runtime.mesh import AloneMesh, MemberInfo, Mesh
 from engine.runtime.operation_pool import OperationPool
 from engine.session import Session
 from engine.settings import SessionSettings
@@ -39,10 +40,12 @@ class Engine:
     """See the module's docstring. `store`, `roots`, `statements`: shared by the sessions.
 
     listener: where Spark's tasks connect; its owner starts it before the engine and closes it after.
+    mesh: the other members, likewise; None: there are none.
     """
 
-    def __init__(self, config: EngineConfig, listener: DataListener) -> None:
+    def __init__(self, config: EngineConfig, listener: DataListener, mesh: Mesh | None = None) -> None:
         self.config = config
+        self.mesh = mesh or AloneMesh(MemberInfo(config.member, "1", "", "", "data", "up", 0, "", local=True))
         self.store = CatalogStore(config.catalog or config.private / "catalog.sqlite")
         self.roots = DataRoots(config.base or config.data, config.roots)
         self.statements = StatementCache()
@@ -83,6 +86,11 @@ class Engine:
     async def in_operation_pool(self, call: Callable[[], T]) -> T:
         """Run a call that may block, on the operation thread with the least to do."""
         return await asyncio.wrap_future(self._operations.submit(None, call))
+
+    @property
+    def load(self) -> int:
+        """How many queries run here."""
+        return sum(executor.statistics().get("streams", 0) for executor in self._executors.values())
 
     def status(self) -> Mapping[str, str]:
         """Each engine's state in a word or two."""

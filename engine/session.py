@@ -57,11 +57,10 @@ class _RecordingCatalog:
     volatile: bool = False
 
     def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
-        if (schema is None and PG_CATALOG in search_path) or schema == PG_CATALOG:
-            system = self.system.find(name, self.context)
-            if system is not None:
-                self.volatile = self.volatile or self.system.is_volatile(system)
-                return system
+        system = self.system.find(search_path if schema is None else (schema,), name, self.context)
+        if system is not None:
+            self.volatile = self.volatile or self.system.is_volatile(system)
+            return system
         found = self.context.snapshot.resolve(schema, name, search_path)
         if isinstance(found, Table):
             found = refresh(found)
@@ -145,7 +144,8 @@ class Session(EngineSession):
         )  # fmt: skip
         if version is not None and (found := self._engine.statements.find(key)) and found.fresh():
             return found
-        system = SystemContext(self.catalog.current(), self.settings, self.client, self.user, self.database)
+        members = self._engine.mesh.members()
+        system = SystemContext(self.catalog.current(), self.settings, self.client, self.user, self.database, members)
         catalog = _RecordingCatalog(system, self._system)
         context = BindContext(
             catalog, path, settings, ParameterTypes(parameter_types, digits), self.database, self._notify

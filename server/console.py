@@ -1,7 +1,7 @@
 """The web console: a member's state as a page for people, as JSON for programs, and a health check.
 
     GET /         the page
-    GET /status   {"member": ..., "version": ..., "engines": {...}, "connections": [...]}
+    GET /status   {"member": ..., "members": [...], "engines": {...}, "connections": [...], ...}
     GET /health   200 when short queries can run
 
 It shows and changes nothing. It answers on the address of the `console` key, loopback by default.
@@ -28,6 +28,7 @@ h1 {{ font-size: 1.3rem }} h2 {{ font-size: 1rem; margin-top: 2rem }}
 table {{ border-collapse: collapse; width: 100% }} td, th {{ text-align: left; padding: .3rem .8rem .3rem 0;
 border-bottom: 1px solid #d8dee6; vertical-align: top }} td.sql {{ font-family: ui-monospace, monospace }}
 </style></head><body><h1>Sluice {version}: member {member}</h1>
+<h2>Members</h2><table><tr><th>member<th>role<th>state<th>load<th>mesh<th>clients<th>version</tr>{members}</table>
 <h2>Engines</h2><table>{engines}</table><h2>Connections</h2>
 <table><tr><th>pid<th>user<th>application<th>state<th>since<th>statement</tr>{connections}</table></body></html>"""
 
@@ -68,6 +69,11 @@ class ConsoleServer:
 
 
 def _render(status: Mapping[str, Any]) -> str:
+    members = "".join(
+        f"<tr><td>{_text(m['id'])}<td>{_text(m['role'])}<td>{_text(m['state'])}<td>{m['load']}<td>{_text(m['mesh'])}"
+        f"<td>{_text(m['client'])}<td>{_text(m['version'])}</tr>"
+        for m in status["members"]
+    )
     engines = "".join(f"<tr><th>{_text(name)}<td>{_text(state)}</tr>" for name, state in status["engines"].items())
     now = time.time()
     connections = "".join(
@@ -76,7 +82,11 @@ def _render(status: Mapping[str, Any]) -> str:
         for c in status["connections"]
     )
     return _PAGE.format(
-        version=_text(__version__), member=_text(status["member"]), engines=engines, connections=connections
+        version=_text(__version__),
+        member=_text(status["member"]),
+        members=members,
+        engines=engines,
+        connections=connections,
     )
 
 

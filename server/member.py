@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -19,14 +20,23 @@ import uvloop
 
 from engine.engine import Engine
 from engine.runtime.listener import DataListener
+from engine.settings import SETTINGS
+from server import __version__
 from server.config import Address, Config
 from server.console import ConsoleServer
 from server.listener import Listener, ListenerOptions
+from server.lite import ROUTING, LiteDoor
+from server.membership import Timing
+from server.mesh_link import LinkOptions, MeshLink, new_incarnation
+from server.routing import CancelRouter, ServerMesh
 from server.trust import trusting
+from wire.errors import SqlError
+from wire.mesh.control_messages import Identity
 
 log: Final = logging.getLogger(__name__)
 #: How long open transactions may go on after SIGTERM.
 _GRACE_SECONDS: Final = 0.5
+_WILDCARDS: Final = ("0.0.0.0", "::")  # noqa: S104
 
 
 class CannotStart(Exception):
@@ -38,28 +48,37 @@ class Member:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        mesh = Address.parse(config.mesh)
-        self.mesh = DataListener(mesh.host, mesh.port)
-        self.engine = Engine(config.engine(), self.mesh)
+        address = Address.parse(config.mesh)
+        self._incarnation = new_incarnation()
+        self.listener = DataListener(address.host, address.port)
+        identity = self._identity(address, Address.parse(config.listen))
+        self.link = MeshLink(identity, _link_options(config), lambda: self.engine.load, _host_and_port)
+        mesh = ServerMesh(self.link)
+        self.engine = Engine(config.engine(), self.listener, mesh)
         self.clients = Listener(
             self.engine.session,
             ListenerOptions(
                 max_connections=config.max_connections,
                 authentication_timeout=config.authentication_timeout,
                 authenticator=trusting(config.trust),
+                member=config.member,
+                door=_door(config, mesh),
             ),
         )
+        CancelRouter(mesh, self.clients.registry)
         self.console = ConsoleServer(self.status)
 
     async def start(self) -> None:
-        """Listen, and begin to start Spark. Raises CannotStart; whatever had begun is closed again."""
+        """Listen, begin to start Spark, and look for the others. Raises CannotStart; whatever had begun is closed again."""
         try:
-            await self._listen("mesh", self._config.mesh, self.mesh.start())
+            await self._listen("mesh", self._config.mesh, self.listener.start())
             await self.engine.start()
             console = Address.parse(self._config.console)
             await self._listen("console", self._config.console, self.console.start(console))
             listen = Address.parse(self._config.listen)
             await self._listen("listen", self._config.listen, self.clients.start(listen.host, listen.port))
+            self.listener.admit_control(self.link.accept)
+            self.link.start(self._identity(Address(*self.listener.address), Address(*self.clients.addresses[0])))
         except BaseException:
             await self.close()
             raise
@@ -71,16 +90,31 @@ class Member:
         except OSError as error:
             raise CannotStart(f"{key}: cannot listen on {address}: {error.strerror or error}") from None
 
+    def _identity(self, mesh: Address, client: Address) -> Identity:
+        """What the others are told of this member, which listens at these addresses."""
+        config = self._config
+        return Identity(
+            config.member,
+            self._incarnation,
+            config.cluster.advertise or _reachable(mesh),
+            config.cluster.advertise_client or _reachable(client),
+            config.cluster.role,
+            __version__,
+        )
+
     async def close(self) -> None:
+        self.link.drain()
         await self.clients.close(_GRACE_SECONDS)
         await self.console.close()
         await self.engine.close()
-        await self.mesh.close()
+        self.listener.admit_control(None)
+        await self.link.close()
+        await self.listener.close()
 
     def ready_line(self) -> str:
         """What `sluice serve` prints when clients can connect: `key=value` words for scripts."""
         return (
-            f"sluice ready listen={Address(*self.clients.addresses[0])} mesh={Address(*self.mesh.address)} "
+            f"sluice ready listen={Address(*self.clients.addresses[0])} mesh={Address(*self.listener.address)} "
             f"console=http://{self.console.address}/ data={self._config.data}"
         )
 
@@ -88,11 +122,36 @@ class Member:
         """The member's state, for the console."""
         return {
             "member": self._config.member,
+            "members": [asdict(info) for info in self.link.members()],
             "engines": self.engine.status(),
             "connections": [asdict(activity) for activity in self.clients.registry.activity()],
             "sockets": self.clients.connections,
             "counters": self.engine.statistics(),
         }
+
+
+def _door(config: Config, mesh: ServerMesh) -> LiteDoor | None:
+    """Of a lite member, which may carry its clients on."""
+    if config.cluster.role == "data":
+        return None
+    settings = {name.lower(): value for name, value in config.settings.items()}
+    return LiteDoor(mesh, settings.get(ROUTING, SETTINGS[ROUTING].default))
+
+
+def _link_options(config: Config) -> LinkOptions:
+    cluster = config.cluster
+    timing = Timing(cluster.heartbeat, cluster.failure_after, cluster.forget_after)
+    return LinkOptions(cluster.name, cluster.secret_bytes(), tuple(cluster.seeds), timing)
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    parsed = Address.parse(address)
+    return parsed.host, parsed.port
+
+
+def _reachable(address: Address) -> str:
+    """Where others reach what listens at an address: at this machine's name where that is every interface."""
+    return str(Address(socket.gethostname(), address.port) if address.host in _WILDCARDS else address)
 
 
 async def _serve(config: Config) -> None:
@@ -118,6 +177,10 @@ def run(config: Config) -> int:
     try:
         Path(config.data).mkdir(parents=True, exist_ok=True)
         uvloop.run(_serve(config))
+    except SqlError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        print(f"sluice: {error.message}{hint}", file=sys.stderr)  # noqa: T201
+        return 1
     except (CannotStart, OSError) as error:
         print(f"sluice: {error}", file=sys.stderr)  # noqa: T201
         return 1

@@ -11,9 +11,10 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import psutil
 import psycopg
@@ -21,23 +22,33 @@ from psycopg import sql
 
 
 class MemberProcess:
-    """A context manager around one member. host, port: where PostgreSQL clients connect."""
+    """A context manager around one member. host, port: where PostgreSQL clients connect. log: a file for its log."""
 
     host = "127.0.0.1"
 
-    def __init__(self, data: Path, *flags: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, data: Path, *flags: str, environment: dict[str, str] | None = None, log: Path | None = None
+    ) -> None:
+        self.log = log
+        self._killed = False
         self._command = [
             sys.executable, "-m", "server.cli", "serve", "--listen", "127.0.0.1:0", "--mesh", "127.0.0.1:0",
-            "--console", "127.0.0.1:0", "--data", str(data), "--log-level", "warning", *flags,
+            "--console", "127.0.0.1:0", "--data", str(data), "--log-level", "info" if log else "warning", *flags,
         ]  # fmt: skip
         self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[str] | None = None
         self.ready: dict[str, str] = {}
 
-    def __enter__(self) -> MemberProcess:
-        self._process = subprocess.Popen(
-            self._command, stdout=subprocess.PIPE, text=True, start_new_session=True, env=self._environment
-        )
+    def __enter__(self) -> Self:
+        with open(self.log, "a") if self.log else nullcontext() as log:
+            self._process = subprocess.Popen(
+                self._command,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+                env=self._environment,
+            )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         self.ready = dict(part.split("=", 1) for part in line.split() if "=" in part)
@@ -51,13 +62,29 @@ class MemberProcess:
     ) -> None:
         status, left = self.stop()
         if error is None:
-            assert status == 0
+            assert status == (-signal.SIGKILL if self._killed else 0)
             assert left == []
 
     @property
     def pid(self) -> int:
         assert self._process is not None
         return self._process.pid
+
+    @property
+    def mesh(self) -> tuple[str, int]:
+        """Where members connect."""
+        return self.host, int(self.ready["mesh"].rpartition(":")[2])
+
+    def send(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """End the process without a word."""
+        assert self._process is not None
+        self._killed = True
+        self._process.kill()
+        self._process.wait()
 
     @property
     def dsn(self) -> str:

@@ -16,6 +16,8 @@ from wire.errors import DuplicateSchema, DuplicateTable, InvalidSchemaName, Seri
 
 TEMPORARY: Final = "pg_temp"
 PUBLIC: Final = "public"
+#: The schema of relations that show Sluice itself (`engine.catalog.system`); nothing can be created in it.
+SLUICE: Final = "sluice"
 #: Objects of users begin here, as in PostgreSQL (transam.h, FirstNormalObjectId).
 FIRST_OID: Final = 16_384
 
@@ -55,7 +57,7 @@ class Snapshot:
         return None
 
     def has_schema(self, name: str) -> bool:
-        return name in self.schemas or name == TEMPORARY
+        return name in self.schemas or name in (TEMPORARY, SLUICE)
 
     def creation_schema(self, schema: str | None, search_path: Sequence[str]) -> str:
         """Where a new object goes. Raises InvalidSchemaName."""
@@ -90,7 +92,7 @@ class Snapshot:
         return self._apply(change := Change((relation.schema, relation.name), None, relation)), change
 
     def put_schema(self, schema: Schema) -> tuple[Snapshot, Change]:
-        if schema.name in self.schemas:
+        if schema.name in self.schemas or schema.name == SLUICE:
             raise DuplicateSchema(f'schema "{schema.name}" already exists')
         return self._apply(change := Change((schema.name, ""), schema)), change
 

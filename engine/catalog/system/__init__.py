@@ -1,8 +1,9 @@
-"""The system catalog: pg_catalog's relations as tables in memory, made from a catalog snapshot and from the session.
+"""The system catalog: the relations of pg_catalog and of Sluice's own schema `sluice` as tables in memory, made from a catalog
+snapshot, from the session and from the mesh.
 
 Clients read these on connect and on browse, with joins, arrays and casts, so they are relations like any other: bound,
-planned and run by the in-process engine. One file a family: `types`, `relations`, `sessions`. A row of `SYSTEM` declares
-a relation: its OID and columns as in PostgreSQL 15, and how its rows are made.
+planned and run by the in-process engine. One file a family: `types`, `relations`, `sessions`, `cluster`. A row of `SYSTEM`
+declares a relation: its OID and columns, as in PostgreSQL 15 where it is PostgreSQL's, and how its rows are made.
 
 Rows that follow from the snapshot alone are made once per catalog version; those of the session (activity, cursors,
 settings) anew for each statement, which is then not cached.
@@ -18,41 +19,42 @@ from typing import Final
 import pyarrow as pa
 
 from engine.catalog.objects import SystemTable, TableColumn
-from engine.catalog.system import relations, sessions, types
-from engine.catalog.system.declared import PG_CATALOG, Row, SystemContext, SystemRelation
+from engine.catalog.system import cluster, relations, sessions, types
+from engine.catalog.system.declared import PG_CATALOG, Key, Row, SystemContext, SystemRelation
 from wire.carriers import carrier
 
 __all__ = ["PG_CATALOG", "SystemCatalog", "SystemContext"]
 
-SYSTEM: Final[Mapping[str, SystemRelation]] = {
-    relation.name: relation for module in (types, relations, sessions) for relation in module.SYSTEM
+SYSTEM: Final[Mapping[Key, SystemRelation]] = {
+    relation.key: relation for module in (types, relations, sessions, cluster) for relation in module.SYSTEM
 }
 
 
 class SystemCatalog:
-    """pg_catalog for one session. `find` gives a relation with its rows as of now."""
+    """The system relations for one session. `find` gives one with its rows as of now."""
 
     _versions = itertools.count(1)
 
     def __init__(self) -> None:
-        self._made: dict[str, tuple[int, SystemTable]] = {}
+        self._made: dict[Key, tuple[int, SystemTable]] = {}
 
-    def find(self, name: str, context: SystemContext) -> SystemTable | None:
-        relation = SYSTEM.get(name)
-        if relation is None:
+    def find(self, schemas: Sequence[str], name: str, context: SystemContext) -> SystemTable | None:
+        """The relation of that name in the first of the schemas that has it."""
+        key = next((key for schema in schemas if (key := (schema, name)) in SYSTEM), None)
+        if key is None:
             return None
-        made = self._made.get(name)
+        relation, made = SYSTEM[key], self._made.get(key)
         if made is not None and made[0] == context.snapshot.version and not relation.volatile:
             return made[1]
         columns = relation.declared()
         rows = _table(columns, relation.rows(replace(context, system=SYSTEM)))
-        table = SystemTable(relation.oid, PG_CATALOG, name, columns, rows, next(self._versions))
-        self._made[name] = (context.snapshot.version, table)
+        table = SystemTable(relation.oid, *key, columns, rows, next(self._versions))
+        self._made[key] = (context.snapshot.version, table)
         return table
 
     @staticmethod
     def is_volatile(table: SystemTable) -> bool:
-        return SYSTEM[table.name].volatile
+        return SYSTEM[table.schema, table.name].volatile
 
 
 def _table(columns: Sequence[TableColumn], rows: Iterable[Row]) -> pa.Table:

@@ -9,24 +9,28 @@ from typing import Any, Final
 from engine.api import Client
 from engine.catalog.objects import TableColumn
 from engine.catalog.snapshot import Snapshot
+from engine.runtime.mesh import MemberInfo
 from engine.settings import SessionSettings
 from engine.sql import types as st
 from wire import types as t
 
 PG_CATALOG: Final = "pg_catalog"
+Key = tuple[str, str]
 Row = Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class SystemContext:
-    """What rows are made from. system: every system relation by name, itself included."""
+    """What rows are made from. members: of the mesh, as of now (rows are made on any thread, and the mesh has but one).
+    system: every system relation by schema and name."""
 
     snapshot: Snapshot
     settings: SessionSettings
     client: Client
     user: str
     database: str
-    system: Mapping[str, SystemRelation] = field(default_factory=dict)
+    members: Sequence[MemberInfo] = ()
+    system: Mapping[Key, SystemRelation] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,11 @@ class SystemRelation:
     columns: str
     rows: Callable[[SystemContext], Iterable[Row]] = lambda _context: ()
     volatile: bool = False
+    schema: str = PG_CATALOG
+
+    @property
+    def key(self) -> Key:
+        return self.schema, self.name
 
     def declared(self) -> tuple[TableColumn, ...]:
         return _columns(self.columns)

@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from engine.catalog.objects import StoredRelation, View
+from engine.catalog.snapshot import SLUICE
 from engine.catalog.system.declared import PG_CATALOG, Row, SystemContext, SystemRelation
 
 _OWNER: Final = 10
-_NAMESPACES: Final = {PG_CATALOG: 11, "information_schema": 13_000, "pg_temp": 12_999}
+_NAMESPACES: Final = {PG_CATALOG: 11, "information_schema": 13_000, "pg_temp": 12_999, SLUICE: 12_200}
 
 
 def _pg_namespace(context: SystemContext) -> Iterator[Row]:
-    yield 11, PG_CATALOG, _OWNER, None
+    for name in (PG_CATALOG, SLUICE):
+        yield _NAMESPACES[name], name, _OWNER, None
     for schema in context.snapshot.schemas.values():
         yield schema.oid, schema.name, _OWNER, None
 
@@ -28,7 +30,7 @@ def _kind(relation: StoredRelation) -> str:
 
 def _pg_class(context: SystemContext) -> Iterator[Row]:
     for system in context.system.values():
-        yield _class_row(system.oid, system.name, 11, "r", len(system.declared()))
+        yield _class_row(system.oid, system.name, _NAMESPACES[system.schema], "r", len(system.declared()))
     for relation in context.snapshot.relations.values():
         namespace = _namespace(context, relation.schema)
         yield _class_row(relation.oid, relation.name, namespace, _kind(relation), len(relation.columns))
