@@ -201,6 +201,17 @@ class Config(_Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _cluster_address(self) -> Config:
+        """Members on other machines have to find this one: for control connections, and for what they send it."""
+        far = next((seed for seed in self.cluster.seeds if not is_loopback(Address.parse(seed).host)), None)
+        told = self.cluster.advertise or self.mesh
+        if far is not None and is_loopback(Address.parse(told).host):
+            raise ValueError(
+                f"cluster.advertise: expected an address that {far} can reach; {told} is this machine's loopback interface"
+            )
+        return self
+
     def engine(self) -> EngineConfig:
         """The engine's part."""
         return EngineConfig(

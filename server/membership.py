@@ -178,6 +178,11 @@ class Membership:
         found = self._links.get(link)
         return found.peer.member if found is not None and found.open and found.peer is not None else None
 
+    @property
+    def strangers(self) -> int:
+        """Connections that were accepted and have proved nothing yet."""
+        return sum(link.dialled is None and not link.open for link in self._links.values())
+
     def _state(self, record: _Record, now: float) -> MemberState:
         if record.link is None:
             return record.state

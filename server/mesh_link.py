@@ -44,6 +44,8 @@ from wire.mesh.framing import RemoteProtocolError
 log: Final = logging.getLogger(__name__)
 #: How long a connection that is closed may take to send its last bytes.
 _FLUSH_SECONDS: Final = 1.0
+#: Connections that may be in their handshake at once; further ones are closed unheard.
+_STRANGERS_MAX: Final = 256
 _OURS: Final = (Heartbeat, Goodbye, Members)
 
 Address = tuple[str, int]
@@ -112,8 +114,10 @@ class MeshLink:
         self._perform(self._membership.start(_now()))
         self._set_timer()
 
-    def accept(self) -> ControlConnection:
-        """The protocol of a connection that has arrived."""
+    def accept(self) -> ControlConnection | None:
+        """The protocol of a connection that has arrived; None: there are too many."""
+        if self._membership.strangers >= _STRANGERS_MAX:
+            return None
         return self._connection(self._membership.accepted(_now()), dialled=False)
 
     def drain(self) -> None:
@@ -199,9 +203,16 @@ class MeshLink:
             case Close(number, goodbye):
                 self._end(number, goodbye)
             case Lost(member):
-                self._on_lost(member)
+                self._tell_lost(member)
             case Log(level, text):
                 log.log(level, "%s", text)
+
+    def _tell_lost(self, member: str) -> None:
+        try:
+            self._on_lost(member)
+        except Exception:
+            # The actions that follow still end the connection.
+            log.exception("the loss of %s could not be dealt with", member)
 
     def _end(self, number: int, goodbye: Goodbye | None) -> None:
         if (dial := self._dials.get(number)) is not None:

@@ -31,7 +31,7 @@ _OPEN_SECONDS: Final = 10.0
 _TOKEN_BYTES: Final = 16
 _CONTROL: Final = PREFACE + HELLO_KIND.to_bytes(2, "big")
 
-ControlFactory = Callable[[], asyncio.BufferedProtocol]
+ControlFactory = Callable[[], asyncio.BufferedProtocol | None]
 
 
 class DataListener:
@@ -67,11 +67,12 @@ class DataListener:
             self._server = await loop.create_server(lambda: Entrance(self), self._host, self._port)
 
     def admit_control(self, factory: ControlFactory | None) -> None:
-        """Who is to have the control connections that arrive from now on. None: nobody; they are closed."""
+        """Who is to have the control connections that arrive from now on. Those for whom it gives None are closed, and all
+        of them when there is no factory."""
         self._control = factory
 
     def protocol(self, head: bytes) -> asyncio.BufferedProtocol | None:
-        """Whose connection begins with `head`."""
+        """Whose connection begins with `head`. None: nobody's."""
         if head == _CONTROL:
             return None if self._control is None else self._control()
         return DataConnection(self)

@@ -47,6 +47,7 @@ def test_yaml_is_read_too(tmp_path: Path) -> None:
         ('[cluster]\nsecret = "s"\nsecret_file = "/x"\n', ["line 3", "cluster.secret_file", "one of them"]),
         ('mesh = "0.0.0.0:7432"\n', ["cluster.secret: ", "0.0.0.0:7432"]),
         ('[cluster]\nseeds = ["10.0.0.1:7432"]\n', ["cluster.secret: ", "10.0.0.1:7432"]),
+        ('[cluster]\nsecret = "s"\nseeds = ["h:1"]\n', ["cluster.advertise: ", "127.0.0.1:7432", "h:1"]),
         ('[cluster]\nadvertise = "m1.example:7432"\n', ["cluster.secret: ", "m1.example:7432"]),
     ],
 )

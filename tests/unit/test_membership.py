@@ -21,7 +21,17 @@ from engine.runtime.mesh import MemberInfo
 from server.config import Address
 from server.membership import Actions, Close, Dial, Log, Lost, Membership, Proceed, Say, Timing
 from server.mesh_link import LinkOptions, MeshLink
-from wire.mesh.control_messages import Cancel, ControlMessage, Goodbye, Heartbeat, Identity, Start
+from wire.mesh.control_messages import (
+    Cancel,
+    ControlMessage,
+    Goodbye,
+    Heartbeat,
+    Identity,
+    Members,
+    Start,
+    decode,
+    encode,
+)
 
 TIMING = Timing(heartbeat=1, failure_after=5, forget_after=60)
 
@@ -357,6 +367,28 @@ def test_those_who_forgot_each_other_hear_of_each_other_again() -> None:
             node.hang_up(link)
     world.run(40)
     assert up(ann, bob, cid)
+
+
+def test_a_large_cluster_is_told_in_parts_that_fit() -> None:
+    """Names and addresses as long as they may be."""
+    ann = World(Random(1)).add(identity("ann"))
+    names = [f"{n:0>63}" for n in range(200)]
+    for name in names:
+        link = ann.machine.accepted(0)
+        peer = Identity(name, name, f"{name}{'x' * 194}:1", "y" * 262, "data", "z" * 63)
+        told = [a.message for a in ann.machine.introduced(link, peer, 0) if isinstance(a, Say) and a.link == link]
+    parts = [message for message in told if isinstance(message, Members)]
+    assert [m.member for part in parts for m in part.members] == names[:-1]
+    assert len(parts) == 4
+    assert all(decode(69, encode(part)[8:]) == part for part in parts)
+
+
+def test_strangers_are_counted() -> None:
+    machine = World(Random(1)).add(identity("ann")).machine
+    links = [machine.accepted(0) for _ in range(3)]
+    machine.introduced(links[0], identity("bob"), 0)
+    machine.closed(links[1], "gone", 0)
+    assert machine.strangers == 1
 
 
 # -- links over sockets -------------------------------------------------------------------------------------------
