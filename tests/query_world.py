@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from engine.runtime.queries import MemberQueries, initiator_of
 from engine.runtime.query_state import Cause, DropEarly, Fail, Forget, Instruction, Limits, Refused, Run, Send, Stop
-from wire.mesh.control_messages import Cancel, ControlMessage, Start
+from wire.mesh.control_messages import Cancel, CheckResponse, ControlMessage, Start
 
 LIMITS: Final = Limits(suspect_seconds=10, echo_seconds=1, early_seconds=30, early_queries=4)
 FRAGMENTS: Final = (1, 2)
@@ -66,6 +66,8 @@ class World:
         self.parts: dict[tuple[str, str], Part] = {}
         self.truths: dict[str, Truth] = {}
         self.early: defaultdict[str, set[str]] = defaultdict(set)
+        #: Who was told, by whom or whatever it may know it from, that a query is over.
+        self.told: set[tuple[str, str]] = set()
 
     def begin(self, query: str) -> None:
         initiator = initiator_of(query)
@@ -88,6 +90,11 @@ class World:
                 found += [("set_up", member, query), ("set_up_failed", member, query)]
             for number in sorted(part.running | part.stopped):
                 found += [(how, member, query, str(number)) for how in ("end", "fail", "break")]
+                found += (
+                    [("sent", member, query, str(number))]
+                    if (member, number) not in self.truths[query].delivered
+                    else []
+                )
             if part.running:
                 found += [("ask", member, other, query) for other in self.members if other != member]
             if not part.forgotten:
@@ -109,10 +116,13 @@ class World:
         self._check()
 
     def settle(self) -> None:
-        """Nothing new goes wrong; everything under way arrives; time goes by. Then nothing may be left."""
+        """Nothing new goes wrong; everything under way arrives; time goes by. Then nothing may be left.
+
+        A fragment of a query that is over does not end by itself: what it waits for will never come.
+        """
         quiet = frozenset({"deliver", "send_start", "set_up", "end", "finish"})
         for _ in range(6):
-            while steps := self.steps(quiet):
+            while steps := [step for step in self.steps(quiet) if not self._stuck(step)]:
                 self.step(steps[0])
             for _ in range(3):
                 self.step(("wait", "0.5"))
@@ -124,6 +134,14 @@ class World:
     def _deliver(self, sender: str, receiver: str) -> None:
         message = self.links[sender, receiver].popleft()
         queries = self.members[receiver]
+        about = (
+            message.queries
+            if isinstance(message, CheckResponse)
+            else (message.query,)
+            if isinstance(message, Cancel)
+            else ()
+        )
+        self.told |= {(receiver, query) for query in about}
         if message is None:
             self.down.discard((receiver, sender))
             self._lost(receiver, sender)
@@ -133,6 +151,9 @@ class World:
         self._perform(receiver, queries.on_message(sender, message, b"", self.now))
 
     def _lost(self, member: str, lost: str) -> None:
+        self.told |= {
+            (member, query) for query in self.truths if self._led_by(query, lost) and (member, query) in self.parts
+        }
         for query, truth in self.truths.items():
             if self._led_by(query, member) and lost in truth.participants:
                 message = f"could not complete the query: member {lost} was lost"
@@ -152,6 +173,11 @@ class World:
         self.parts[member, query].setting_up = False
         self._perform(member, self.members[member].started(query, (), self.now))
         self._cancel(member, query)
+
+    def _sent(self, member: str, query: str, number: str) -> None:
+        """Its output has been taken whole, and it has not noticed yet."""
+        if int(number) in self.parts[member, query].running:
+            self.truths[query].delivered.add((member, int(number)))
 
     def _end(self, member: str, query: str, number: str) -> None:
         self._ended(member, query, int(number), None)
@@ -268,6 +294,17 @@ class World:
     def _led_by(self, query: str, member: str) -> bool:
         return self.truths[query].participants[0] == member
 
+    def _stuck(self, step: Step) -> bool:
+        if step[0] != "end":
+            return False
+        _, member, query, number = step
+        over = self.truths[query].over or not self._led(query)
+        return (
+            over
+            and int(number) in self.parts[member, query].running
+            and (member, int(number)) not in self.truths[query].delivered
+        )
+
     def _parted(self, link: tuple[str, str]) -> bool:
         return link in self.down or link[::-1] in self.down
 
@@ -288,11 +325,14 @@ class World:
     def _check(self) -> None:
         for (member, query), part in self.parts.items():
             assert not (part.was_stopped and part.running), f"{query} runs on {member} after its stop"
+            assert not (part.running and (member, query) in self.told), (
+                f"{query} runs on {member}, which knows that it is over"
+            )
             assert part.forgotten or query in self.members[member].active(), f"{member} lost sight of {query}"
         for query, truth in self.truths.items():
             if self._led(query):
                 assert truth.fails == ([truth.cause] if truth.cause is not None else []), query
-            assert truth.cancels <= 2 * len(truth.participants), f"{truth.cancels} messages to cancel {query}"
+            assert truth.cancels <= 2 * (len(truth.participants) - 1), f"{truth.cancels} messages to cancel {query}"
 
     def _check_the_end(self) -> None:
         for member, queries in self.members.items():

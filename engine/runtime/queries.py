@@ -155,10 +155,8 @@ class MemberQueries:
         query = self._queries.get(message.query)
         if query is None:
             query = self._add(message.query, sender, now)
-        if query.state == "stopping":
-            return []
-        if query.state != "early":
-            return [Refused(sender, f"start of query {message.query}, which runs already")]
+        elif query.state != "early":
+            return [Refused(sender, f"start of query {message.query}, which has started already")]
         query.start(message.participants)
         return [Run(message.query, message, body, sender)]
 
