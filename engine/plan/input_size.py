@@ -2,14 +2,16 @@
 
 Parquet footers say each column chunk's size and its least and greatest value. A row group that a reader's filter excludes
 does not count, columns that are not read do not count. CSV and JSON files count whole. The figure chooses between engines;
-the engines prune by themselves when they read, so an estimate that is too large costs time and never rows.
+the engines prune by themselves when they read, so an estimate that is too large costs time and never rows. What is left is
+also what `engine.plan.splits` hands out to the instances of a reader.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
@@ -17,7 +19,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.catalog.objects import SystemTable
+from engine.catalog.objects import SystemTable, Table
 from engine.plan.conjuncts import conjuncts
 from engine.plan.logical import Node, TableReader
 from engine.plan.rewrite import walk_all
@@ -35,31 +37,46 @@ _MAY_MATCH: Final[dict[str, Callable[[Any, Any, Any], bool]]] = {
 }
 
 Range = tuple[Any, Any]
-RowGroup = Mapping[str, tuple[int, Range | None]]
+#: (file's column, operator, value)
+Test = tuple[str, str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """Rows `first` .. `end` - 1 of a Parquet file. columns: bytes, and least and greatest value, by top-level column."""
+
+    first: int
+    end: int
+    columns: Mapping[str, tuple[int, Range | None]]
+
+    def size(self, names: tuple[str, ...]) -> int:
+        """Bytes of these columns."""
+        return sum(self.columns[name][0] for name in names if name in self.columns)
 
 
 def input_bytes(plan: Node, parameters: Mapping[int, Any]) -> int:
     """Bytes of column data (as stored, compressed) that the plan's readers would read. `parameters`: canonical values by number."""
-    return sum(_reader_bytes(node, parameters) for node in walk_all(plan) if isinstance(node, TableReader))
+    return sum(reader_bytes(node, parameters) for node in walk_all(plan) if isinstance(node, TableReader))
 
 
-def _reader_bytes(reader: TableReader, parameters: Mapping[int, Any]) -> int:
+def reader_bytes(reader: TableReader, parameters: Mapping[int, Any]) -> int:
+    """As `input_bytes`, of one reader."""
     table = reader.table
     if isinstance(table, SystemTable):
         return 0
     if table.format != "parquet":
         return sum(os.path.getsize(file) for file in table.files)
-    tests = list(_tests(reader, parameters))
-    return sum(
-        sum(group[name][0] for name in reader.names if name in group)
-        for file in table.files
-        for group in _row_groups(file, table.version)
-        if all(_may_match(group, *test) for test in tests)
-    )
+    tests = filter_tests(reader, parameters)
+    return sum(group.size(reader.names) for file in table.files for group in groups_to_read(file, table, tests))
+
+
+def groups_to_read(file: str, table: Table, tests: Sequence[Test]) -> tuple[RowGroup, ...]:
+    """The row groups of a table's Parquet file that may have a row for which all `tests` hold. Raises OSError."""
+    return tuple(group for group in _row_groups(file, table.version) if all(_may_match(group, *test) for test in tests))
 
 
 def _may_match(group: RowGroup, name: str, operator: str, value: Any) -> bool:
-    known = group.get(name)
+    known = group.columns.get(name)
     if known is None or known[1] is None:
         return True
     low, high = known[1]
@@ -69,8 +86,12 @@ def _may_match(group: RowGroup, name: str, operator: str, value: Any) -> bool:
         return True
 
 
-def _tests(reader: TableReader, parameters: Mapping[int, Any]) -> Iterator[tuple[str, str, Any]]:
-    """(file's column, operator, value) of the conjuncts of the reader's filter that compare a column with a constant."""
+def filter_tests(reader: TableReader, parameters: Mapping[int, Any]) -> tuple[Test, ...]:
+    """The conjuncts of the reader's filter that compare a column with a constant."""
+    return tuple(_tests(reader, parameters))
+
+
+def _tests(reader: TableReader, parameters: Mapping[int, Any]) -> Iterator[Test]:
     names = {column.id: name for column, name in zip(reader.columns, reader.names, strict=True)}
     for conjunct in conjuncts(reader.filter):
         if not isinstance(conjunct, Call) or conjunct.function.name not in _FLIPPED or len(conjunct.args) != 2:
@@ -101,10 +122,16 @@ def _row_groups(file: str, version: int) -> tuple[RowGroup, ...]:
     """Sizes and ranges of a Parquet file's top-level columns, by row group. `version` keys the cache only."""
     del version
     metadata = pq.read_metadata(file)
-    return tuple(_row_group(metadata.row_group(i)) for i in range(metadata.num_row_groups))
+    groups = []
+    first = 0
+    for index in range(metadata.num_row_groups):
+        group = metadata.row_group(index)
+        groups.append(RowGroup(first, first + group.num_rows, _columns(group)))
+        first += group.num_rows
+    return tuple(groups)
 
 
-def _row_group(group: Any) -> RowGroup:
+def _columns(group: Any) -> dict[str, tuple[int, Range | None]]:
     sizes: dict[str, tuple[int, Range | None]] = {}
     for index in range(group.num_columns):
         chunk = group.column(index)

@@ -9,7 +9,7 @@ thousand members cost a thousand small encodings.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -79,6 +79,11 @@ class SharedSpec(Struct, frozen=True):
     page_bytes: int
     analyze: bool = False
 
+    @classmethod
+    def decoded(cls, encoded: bytes | msgspec.Raw) -> SharedSpec:
+        """Raises msgspec.MsgspecError."""
+        return _SHARED.decode(encoded)
+
 
 class ReaderSpec(Struct, frozen=True):
     """What one reader reads here. files: as DuckDB takes them (wildcards escaped), for the parameter `$r<reader>`.
@@ -122,3 +127,12 @@ class MemberSpec(Struct, frozen=True):
 
     shared: msgspec.Raw
     instances: tuple[InstanceSpec, ...]
+
+    @classmethod
+    def decoded(cls, encoded: bytes) -> MemberSpec:
+        """Raises msgspec.MsgspecError."""
+        return _MEMBER.decode(encoded)
+
+
+_SHARED: Final = msgspec.msgpack.Decoder(SharedSpec)
+_MEMBER: Final = msgspec.msgpack.Decoder(MemberSpec)

@@ -1,19 +1,21 @@
 """The files of a foreign table as a table function of the local engine.
 
-The files are those that the catalog resolved, named one by one. What DuckDB would find out or add by itself (globs, Hive
+The files are those that the catalog resolved, named one by one, or, in a physical plan, the value of a parameter that each
+instance of the fragment is given. What DuckDB would find out or add by itself (globs, Hive
 partitions, types) is switched off or said; the dialect of a CSV file is as the table's options say, else as found out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
 
 from engine.catalog.objects import Table, TableColumn
 from engine.plan.compile.storage import storage_name
-from engine.plan.compile.trees import call, label, name, string
+from engine.plan.compile.trees import call, conjunction, label, name, string
 from engine.plan.compile.unsupported import Unsupported
 from engine.sql.types import SqlType
 from wire import types as t
@@ -24,19 +26,51 @@ _CSV_OPTIONS: Final = {"delimiter": "delim", "quote": "quote", "escape": "escape
 _TRUE: Final = ("true", "on", "1", "yes")
 #: What text in a CSV file means for these types is not what DuckDB takes it for.
 _NOT_IN_CSV: Final = (t.BYTEA, t.INTERVAL, t.TIMETZ, t.RECORD)
+#: DuckDB's column that counts the rows of a Parquet file.
+ROW_NUMBER: Final = "file_row_number"
 
 
-def file_reader(table: Table, names: Sequence[str], alias: str) -> tuple[exp.Expression, list[exp.Expression]]:
-    """The table function over the table's files, and its columns of these names under `alias`."""
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """A reader that reads what its instance is told: the files `$r<reader>` and, of a ranged one, of each the rows from
+    `$r<reader>_first` to before `$r<reader>_end`."""
+
+    reader: int
+    ranged: bool
+
+
+def file_reader(
+    table: Table, names: Sequence[str], alias: str, splits: Splits | None = None
+) -> tuple[exp.Expression, list[exp.Expression]]:
+    """The table function over the table's files, or over those that an instance is told, and its columns of these names
+    under `alias`."""
     lowered = [c.name.lower() for c in table.columns]
     if len(set(lowered)) < len(lowered):
         raise Unsupported("local", f'table "{table.name}" whose columns differ only in case')
-    reader = _READERS[table.format](table)
+    reader = _READERS[table.format](table, _paths(table) if splits is None else _parameter(f"r{splits.reader}"))
+    if splits is not None and splits.ranged:
+        reader.append("expressions", _option(ROW_NUMBER, exp.true()))
     return reader, [exp.Column(this=name(n), table=label(alias)) for n in names]
 
 
+def in_range(splits: Splits, alias: str) -> exp.Expression:
+    """Whether a row of a ranged reader lies in its instance's range; DuckDB skips the row groups that lie outside."""
+    number = exp.Column(this=label(ROW_NUMBER), table=label(alias))
+    first, end = (_parameter(f"r{splits.reader}_{limit}") for limit in ("first", "end"))
+    return conjunction([exp.GTE(this=number, expression=first), exp.LT(this=number.copy(), expression=end)])
+
+
+def literal_path(path: str) -> str:
+    """A path such that DuckDB takes it for that file, whatever characters it has."""
+    return path.translate(_GLOB)
+
+
+def _parameter(text: str) -> exp.Expression:
+    return exp.Placeholder(this=text)
+
+
 def _paths(table: Table) -> exp.Expression:
-    return exp.Array(expressions=[string(path.translate(_GLOB)) for path in table.files])
+    return exp.Array(expressions=[string(literal_path(path)) for path in table.files])
 
 
 def _option(key: str, value: exp.Expression) -> exp.Expression:
@@ -47,11 +81,11 @@ def _no_partitions() -> exp.Expression:
     return _option("hive_partitioning", exp.false())
 
 
-def _parquet(table: Table) -> exp.Expression:
-    return call("READ_PARQUET", _paths(table), _no_partitions())
+def _parquet(_table: Table, paths: exp.Expression) -> exp.Anonymous:
+    return call("READ_PARQUET", paths, _no_partitions())
 
 
-def _csv(table: Table) -> exp.Expression:
+def _csv(table: Table, paths: exp.Expression) -> exp.Anonymous:
     options = [_option("columns", _columns(table, _csv_type)), _no_partitions()]
     if "header" in table.options:
         options.append(_option("header", exp.Boolean(this=table.options["header"].lower() in _TRUE)))
@@ -59,11 +93,11 @@ def _csv(table: Table) -> exp.Expression:
         if ours in table.options:
             options.append(_option(theirs, string(table.options[ours])))
     options.append(_option("allow_quoted_nulls", exp.false()))
-    return call("READ_CSV", _paths(table), *options)
+    return call("READ_CSV", paths, *options)
 
 
-def _json(table: Table) -> exp.Expression:
-    return call("READ_JSON", _paths(table), _option("columns", _columns(table, _json_type)), _no_partitions())
+def _json(table: Table, paths: exp.Expression) -> exp.Anonymous:
+    return call("READ_JSON", paths, _option("columns", _columns(table, _json_type)), _no_partitions())
 
 
 def _columns(table: Table, type_name: Callable[[Table, TableColumn], str]) -> exp.Expression:

@@ -36,6 +36,7 @@ from engine.plan.logical import (
     Window,
     With,
 )
+from engine.plan.physical import Receive
 from engine.sql.expr import Column, ColumnRef, Const, ParamRef
 
 
@@ -54,6 +55,8 @@ def _relation(node: Node, scope: Scope) -> Block:
     match node:
         case TableReader():
             return _table_reader(node, scope)
+        case Receive():
+            return sources.receive(node, scope)
         case Values():
             return sources.values(node, scope)
         case FunctionScan():

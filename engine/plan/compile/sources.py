@@ -1,4 +1,4 @@
-"""Where rows come from: tables, VALUES, functions in FROM, set-returning functions in a select list."""
+"""Where rows come from: tables, edges of a physical plan, VALUES, functions in FROM, set-returning functions in a select list."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.catalog.objects import SystemTable
 from engine.plan.compile.block import Block, Stage
 from engine.plan.compile.calls import apply
 from engine.plan.compile.expressions import render, render_as
-from engine.plan.compile.files import file_reader
+from engine.plan.compile.files import Splits, file_reader, in_range
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.storage import relation_name, storage_type
 from engine.plan.compile.trees import (
@@ -28,6 +28,7 @@ from engine.plan.compile.trees import (
 )
 from engine.plan.compile.unsupported import Unsupported
 from engine.plan.logical import FunctionScan, ProjectSet, TableReader, Values
+from engine.plan.physical import Receive, relation_of
 from engine.sql.expr import Call, ColumnRef, Const, Expr, ParamRef, Subquery
 from engine.sql.types import SqlType
 from wire import types as t
@@ -49,12 +50,26 @@ def table_reader(node: TableReader, scope: Scope) -> Block:
             for c, n in zip(node.columns, node.names, strict=True)
         }
         return Block(scope, source)
-    reader, columns = file_reader(node.table, node.names, alias)
+    splits = Splits(node.reader, node.ranged) if node.reader else None
+    reader, columns = file_reader(node.table, node.names, alias, splits)
     scope.columns = {
         c.id: _padded(cast(tree, storage_type(c.type, "local")), c.type)
         for c, tree in zip(node.columns, columns, strict=True)
     }
-    return Block(scope, exp.Table(this=reader, alias=table_alias(alias)))
+    block = Block(scope, exp.Table(this=reader, alias=table_alias(alias)))
+    if splits is not None and splits.ranged:
+        block.where.append(in_range(splits, alias))
+        block.stage = Stage.FILTERED
+    return block
+
+
+def receive(node: Receive, scope: Scope) -> Block:
+    """The rows of an edge, which the member has by name; from the carriers that crossed it to what the engine stores."""
+    if scope.engine == "spark":
+        raise Unsupported("spark", "a fragment with inputs")
+    alias = scope.compilation.alias()
+    scope.columns = {c.id: cast(column(c.label, alias), storage_type(c.type, "local")) for c in node.columns}
+    return Block(scope, exp.Table(this=label(relation_of(node.edge)), alias=table_alias(alias)))
 
 
 def _system_table(node: TableReader, table: SystemTable, scope: Scope) -> Block:

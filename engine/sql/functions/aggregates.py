@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _INTS: Final = (t.INT2, t.INT4, t.INT8)
 _EXACT: Final = (*_INTS, t.NUMERIC)
-_COUNT: Final = numeric(19, 0)
+COUNT_TYPE: Final = numeric(19, 0)
 
 
 def _piece(engine: EngineName, text: str, *args: exp.Expression) -> exp.Expression:
@@ -71,7 +71,7 @@ def _interval_average(engine: EngineName, args: Sequence[exp.Expression], call: 
     return template([_interval_sum(engine, args, call), count], call)
 
 
-def _in_range(total: str) -> Templates:
+def in_range(total: str) -> Templates:
     """A total of floats: infinite only if one of them is (float.c, float8_accum)."""
     infinity = "CAST('Infinity' AS DOUBLE)"
     overflow = f"abs({total}) = {infinity} AND max(abs(CAST($1 AS DOUBLE))) < {infinity}"
@@ -84,12 +84,12 @@ def _sums() -> Iterator[Function]:
         yield agg("sum", (kind,), t.INT8, local="CAST(sum($1) AS BIGINT)", spark="sum($1)")
     yield agg("sum", (t.INT8,), t.NUMERIC, local="sum($1)", spark="sum(CAST($1 AS DECIMAL(20, 0)))", rule=digits.total)
     yield agg("sum", (t.NUMERIC,), t.NUMERIC, "sum($1)", rule=digits.total)
-    yield agg("sum", (t.FLOAT4,), t.FLOAT4, **_in_range("CAST(sum($1) AS FLOAT)"))
-    yield agg("sum", (t.FLOAT8,), t.FLOAT8, **_in_range("sum($1)"))
+    yield agg("sum", (t.FLOAT4,), t.FLOAT4, **in_range("CAST(sum($1) AS FLOAT)"))
+    yield agg("sum", (t.FLOAT8,), t.FLOAT8, **in_range("sum($1)"))
     yield agg("sum", (t.INTERVAL,), t.INTERVAL, **both(_interval_sum))
 
 
-def _exact_sum(engine: EngineName, arg: exp.Expression, typ: SqlType) -> tuple[exp.Expression, SqlType]:
+def exact_sum(engine: EngineName, arg: exp.Expression, typ: SqlType) -> tuple[exp.Expression, SqlType]:
     """The sum of an integer or numeric argument, as a decimal of 38 digits."""
     if typ.pg is t.NUMERIC:
         return _piece(engine, "sum($1)", arg), numeric(38, typ.scale, typ.display, minimum=typ.minimum)
@@ -100,15 +100,15 @@ def _exact_sum(engine: EngineName, arg: exp.Expression, typ: SqlType) -> tuple[e
 
 
 def _average(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    total, typ = _exact_sum(engine, args[0], call.args[0].type)
-    return divide(engine, total, _piece(engine, "count($1)", args[0]), (typ, _COUNT), call.type)
+    total, typ = exact_sum(engine, args[0], call.args[0].type)
+    return divide(engine, total, _piece(engine, "count($1)", args[0]), (typ, COUNT_TYPE), call.type)
 
 
 def _averages() -> Iterator[Function]:
     for kind in _EXACT:
         yield agg("avg", (kind,), t.NUMERIC, rule=digits.average, **both(_average))
     for kind in (t.FLOAT4, t.FLOAT8):
-        yield agg("avg", (kind,), t.FLOAT8, **_in_range("avg(CAST($1 AS DOUBLE))"))
+        yield agg("avg", (kind,), t.FLOAT8, **in_range("avg(CAST($1 AS DOUBLE))"))
     yield agg("avg", (t.INTERVAL,), t.INTERVAL, **both(_interval_average))
 
 
@@ -195,7 +195,8 @@ def _array_of(args: Sequence[SqlType]) -> SqlType:
 
 # --- statistics ---------------------------------------------------------------------------------------------------------
 
-_VARIANCES: Final = {
+#: Name: the engines' own for floats, whether it is of a sample.
+VARIANCES: Final = {
     "var_pop": ("var_pop", False),
     "var_samp": ("var_samp", True),
     "variance": ("var_samp", True),
@@ -206,24 +207,42 @@ _VARIANCES: Final = {
 
 
 def _spread(*, sample: bool, root: bool) -> EngineBuilder:
-    """A variance, or its root, of exact numbers: (n * sum(x^2) - sum(x)^2) / (n * (n - 1) or n * n)."""
+    """A variance, or its root, of exact numbers."""
 
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-        typ = digits.as_numeric(call.args[0].type)
-        wide = f"DECIMAL(38, {typ.scale})"
-        scale = 2 * typ.scale
-        squares = _piece(
-            engine, f"sum(CAST($1 AS {wide}) * CAST($1 AS DECIMAL({typ.precision}, {typ.scale})))", args[0]
-        )
-        total, _ = _exact_sum(engine, args[0], call.args[0].type)
-        count = _piece(engine, "count($1)", args[0])
-        numerator, denominator = _ratio(engine, (squares, total, count), typ.scale, sample=sample)
-        shape = (numeric(38, scale), numeric(38, 0))
-        squared = digits.variance((call.args[0].type,))
-        quotient = divide(engine, numerator, denominator, shape, squared)
-        return square_root(engine, quotient, squared, call.type, "variance") if root else quotient
+        given = call.args[0].type
+        total, _ = exact_sum(engine, args[0], given)
+        parts = (squares(engine, args[0], given), total, _piece(engine, "count($1)", args[0]))
+        return spread(engine, parts, (given, call.type), sample=sample, root=root)
 
     return build
+
+
+def squares(engine: EngineName, arg: exp.Expression, given: SqlType) -> exp.Expression:
+    """The sum of an exact argument's squares, with twice its fractional digits."""
+    typ = digits.as_numeric(given)
+    square = f"CAST($1 AS DECIMAL(38, {typ.scale})) * CAST($1 AS DECIMAL({typ.precision}, {typ.scale}))"
+    return _piece(engine, f"sum({square})", arg)
+
+
+def spread(
+    engine: EngineName,
+    parts: tuple[exp.Expression, exp.Expression, exp.Expression],
+    types: tuple[SqlType, SqlType],
+    *,
+    sample: bool,
+    root: bool,
+) -> exp.Expression:
+    """(n * sum(x^2) - sum(x)^2) / (n * (n - 1) or n * n), or its root.
+
+    parts: the sum of squares, the sum, and the number of values. types: the argument's and the result's.
+    """
+    given, result = types
+    scale = digits.as_numeric(given).scale
+    numerator, denominator = _ratio(engine, parts, scale, sample=sample)
+    squared = digits.variance((given,))
+    quotient = divide(engine, numerator, denominator, (numeric(38, 2 * scale), numeric(38, 0)), squared)
+    return square_root(engine, quotient, squared, result, "variance") if root else quotient
 
 
 def _ratio(
@@ -239,7 +258,7 @@ def _ratio(
 
 
 def _variances() -> Iterator[Function]:
-    for name, (engine_name, sample) in _VARIANCES.items():
+    for name, (engine_name, sample) in VARIANCES.items():
         root = name.startswith("stddev")
         rule = digits.deviation if root else digits.variance
         for kind in _EXACT:

@@ -1,0 +1,338 @@
+"""From a physical plan to what its participants are told (`engine.plan.spec`): fragments compiled, edges with their schemas.
+
+A fragment that feeds a hash router or an ordered merge computes for its rows what those go by, in its statement's last columns:
+`sort_key`, bytes whose order is the edge's, and then `bucket`, the number of the receiver. Both are ordinary expressions of an
+EVALUATOR on top of the fragment (below its SORT, where it has one), so that one compiler sees to where they may stand.
+
+**bucket** is DuckDB's hash of the keys, modulo the receivers. Keys of one class (`engine.plan.distribute.hashing`) are brought to
+one form first: exact numbers are rounded to integers (their scales may differ from side to side; rounding is exact and the
+same for equal values, where a double would not be), floats are doubles, bpchar has no trailing blanks. A fragment that Spark
+runs has no such column: the task that sends asks DuckDB for it (`RouterSpec.parting`), of the columns that the edge carries.
+
+**sort_key** is DuckDB's `create_sort_key`, in the C collation, with NaN last and infinities in their places. It compares an
+interval's parts and not its length, so that is computed first.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, Literal
+from typing import Final as Constant
+
+import msgspec
+import pyarrow as pa
+from sqlglot import exp
+
+from engine.carry import carrier_of
+from engine.catalog.objects import Table
+from engine.plan.compile import Bindings, compile_plan, to_sql
+from engine.plan.compile.files import literal_path
+from engine.plan.compile.fragment import is_small
+from engine.plan.compile.keys import equality_key, order_keys
+from engine.plan.compile.trees import aliased, call, cast, integer, string
+from engine.plan.distribute.hashing import hash_class
+from engine.plan.logical import Evaluator, Final, Limit, Node, Ordering, Sort, TableReader
+from engine.plan.ordering import asks_for_order
+from engine.plan.physical import (
+    Edge,
+    Fragment,
+    HashRouter,
+    Instance,
+    MirrorRouter,
+    Ordered,
+    PhysicalPlan,
+    RangeRouter,
+    Receive,
+    Sequential,
+    SingleRouter,
+    Split,
+)
+from engine.plan.rewrite import rewrite_plan, walk_all
+from engine.plan.spec import (
+    EdgeSpec,
+    FragmentSpec,
+    InstanceSpec,
+    MemberSpec,
+    ReaderSpec,
+    RouterSpec,
+    SharedSpec,
+    TableSpec,
+)
+from engine.sql import types as st
+from engine.sql.expr import AggregateCall, Call, Column, ColumnRef, Expr, ParamRef
+from engine.sql.functions import Builder, Function
+from engine.sql.functions.building import parse, place
+from engine.sql.functions.moments import fields
+from engine.sql.types import SqlType
+from wire import types as t
+
+SORT_KEY: Constant = "sort_key"
+BUCKET: Constant = "bucket"
+
+
+def specs(
+    plan: PhysicalPlan, bindings: Bindings, time_zone: str, page_bytes: int, *, analyze: bool = False
+) -> tuple[bytes, Mapping[str, MemberSpec]]:
+    """(the encoded SharedSpec, what each participant is told). The latter holds the former, encoded once.
+
+    Raises Unsupported for what an engine cannot do, SqlError for what is wrong already (LIMIT -1).
+    """
+    compiled = {fragment.id: _Compiled(plan, fragment, bindings) for fragment in plan.fragments}
+    shared = SharedSpec(
+        tuple(_edge(plan, edge) for edge in plan.edges),
+        tuple(compiled[fragment.id].spec() for fragment in plan.fragments),
+        time_zone,
+        page_bytes,
+        analyze,
+    )
+    encoded = msgspec.msgpack.encode(shared)
+    instances: dict[str, list[InstanceSpec]] = {member: [] for member in plan.participants}
+    for fragment in plan.fragments:
+        for number, instance in enumerate(fragment.instances):
+            instances[instance.member].append(compiled[fragment.id].instance(number, instance))
+    raw = msgspec.Raw(encoded)
+    return encoded, {member: MemberSpec(raw, tuple(own)) for member, own in instances.items()}
+
+
+# -- edges -----------------------------------------------------------------------------------------------------------
+
+
+def _edge(plan: PhysicalPlan, edge: Edge) -> EdgeSpec:
+    source, target = plan.fragment(edge.source), plan.fragment(edge.target)
+    columns = [pa.field(column.label, carrier_of(column.type)) for column in edge.columns]
+    if isinstance(edge.synchronizer, Ordered):
+        columns.append(pa.field(SORT_KEY, pa.binary()))
+    return EdgeSpec(
+        edge.id,
+        pa.schema(columns).serialize().to_pybytes(),
+        _router(plan, edge),
+        _SYNCHRONIZERS.get(type(edge.synchronizer), "unsynchronized"),
+        tuple(instance.member for instance in source.instances),
+        tuple(instance.member for instance in target.instances),
+        counted=source.engine == "local",
+    )
+
+
+_ROUTERS: Constant[Mapping[type, Literal["single", "mirror", "hash", "range"]]] = {
+    SingleRouter: "single",
+    MirrorRouter: "mirror",
+    HashRouter: "hash",
+    RangeRouter: "range",
+}
+_SYNCHRONIZERS: Constant[Mapping[type, Literal["ordered", "sequential"]]] = {
+    Ordered: "ordered",
+    Sequential: "sequential",
+}
+
+
+def _router(plan: PhysicalPlan, edge: Edge) -> RouterSpec:
+    kind = _ROUTERS[type(edge.router)]
+    source, target = plan.fragment(edge.source), plan.fragment(edge.target)
+    if not isinstance(edge.router, HashRouter) or source.engine == "local":
+        return RouterSpec(kind)
+    keys = [(exp.column(key.label), key.type) for key in edge.router.keys]
+    number = aliased(_bucket(keys, len(target.instances)), BUCKET)
+    return RouterSpec(kind, to_sql(exp.Select(expressions=[number]).from_("part"), "local"))
+
+
+# -- fragments -------------------------------------------------------------------------------------------------------
+
+
+class _Compiled:
+    """A fragment on its way to those who run it. Statements that differ by instance are compiled once for each kind."""
+
+    def __init__(self, plan: PhysicalPlan, fragment: Fragment, bindings: Bindings) -> None:
+        self._fragment = fragment
+        self._bindings = bindings
+        self._node = fragment.root if fragment.output is None else _outlet(plan, fragment)
+        self._statements: dict[Hashable, str] = {}
+
+    def spec(self) -> FragmentSpec:
+        fragment = self._fragment
+        if fragment.output is None and (passed := passed_on(fragment.root, self._bindings.parameters)) is not None:
+            return FragmentSpec(fragment.id, fragment.engine, None, fragment.inputs, None, True, False, *passed)
+        small = is_small(self._node, self._bindings)
+        statement = self._statement(self._node, None) if fragment.engine == "local" else None
+        return FragmentSpec(
+            fragment.id,
+            fragment.engine,
+            statement,
+            fragment.inputs,
+            fragment.output,
+            ordered=asks_for_order(fragment.root),
+            small=small,
+        )
+
+    def instance(self, number: int, instance: Instance) -> InstanceSpec:
+        fragment = self._fragment
+        if fragment.engine == "spark":
+            return self._spark_instance(number, instance)
+        readers = {n.reader for n in walk_all(self._node) if isinstance(n, TableReader) and n.reader}
+        told = tuple(_reader(reader, splits) for reader, splits in sorted(instance.splits.items()) if reader in readers)
+        absent = frozenset(readers - instance.splits.keys())
+        statement = None
+        if absent:
+            statement = self._statement(_reading(self._node, dict.fromkeys(absent, ())), absent)
+        return InstanceSpec(fragment.id, number, told, (), statement)
+
+    def _spark_instance(self, number: int, instance: Instance) -> InstanceSpec:
+        """Spark names its tables by what they hold: each instance has tables of its own, and a statement that names them."""
+        readers = {n.reader for n in walk_all(self._node) if isinstance(n, TableReader) and n.reader}
+        files = {reader: tuple(split.file for split in instance.splits.get(reader, ())) for reader in readers}
+        node = _reading(self._node, files)
+        statement = self._statement(node, tuple(sorted(files.items())))
+        tables = {
+            (n.table.oid, n.table.version): n.table
+            for n in walk_all(node)
+            if isinstance(n, TableReader) and isinstance(n.table, Table) and n.table.files
+        }
+        return InstanceSpec(self._fragment.id, number, (), tuple(map(_table, tables.values())), statement)
+
+    def _statement(self, node: Node, kind: Hashable) -> str:
+        text = self._statements.get(kind)
+        if text is None:
+            engine = self._fragment.engine
+            text = to_sql(compile_plan(node, engine, self._bindings).statement, engine)
+            self._statements[kind] = text
+        return text
+
+
+def _reader(reader: int, splits: tuple[Split, ...]) -> ReaderSpec:
+    files = tuple(literal_path(split.file) for split in splits)
+    [*ends] = {split.end for split in splits}
+    if ends == [None]:
+        return ReaderSpec(reader, files)
+    [split] = splits
+    assert split.end is not None
+    return ReaderSpec(reader, files, (split.first, split.end))
+
+
+def _reading(node: Node, files: Mapping[int, tuple[str, ...]]) -> Node:
+    """The plan with these readers reading these files, all of them and nothing else."""
+
+    def change(part: Node) -> Node:
+        if not (isinstance(part, TableReader) and part.reader in files and isinstance(part.table, Table)):
+            return part
+        read = files[part.reader]
+        version = zlib.crc32("|".join(read).encode(), part.table.version & 0xFFFFFFFF)
+        return replace(part, table=replace(part.table, files=read, version=version), reader=0, ranged=False)
+
+    return rewrite_plan(node, change)
+
+
+def _table(table: Table) -> TableSpec:
+    return TableSpec(
+        table.oid,
+        table.name,
+        table.version,
+        tuple((column.name, column.type.pg.oid, column.type.typmod) for column in table.columns),
+        table.format,
+        table.files,
+        tuple(sorted(table.options.items())),
+    )
+
+
+def passed_on(root: Node, parameters: Mapping[int, Any]) -> tuple[int, int] | None:
+    """(rows to skip, rows to pass on or -1) of a root fragment that only passes its input on; None for another."""
+    node = root.input if isinstance(root, Final) else root
+    if isinstance(node, Receive):
+        return (0, -1) if node.columns == root.columns else None
+    if not (isinstance(node, Limit) and isinstance(node.input, Receive)) or node.with_ties:
+        return None
+    return _number(node.offset, 0, parameters), _number(node.count, -1, parameters)
+
+
+def _number(count: Expr | None, unbounded: int, parameters: Mapping[int, Any]) -> int:
+    value = parameters[count.index] if isinstance(count, ParamRef) else getattr(count, "value", None)
+    return unbounded if value is None else int(value)
+
+
+# -- what routers and merges go by -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Named(Column):
+    """A column that is known by its name."""
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+
+def _outlet(plan: PhysicalPlan, fragment: Fragment) -> Node:
+    """The fragment's plan with the columns that its edge carries, and those that its router and its consumer go by."""
+    assert fragment.output is not None
+    edge = plan.edge(fragment.output)
+    fresh = count(1 + max(c.id for node in walk_all(fragment.root) for c in node.columns))
+    extra: list[tuple[Column, Expr]] = []
+    if isinstance(edge.synchronizer, Ordered):
+        extra.append((_Named(next(fresh), SORT_KEY, st.of(t.BYTEA)), _sort_key_call(edge.synchronizer.keys)))
+    if isinstance(edge.router, HashRouter) and fragment.engine == "local":
+        receivers = len(plan.fragment(edge.target).instances)
+        extra.append((_Named(next(fresh), BUCKET, st.of(t.INT4)), _bucket_call(edge.router.keys, receivers)))
+    if not extra and edge.columns == fragment.root.columns:
+        return fragment.root
+    return _with_extra(fragment.root, edge.columns, extra)
+
+
+def _with_extra(node: Node, carried: tuple[Column, ...], extra: Sequence[tuple[Column, Expr]]) -> Node:
+    """`node` giving these of its columns, then the extra ones, computed before they are sorted."""
+    columns = (*carried, *(column for column, _ in extra))
+    if isinstance(node, (Sort, Limit)):
+        below = node.input.columns
+        return replace(node, columns=columns, input=_with_extra(node.input, below, extra) if extra else node.input)
+    emit = (*(ColumnRef(column.type, column) for column in carried), *(expr for _, expr in extra))
+    return Evaluator(columns, node, emit)
+
+
+def _function(name: str, columns: Sequence[Column], returns: t.PgType, build: Builder) -> Call:
+    function = Function(name, "function", tuple(c.type.pg for c in columns), returns, build, strict=False)
+    return Call(st.of(returns), function, tuple(ColumnRef(c.type, c) for c in columns))
+
+
+def _bucket_call(keys: Sequence[Column], receivers: int) -> Expr:
+    def build(args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+        return _bucket([(arg, key.type) for arg, key in zip(args, keys, strict=True)], receivers)
+
+    return _function(BUCKET, keys, t.INT4, build)
+
+
+def _bucket(keys: Sequence[tuple[exp.Expression, SqlType]], receivers: int) -> exp.Expression:
+    """The receiver's number from the values of the keys."""
+    hashed = call("HASH", *(_hash_form(tree, typ) for tree, typ in keys))
+    return cast(exp.Mod(this=hashed, expression=integer(receivers)), exp.DataType.build("INTEGER"))
+
+
+def _hash_form(tree: exp.Expression, typ: SqlType) -> exp.Expression:
+    kind = hash_class(typ.pg)
+    if kind == "exact":
+        return cast(tree, exp.DataType.build("HUGEINT", dialect="duckdb"))
+    if kind == "float":
+        return cast(tree, exp.DataType.build("DOUBLE"))
+    return equality_key(tree, typ, "local")
+
+
+def _sort_key_call(keys: Ordering) -> Expr:
+    columns = [key.column for key in keys]
+
+    def build(args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+        parts: list[exp.Expression] = []
+        for arg, key in zip(args, keys, strict=True):
+            direction = "DESC" if key.descending else "ASC"
+            placed = f"{direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+            for tree in _sort_forms(arg, key.column.type):
+                parts += [tree, string(placed)]
+        return call("CREATE_SORT_KEY", *parts)
+
+    return _function(SORT_KEY, columns, t.BYTEA, build)
+
+
+def _sort_forms(tree: exp.Expression, typ: SqlType) -> list[exp.Expression]:
+    if typ.pg is not t.INTERVAL:
+        return order_keys(tree, typ, "local")
+    parts = fields("local", tree)
+    text = "(CAST($1 AS HUGEINT) * 30 + $2) * 86400000000 + $3"
+    return [place(parse("local", text), [parts.months, parts.days, parts.micros])]

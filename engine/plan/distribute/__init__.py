@@ -1,0 +1,103 @@
+"""From the optimised logical plan to a physical one: what runs where, and which rows move.
+
+    plan = distribute(logical_plan, Setting(("a", "b"), initiator="a"))
+
+A pure function (CockroachDB's RFC, "From logical to physical"). Each logical node becomes a *flow* (`flow`), bottom up: a
+reader has an instance on every member with a split of its table; programs go on where their input is; where rows must meet, an
+exchange cuts a fragment off and rows are hashed, mirrored or gathered (`assembly`); the root is on the initiator. One file an
+operator family: `readers`, `evaluators`, `joins`, `aggregates` (with `partials`), `sets`, `windows`, `orderings`, `root`; what is
+not taken apart is `whole`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from engine.catalog.objects import SystemTable, Table
+from engine.plan import logical
+from engine.plan.distribute import operators
+from engine.plan.distribute.assembly import Assembly, NotDistributable, Setting
+from engine.plan.distribute.root import root
+from engine.plan.input_size import reader_bytes
+from engine.plan.logical import Node, TableReader
+from engine.plan.physical import Fragment, Instance, PhysicalPlan
+from engine.plan.rewrite import walk_all
+from engine.plan.splits import UNSEEN_BYTES
+from engine.settings import size_text
+from wire.errors import FeatureNotSupported
+
+__all__ = ["Decision", "Distribution", "NotDistributable", "Setting", "distribute", "should_distribute"]
+
+Distribution = Literal["auto", "off", "always"]
+#: Below this many bytes of column data a query is done before its parts would have been handed out.
+WORTHWHILE_BYTES: Final = 8 << 20
+Decision = tuple[bool, str]
+
+
+def should_distribute(plan: Node, wish: Distribution, setting: Setting) -> Decision:
+    """(whether, why) a plan is to be distributed. What only another member can read decides before any wish."""
+    tables = [node for node in walk_all(plan) if isinstance(node, TableReader) and isinstance(node.table, Table)]
+    if _is_elsewhere(plan, setting):
+        return True, "it reads tables that other members hold"
+    if wish == "off":
+        return False, "sluice.distribution is off"
+    if not tables:
+        systems = any(isinstance(node, TableReader) and isinstance(node.table, SystemTable) for node in walk_all(plan))
+        return False, "the system catalog is the member's own" if systems else "it reads no table"
+    if set(setting.members) <= {setting.initiator}:
+        return False, "no other member reads data"
+    if wish == "always":
+        return True, "sluice.distribution is always"
+    size = sum(_bytes(reader, setting) for reader in tables)
+    if size < WORTHWHILE_BYTES:
+        return False, f"it reads {size_text(size)} of column data, less than {size_text(WORTHWHILE_BYTES)}"
+    return True, f"it reads {size_text(size)} of column data"
+
+
+def distribute(plan: logical.Final, setting: Setting, reason: str = "") -> PhysicalPlan:
+    """The physical plan. reason: why it is distributed, in words (`should_distribute`).
+
+    A plan that cannot be taken apart, or whose data one Spark can see, is one fragment on the initiator. Raises
+    FeatureNotSupported where that is not possible, because only other members can read some of it.
+    """
+    elsewhere = _is_elsewhere(plan, setting)
+    if setting.engine == "spark" and not elsewhere:
+        return _one_fragment(plan, setting, "one Spark sees all the tables, and parts the work itself")
+    assembly = Assembly(setting, operators.plan, plan)
+    try:
+        _check_tables(plan)
+        fragments, edges = assembly.finish(root(plan, assembly))
+    except NotDistributable as obstacle:
+        if elsewhere:
+            raise FeatureNotSupported(f"not supported: {obstacle} (it reads tables that other members hold)") from None
+        return _one_fragment(plan, setting, str(obstacle))
+    if len(fragments) == 1:
+        reason = "nothing in it can be done in several places"
+    return PhysicalPlan(setting.initiator, fragments, edges, reason)
+
+
+def _one_fragment(plan: logical.Final, setting: Setting, reason: str) -> PhysicalPlan:
+    fragment = Fragment(1, plan, (Instance(setting.initiator),), engine=setting.engine, reason=reason)
+    return PhysicalPlan(setting.initiator, (fragment,), (), f"not distributed: {reason}")
+
+
+def _check_tables(plan: Node) -> None:
+    if any(isinstance(node, TableReader) and isinstance(node.table, SystemTable) for node in walk_all(plan)):
+        raise NotDistributable("the system catalog is the member's own, and is read by plans that stay there")
+
+
+def _files(reader: TableReader) -> Sequence[str]:
+    return reader.table.files if isinstance(reader.table, Table) else ()
+
+
+def _is_elsewhere(plan: Node, setting: Setting) -> bool:
+    readers = (node for node in walk_all(plan) if isinstance(node, TableReader))
+    return any(setting.pinned.get(f, setting.initiator) != setting.initiator for r in readers for f in _files(r))
+
+
+def _bytes(reader: TableReader, setting: Setting) -> int:
+    try:
+        return reader_bytes(reader, setting.parameters)
+    except OSError:
+        return UNSEEN_BYTES

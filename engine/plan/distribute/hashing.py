@@ -1,0 +1,56 @@
+"""Rows with equal keys in one instance: by which columns that can be had, and whether it is the case already.
+
+Two flows that are hashed to the same members agree on where a key goes only if both compute the same number from equal values.
+Equal values of different types may be stored differently, so keys are compared by *class*: those of one class are brought to
+one form before they are hashed (`engine.plan.dispatch`). A key without a class is not hashed by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from engine.plan.distribute.assembly import Assembly
+from engine.plan.distribute.flow import Flow
+from engine.plan.physical import HashRouter, Instance
+from engine.sql.expr import Column
+from wire import types as t
+
+_EXACT: Final = (t.INT2, t.INT4, t.INT8, t.NUMERIC, t.OID, t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE)
+_TEXT: Final = (t.TEXT, t.VARCHAR, t.NAME, t.CHAR, t.UNKNOWN)
+
+
+def hash_class(pg: t.PgType) -> str | None:
+    """What values are hashed as: those of one class that are equal have one hash. None: not at all."""
+    if pg in _EXACT:
+        return "exact"
+    if pg in (t.FLOAT4, t.FLOAT8):
+        return "float"
+    if pg in _TEXT:
+        return "text"
+    if pg.is_array or pg in (t.RECORD, t.VOID):
+        return None
+    return pg.name
+
+
+def meet(flow: Flow, keys: Sequence[Column], assembly: Assembly) -> Flow:
+    """The flow such that rows that agree in `keys` are in one instance: as it is, hashed, or in one place."""
+    if flow.has_groups_of(keys):
+        return flow
+    usable = tuple(key for key in keys if hash_class(key.type.pg) is not None)
+    if not usable:
+        return assembly.gather(flow)
+    return hashed(flow, usable, flow.members, assembly)
+
+
+def hashed(
+    flow: Flow,
+    keys: tuple[Column, ...],
+    members: Sequence[str],
+    assembly: Assembly,
+    carried: tuple[Column, ...] | None = None,
+) -> Flow:
+    """The flow's rows dealt out to `members` by these keys. carried: the columns that go with them, all unless said."""
+    moved = assembly.exchange(flow, HashRouter(keys), tuple(Instance(member) for member in members), carried)
+    return replace(moved, parted=tuple(frozenset({key.id}) for key in keys))

@@ -1,0 +1,178 @@
+"""JOIN: one side brought to the other, or both to where their keys meet.
+
+In the order of preference:
+
+1. **read whole**: a small side whose tables every member can read, and that does not depend on chance, is left as it is in every
+   instance of the other side. It is read as often as there are instances, which costs less than an exchange's round trip;
+2. **mirrored**: another small side (pinned, or a result) is sent to every instance of the other;
+3. **hashed**: both sides go where their equality keys meet; a side that is there already does not move;
+4. **gathered**: everything goes to the initiator.
+
+What is sent everywhere must not be the side whose rows an outer join keeps when nothing matches: each instance would keep them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from engine.plan.compile.block import is_volatile
+from engine.plan.conjuncts import conjuncts
+from engine.plan.distribute.assembly import Assembly, references_to
+from engine.plan.distribute.flow import Equals, Flow, together
+from engine.plan.distribute.hashing import hash_class, hashed
+from engine.plan.distribute.whole import is_same_everywhere
+from engine.plan.free_columns import references
+from engine.plan.logical import Evaluator, Join, Node
+from engine.sql.expr import Call, ColumnRef, Expr, IsDistinct, Subquery
+
+#: The kinds for which a side may be present in every instance of the other.
+_LEFT_EVERYWHERE: Final = ("inner", "cross", "right")
+_RIGHT_EVERYWHERE: Final = ("inner", "cross", "left")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """An equality of the condition: an expression of each side."""
+
+    left: Expr
+    right: Expr
+
+
+def join(node: Join, assembly: Assembly) -> Flow:
+    if node.lateral:
+        left = assembly.flow(node.left)
+        return replace(left, node=replace(node, left=left.node), order=())
+    left, right = assembly.flow(node.left), assembly.flow(node.right)
+    if left.is_single and left.members == right.members:
+        return _joined(node, left, right)
+    return (
+        _with_one_read_whole(node, left, right, assembly)
+        or _with_one_mirrored(node, left, right, assembly)
+        or _hashed(node, left, right, assembly)
+        or _joined(node, assembly.gather(left), assembly.gather(right))
+    )
+
+
+def _with_one_read_whole(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Flow | None:
+    limit = assembly.setting.mirror_limit
+    sides = []
+    if node.kind in _RIGHT_EVERYWHERE and right.size <= limit and is_same_everywhere(node.right, assembly):
+        sides.append((right.size, _joined(node, left, replace(right, node=node.right), onto=left)))
+    if node.kind in _LEFT_EVERYWHERE and left.size <= limit and is_same_everywhere(node.left, assembly):
+        sides.append((left.size, _joined(node, replace(left, node=node.left), right, onto=right)))
+    return min(sides, key=lambda side: side[0])[1] if sides else None
+
+
+def _with_one_mirrored(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Flow | None:
+    limit = assembly.setting.mirror_limit
+    if node.kind in _RIGHT_EVERYWHERE and right.size <= min(limit, left.size):
+        return _joined(node, left, assembly.mirror(right, left.instances), onto=left, also=True)
+    if node.kind in _LEFT_EVERYWHERE and left.size <= limit:
+        return _joined(node, assembly.mirror(left, right.instances), right, onto=right, also=True)
+    if node.kind in _RIGHT_EVERYWHERE and right.size <= limit:
+        return _joined(node, left, assembly.mirror(right, left.instances), onto=left, also=True)
+    return None
+
+
+def _hashed(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Flow | None:
+    pairs = [pair for part in conjuncts(node.condition) if (pair := _pair(part, node)) is not None]
+    if not pairs:
+        return None
+    at_left, at_right = _places(left, [p.left for p in pairs]), _places(right, [p.right for p in pairs])
+    used = [pairs[i] for i in at_left or at_right or range(len(pairs))]
+    if at_left is None and at_right is None:
+        members = _members(left, right, assembly)
+        left = _moved(left, [pair.left for pair in used], members, assembly)
+        right = _moved(right, [pair.right for pair in used], members, assembly)
+    elif at_left is None or (at_right is not None and at_left != at_right and left.size < right.size):
+        used = [pairs[i] for i in at_right or ()]
+        left = _moved(left, [pair.left for pair in used], right.members, assembly)
+    elif at_left != at_right or left.members != right.members:
+        right = _moved(right, [pair.right for pair in used], left.members, assembly)
+    return replace(_joined(node, left, right), parted=_parted(node, used))
+
+
+def _pair(part: Expr, node: Join) -> _Pair | None:
+    """An equality between the sides, whichever way round, over types that are hashed alike."""
+    if isinstance(part, IsDistinct) and part.negated:
+        sides = part.left, part.right
+    elif isinstance(part, Call) and part.function.kind == "operator" and part.function.name == "=":
+        sides = part.args[0], part.args[1]
+    else:
+        return None
+    for left, right in (sides, sides[::-1]):
+        if _is_of(left, node.left) and _is_of(right, node.right):
+            classes = {hash_class(left.type.pg), hash_class(right.type.pg)}
+            return _Pair(left, right) if len(classes) == 1 and None not in classes else None
+    return None
+
+
+def _is_of(expr: Expr, side: Node) -> bool:
+    used = set(references(expr))
+    simple = not is_volatile(expr) and not any(isinstance(part, Subquery) for part in expr.walk())
+    return simple and bool(used) and used <= set(side.columns)
+
+
+def _places(flow: Flow, keys: Sequence[Expr]) -> tuple[int, ...] | None:
+    """Which of the keys the flow is hashed by already, in that order; None where it is not."""
+    if flow.parted is None or flow.is_single:
+        return None
+    places = []
+    for equals in flow.parted:
+        place = next((i for i, k in enumerate(keys) if isinstance(k, ColumnRef) and k.column.id in equals), None)
+        if place is None:
+            return None
+        places.append(place)
+    return tuple(places)
+
+
+def _members(left: Flow, right: Flow, assembly: Assembly) -> tuple[str, ...]:
+    """Where both sides go: wherever one of them is spread."""
+    spread = {m for flow in (left, right) if not flow.is_single for m in flow.members}
+    spread = spread or {*left.members, *right.members}
+    known = [member for member in assembly.setting.members if member in spread]
+    return (*known, *sorted(spread - set(known)))
+
+
+def _moved(flow: Flow, keys: Sequence[Expr], members: Sequence[str], assembly: Assembly) -> Flow:
+    """The flow hashed by these keys; those that are no columns are computed for the router alone."""
+    carried = flow.node.columns
+    columns, computed = [], []
+    for key in keys:
+        if isinstance(key, ColumnRef):
+            columns.append(key.column)
+        else:
+            column = assembly.column(key.type, "key")
+            columns.append(column)
+            computed.append((column, key))
+    if computed:
+        emit = (*references_to(carried), *(key for _, key in computed))
+        node = Evaluator((*carried, *(column for column, _ in computed)), flow.node, emit)
+        flow = replace(flow, node=node)
+    return hashed(flow, tuple(columns), members, assembly, carried=carried)
+
+
+def _joined(node: Join, left: Flow, right: Flow, *, onto: Flow | None = None, also: bool = False) -> Flow:
+    """Both sides in one fragment; `onto`: where one of them is, if the other comes to it (`also`: over an edge)."""
+    kept = onto or left
+    instances, inputs = together([left, right])
+    if onto is not None:
+        instances = onto.instances
+        inputs = (*left.inputs, *right.inputs) if also else onto.inputs
+    joined = replace(node, left=left.node, right=right.node)
+    parted = kept.parted if onto is not None else None
+    return Flow(joined, instances, inputs, parted, size=left.size + right.size)
+
+
+def _parted(node: Join, pairs: Sequence[_Pair]) -> tuple[Equals, ...] | None:
+    """By which columns the rows of a hashed join are parted: those that an outer join does not fill with nulls."""
+    sides = {"inner": (True, True), "left": (True, False), "right": (False, True)}.get(node.kind)
+    if sides is None:
+        return None
+    parted = []
+    for pair in pairs:
+        ends: list[tuple[bool, Expr]] = list(zip(sides, (pair.left, pair.right), strict=True))
+        parted.append(frozenset(e.column.id for kept, e in ends if kept and isinstance(e, ColumnRef)))
+    return tuple(parted) if all(parted) else None

@@ -1,0 +1,58 @@
+"""SORT and LIMIT: sorted, and cut, where the rows are; merged, and cut again, on the initiator.
+
+The rows that a LIMIT wants are among the first `count + offset` of each instance, ties included. The second stage is left to
+the consumer (`Flow.limit`): FINAL passes the merged streams on and counts, which stops the producers when it has enough.
+
+A Limit without a count only states that its rows have an order, which they keep.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from engine.plan.distribute.assembly import Assembly
+from engine.plan.distribute.flow import Flow
+from engine.plan.logical import Limit, Sort
+from engine.sql import types as st
+from engine.sql.expr import Const, Expr, ParamRef
+from wire import types as t
+
+
+def sort(node: Sort, assembly: Assembly) -> Flow:
+    below = assembly.flow(node.input)
+    return replace(below, node=replace(node, input=below.node), order=node.keys)
+
+
+def limit(node: Limit, assembly: Assembly) -> Flow:
+    below = assembly.flow(node.input)
+    if node.count is None and node.offset is None:
+        return _same_order(node, below, assembly)
+    first = bound(node.count, assembly), bound(node.offset, assembly) if node.offset is not None else 0
+    if below.is_single or (node.requirement and below.order[: len(node.requirement)] != node.requirement):
+        below = assembly.gather(below)
+        return replace(below, node=replace(node, input=below.node), order=())
+    count, offset = first
+    stage = below.node
+    if count is not None and offset is not None:
+        stage = Limit(
+            stage.columns, stage, Const(st.of(t.INT8), count + offset), None, node.requirement, node.with_ties
+        )
+    return replace(below, node=stage, limit=node)
+
+
+def _same_order(node: Limit, below: Flow, assembly: Assembly) -> Flow:
+    if not {key.column for key in below.order} <= set(node.columns):
+        below = assembly.gather(below)
+        return replace(below, node=replace(node, input=below.node), order=())
+    return replace(below, node=replace(node, input=below.node))
+
+
+def bound(count: Expr | None, assembly: Assembly) -> int | None:
+    """LIMIT's or OFFSET's number as far as it is known and lawful; None otherwise."""
+    value: Any = None
+    if isinstance(count, ParamRef):
+        value = assembly.setting.parameters[count.index]
+    elif isinstance(count, Const):
+        value = count.value
+    return value if isinstance(value, int) and value >= 0 else None

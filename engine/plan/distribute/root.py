@@ -1,0 +1,41 @@
+"""FINAL: the root fragment, one instance on the initiator, which feeds the portal.
+
+Where everything is on the initiator already, FINAL tops that fragment. Where it is not, the root only merges what arrives and
+counts the rows of a LIMIT: it has no statement, so that the first row goes on as soon as it is there, and producers are stopped
+when the last is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.plan.distribute.assembly import Assembly
+from engine.plan.distribute.flow import Flow
+from engine.plan.distribute.orderings import bound
+from engine.plan.logical import Final, Limit
+from engine.plan.physical import Ordered, SingleRouter, Synchronizer, Unsynchronized
+
+
+def root(node: Final, assembly: Assembly) -> Flow:
+    """The root's flow."""
+    below = assembly.unfinished_flow(node.input)
+    if assembly.is_here(below) or not _may_pass_on(below, assembly):
+        below = assembly.gather(below)
+        return replace(below, node=replace(node, input=below.node))
+    order = below.order
+    together: Synchronizer = Ordered(order) if order else Unsynchronized()
+    moved = assembly.exchange(below, SingleRouter(), assembly.here(), node.columns, together)
+    passed = moved.node
+    if below.limit is not None:
+        passed = Limit(node.columns, passed, below.limit.count, below.limit.offset, below.limit.requirement)
+    return replace(moved, node=Final(node.columns, passed, node.requirement))
+
+
+def _may_pass_on(flow: Flow, assembly: Assembly) -> bool:
+    """Whether the streams need no more than to be merged and counted: Spark's tasks give no keys to merge by."""
+    if flow.order and assembly.engine(flow) == "spark":
+        return False
+    if flow.limit is None:
+        return True
+    known = all(e is None or bound(e, assembly) is not None for e in (flow.limit.count, flow.limit.offset))
+    return known and not flow.limit.with_ties

@@ -1,0 +1,119 @@
+"""What is not taken apart: nodes whose expressions must be evaluated in one place, and plans inside of expressions.
+
+A subquery in an expression (and a lateral join's right side) is evaluated whole by every instance of the node that has it,
+if each would find the same: all it reads can be read everywhere, and its rows do not depend on chance. Otherwise the node runs
+on the initiator. There, what its subqueries read from members' own files is sent; the rest is read in place. A part that stands
+for itself (no column of an enclosing query in it) and aggregates is distributed too, since its few rows are cheaper than its
+input. Common table expressions that are used more than once are such parts, with their body on the initiator.
+
+Considered and rejected: correlated subqueries as semi and anti joins, hashed like others. The engines find these joins by
+themselves inside of one fragment; here it would be a rewrite of its own, with its own rules for nulls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.plan.compile.block import is_volatile
+from engine.plan.distribute.assembly import Assembly
+from engine.plan.distribute.flow import Flow
+from engine.plan.free_columns import free_columns
+from engine.plan.logical import (
+    Aggregator,
+    CteReader,
+    DistinctOn,
+    Join,
+    Limit,
+    Node,
+    TableReader,
+    Window,
+    With,
+)
+from engine.plan.passes.relax_orderings import LISTENS
+from engine.plan.rewrite import expressions, map_expressions, map_inputs, rewrite_expr, subplans, walk_all
+from engine.sql.expr import Expr, Subquery
+
+
+def may_be_spread(node: Node, assembly: Assembly) -> bool:
+    """Whether several instances may each evaluate the node's own expressions, and find the same."""
+    if any(is_volatile(expr) for expr in expressions(node)):
+        return False
+    inner = list(subplans(node))
+    if isinstance(node, Join) and node.lateral:
+        inner.append(node.right)
+    return all(is_same_everywhere(plan, assembly) for plan in inner)
+
+
+def is_same_everywhere(plan: Node, assembly: Assembly) -> bool:
+    """Whether every member that evaluates the plan finds the same rows."""
+    defined = {cte.id for node in walk_all(plan) if isinstance(node, With) for cte in node.ctes}
+    return not assembly.is_pinned(plan) and all(_is_certain(node, defined) for node in walk_all(plan))
+
+
+def _is_certain(node: Node, defined: set[int]) -> bool:
+    """Whether the node's rows follow from its inputs': not which of equal rows comes first, not the order of a list."""
+    if any(is_volatile(expr) for expr in expressions(node)):
+        return False
+    match node:
+        case Limit():
+            return node.count is None and node.offset is None
+        case DistinctOn() | Window():
+            return False
+        case Aggregator():
+            return not any(call.function.name in LISTENS for call in node.aggregates)
+        case CteReader():
+            return node.cte in defined
+        case _:
+            return True
+
+
+def on_initiator(node: Node, assembly: Assembly) -> Flow:
+    """The node on the initiator: its inputs are sent there, its subqueries evaluated there."""
+    local = _Localised(assembly)
+    if isinstance(node, With):
+        return Flow(local.node(node), assembly.here(), tuple(local.inputs))
+    right = node.right if isinstance(node, Join) and node.lateral else None
+    rebuilt = map_inputs(node, lambda child: local.node(child) if child is right else local.gathered(child))
+    rebuilt = map_expressions(rebuilt, local.expression)
+    return Flow(rebuilt, assembly.here(), tuple(local.inputs), size=local.size)
+
+
+class _Localised:
+    """A part of the plan on its way to the initiator; `inputs`: the edges that it reads there."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self.inputs: list[int] = []
+        self.size = 0
+        self._assembly = assembly
+
+    def gathered(self, node: Node) -> Node:
+        """A node that stands for itself, distributed, its rows sent here."""
+        flow = self._assembly.gather(self._assembly.flow(node))
+        self.inputs += flow.inputs
+        self.size += flow.size
+        return flow.node
+
+    def node(self, node: Node) -> Node:
+        """A node that is evaluated here, with what must or should be sent instead of read."""
+        if self._should_be_sent(node):
+            return self.gathered(node)
+        return map_expressions(map_inputs(node, self.node), self.expression)
+
+    def expression(self, expr: Expr) -> Expr:
+        def in_subquery(part: Expr) -> Expr:
+            return replace(part, plan=self.node(part.plan)) if isinstance(part, Subquery) else part
+
+        return rewrite_expr(expr, in_subquery)
+
+    def _should_be_sent(self, node: Node) -> bool:
+        pinned = self._assembly.is_pinned(node)
+        if isinstance(node, TableReader):
+            return pinned
+        wanted = pinned or (isinstance(node, Aggregator) and any(isinstance(n, TableReader) for n in walk_all(node)))
+        return wanted and not isinstance(node, With) and _stands_for_itself(node)
+
+
+def _stands_for_itself(node: Node) -> bool:
+    defined = {cte.id for part in walk_all(node) if isinstance(part, With) for cte in part.ctes}
+    readers = {part.cte for part in walk_all(node) if isinstance(part, CteReader)}
+    return readers <= defined and not free_columns(node)

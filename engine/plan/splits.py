@@ -1,0 +1,218 @@
+"""What each instance of a table reader reads: a table's files, or row ranges of them, dealt out to members.
+
+A split is a file, or whole row groups of one where a table has fewer files than there are members. Row groups that the
+reader's filter excludes by their statistics are in no split, and a member without a split has no instance.
+
+**Files** go to members by rendezvous hashing: each member has a score for each file, and the highest wins. So the choice
+needs no state, all members agree on it, and one that joins takes its share from the others and moves nothing between them,
+which keeps their caches warm. Shares are bounded by size: members take the files that chose them until they have the average
+of all bytes, the rest choose again among those that have room. As long as something is left, somebody is below the average,
+so this ends, and nobody has more than the average and one file. Files that are pinned stay where they are.
+
+**Ranges**: a reader has one range for all its files, so an instance has a range of one file. Members are dealt to files by
+size, and each file is cut into as many runs of row groups of about the same size.
+
+Considered and rejected: a ring with virtual nodes (it balances worse, and needs hundreds of points a member to come near);
+rendezvous without a bound (the greatest share of ten files on four members is often twice the average).
+"""
+
+from __future__ import annotations
+
+import heapq
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog.objects import Table
+from engine.plan.compile.files import ROW_NUMBER
+from engine.plan.input_size import RowGroup, filter_tests, groups_to_read
+from engine.plan.logical import TableReader
+from engine.plan.physical import Split
+
+#: What a file is taken to hold that is not within reach here, in bytes.
+UNSEEN_BYTES: Final = 64 << 20
+#: Scores computed at a time: as many as fit a processor's cache.
+_SCORES: Final = 1 << 16
+Hashes = NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a table is read. splits: by member, in the order of its files. ranged: whether they are ranges of rows.
+    size: bytes of the columns that are read."""
+
+    splits: Mapping[str, tuple[Split, ...]]
+    ranged: bool = False
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of which something is read: all of it (no groups are known, or none is left out), or these row groups."""
+
+    name: str
+    size: int
+    groups: tuple[RowGroup, ...] = field(default=(), compare=False)
+    sizes: tuple[int, ...] = ()
+
+
+def reading(
+    reader: TableReader,
+    table: Table,
+    members: Sequence[str],
+    pinned: Mapping[str, str],
+    parameters: Mapping[int, Any],
+    *,
+    ranges: bool = True,
+) -> Reading:
+    """The splits of a table's reader by member. pinned: the member of each file that only one can read.
+
+    parameters: canonical values by number, for the filter. ranges: whether files may be cut.
+    """
+    files = tuple(_files(reader, table, parameters))
+    size = sum(file.size for file in files)
+    if ranges and _may_be_ranged(table, files, members, pinned):
+        return Reading(_ranges(files, members, table.path), ranged=True, size=size)
+    splits = assign([Split(file.name, file.size) for file in files], members, pinned)
+    return Reading(splits, size=size)
+
+
+def _files(reader: TableReader, table: Table, parameters: Mapping[int, Any]) -> Iterator[_File]:
+    """The table's files, without those of which nothing is left to read."""
+    tests = filter_tests(reader, parameters)
+    for name in table.files:
+        try:
+            if table.format != "parquet":
+                yield _File(name, Path(name).stat().st_size)
+            elif groups := groups_to_read(name, table, tests):
+                sizes = tuple(group.size(reader.names) for group in groups)
+                yield _File(name, sum(sizes), groups, sizes)
+        except OSError:
+            yield _File(name, UNSEEN_BYTES)
+
+
+# -- whole files -----------------------------------------------------------------------------------------------------
+
+
+def assign(splits: Sequence[Split], members: Sequence[str], pinned: Mapping[str, str]) -> dict[str, tuple[Split, ...]]:
+    """Whole files to members; see the module's docstring. Members without any are left out."""
+    owners = [pinned.get(split.file) for split in splits]
+    free = [index for index, owner in enumerate(owners) if owner is None]
+    chosen = _choose([splits[index] for index in free], members) if free else []
+    for index, member in zip(free, chosen, strict=True):
+        owners[index] = members[member]
+    dealt: dict[str, list[Split]] = {}
+    for split, owner in zip(splits, owners, strict=True):
+        assert owner is not None
+        dealt.setdefault(owner, []).append(split)
+    return {member: tuple(dealt[member]) for member in sorted(dealt)}
+
+
+def _choose(splits: Sequence[Split], members: Sequence[str]) -> list[int]:
+    """The member's index for each split: rounds in which the splits that are left choose among the members with room."""
+    sizes = np.array([max(split.size, 1) for split in splits], np.float64)
+    files, names = _hashes(split.file for split in splits), _hashes(members)
+    average = sizes.sum() / len(members)
+    load = np.zeros(len(members))
+    owner = np.full(len(splits), -1, np.int64)
+    left = np.argsort(-sizes, kind="stable")
+    while len(left):
+        open_ = np.flatnonzero(load < average * (1 - 1e-9))
+        choice = open_[_highest(files[left], names[open_])]
+        taken = _within(choice, sizes[left], average - load)
+        owner[left[taken]] = choice[taken]
+        np.add.at(load, choice[taken], sizes[left[taken]])
+        left = left[~taken]
+    return [int(index) for index in owner]
+
+
+def _within(choice: NDArray[np.int64], sizes: NDArray[np.float64], room: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which splits their members take: one after the other, while there is room when it is a split's turn."""
+    order = np.argsort(choice, kind="stable")
+    sorted_choice, sorted_sizes = choice[order], sizes[order]
+    before = np.cumsum(sorted_sizes) - sorted_sizes
+    first = np.concatenate(([True], sorted_choice[1:] != sorted_choice[:-1]))
+    before -= np.repeat(before[first], np.diff(np.append(np.flatnonzero(first), len(order))))
+    taken = np.empty(len(order), np.bool_)
+    taken[order] = first | (before < room[sorted_choice])
+    return taken
+
+
+def _hashes(texts: Iterable[str]) -> Hashes:
+    return _mixed(np.array([zlib.crc32(text.encode()) for text in texts], np.uint32))
+
+
+def _mixed(values: Hashes) -> Hashes:
+    """MurmurHash3's finisher."""
+    values = values ^ (values >> np.uint32(16))
+    values *= np.uint32(0x85EBCA6B)
+    values ^= values >> np.uint32(13)
+    values *= np.uint32(0xC2B2AE35)
+    return values ^ (values >> np.uint32(16))
+
+
+def _highest(files: Hashes, members: Hashes) -> NDArray[np.int64]:
+    """For each file the index of the member whose score for it is highest."""
+    rows = max(1, _SCORES // len(members))
+    best = np.empty(len(files), np.int64)
+    for start in range(0, len(files), rows):
+        scores = files[start : start + rows, None] ^ members[None, :]
+        scores *= np.uint32(0x9E3779B1)
+        scores ^= scores >> np.uint32(15)
+        scores *= np.uint32(0x85EBCA77)
+        best[start : start + rows] = scores.argmax(axis=1)
+    return best
+
+
+# -- ranges of rows --------------------------------------------------------------------------------------------------
+
+
+def _may_be_ranged(table: Table, files: Sequence[_File], members: Sequence[str], pinned: Mapping[str, str]) -> bool:
+    few = 0 < len(files) < len(members) and any(len(file.groups) > 1 for file in files)
+    reachable = all(file.groups and file.name not in pinned for file in files)
+    return few and reachable and all(column.name.lower() != ROW_NUMBER for column in table.columns)
+
+
+def _ranges(files: Sequence[_File], members: Sequence[str], seed: str) -> dict[str, tuple[Split, ...]]:
+    """A range of one file for each member, as far as there are row groups."""
+    ranges = [
+        split for file, parts in zip(files, _shares(files, len(members)), strict=True) for split in _cut(file, parts)
+    ]
+    ranked = sorted(members, key=lambda member: zlib.crc32(f"{member}|{seed}".encode()))
+    return {member: (split,) for member, split in zip(ranked, ranges, strict=False)}
+
+
+def _shares(files: Sequence[_File], members: int) -> list[int]:
+    """How many members each file gets: one, and the others one by one where most bytes fall to each."""
+    shares = [1] * len(files)
+    heap = [(-float(file.size), index) for index, file in enumerate(files) if len(file.groups) > 1]
+    heapq.heapify(heap)
+    for _ in range(members - len(files)):
+        if not heap:
+            break
+        _, index = heapq.heappop(heap)
+        shares[index] += 1
+        if shares[index] < len(files[index].groups):
+            heapq.heappush(heap, (-files[index].size / shares[index], index))
+    return shares
+
+
+def _cut(file: _File, parts: int) -> Iterator[Split]:
+    """A file's row groups in `parts` runs of about the same size, none of them empty."""
+    start, done = 0, 0
+    for part in range(parts):
+        last = len(file.groups) - (parts - part - 1)
+        end, size = start + 1, file.sizes[start]
+        while end < last and (done + size) * parts < file.size * (part + 1):
+            size += file.sizes[end]
+            end += 1
+        if part == parts - 1:
+            size += sum(file.sizes[end:last])
+            end = last
+        yield Split(file.name, size, file.groups[start].first, file.groups[end - 1].end)
+        start, done = end, done + size

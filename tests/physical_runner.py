@@ -1,0 +1,146 @@
+"""Runs a physical plan in one process from what its members would be told: for tests of the planner, without a mesh.
+
+The specs are decoded from their bytes. Fragments run one after the other, producers first, each instance on a DuckDB cursor of
+its own that is set up as a member's; an edge is a table for each pair of instances, parted by `bucket`, merged by `sort_key`, as
+the exchange's operators do it batch by batch. What the runner asserts is what those operators rely on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.carry import carrier_schema, carry_to, fitted
+from engine.executor import OutputColumn
+from engine.local import division as _division  # noqa: F401  (registers its functions)
+from engine.local import json_functions as _json_functions  # noqa: F401
+from engine.local import powers as _powers  # noqa: F401
+from engine.local import roots as _roots  # noqa: F401
+from engine.local.database import LocalCursor, LocalDatabase
+from engine.local.infinities import with_infinities, without_infinities
+from engine.operators.routers import part_by_bucket
+from engine.plan.compile import Bindings
+from engine.plan.dispatch import specs
+from engine.plan.physical import PhysicalPlan, relation_of
+from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, SharedSpec
+
+PAGE_BYTES = 1 << 20
+#: Rows by edge, producing instance and consuming instance.
+Streams = dict[tuple[int, int, int], pa.Table]
+
+
+class PhysicalRunner:
+    """One query. read: the files that each member has read, for tests of placement."""
+
+    def __init__(self, database: LocalDatabase, time_zone: str = "UTC") -> None:
+        self.read: dict[str, set[str]] = {}
+        self._database = database
+        self._zone = time_zone
+        self._streams: Streams = {}
+
+    def run(self, plan: PhysicalPlan, bindings: Bindings | None = None) -> pa.Table:
+        """The rows of the root fragment, in carriers."""
+        encoded, members = specs(plan, bindings or Bindings(), self._zone, PAGE_BYTES)
+        told = {
+            name: msgspec.msgpack.decode(msgspec.msgpack.encode(spec), type=MemberSpec)
+            for name, spec in members.items()
+        }
+        assert all(bytes(spec.shared) == encoded for spec in told.values()), "the shared part is sent as it was encoded"
+        shared = msgspec.msgpack.decode(encoded, type=SharedSpec)
+        schema = carrier_schema([OutputColumn(c.label, c.type) for c in plan.root.root.columns])
+        result = None
+        for fragment in shared.fragments:
+            for member, spec in told.items():
+                for instance in spec.instances:
+                    if instance.fragment == fragment.id:
+                        result = self._instance(shared, fragment, instance, member, schema)
+        assert result is not None, "the root gives the result"
+        return result
+
+    def _instance(
+        self, shared: SharedSpec, fragment: FragmentSpec, instance: InstanceSpec, member: str, schema: pa.Schema
+    ) -> pa.Table:
+        edges = {edge.id: edge for edge in shared.edges}
+        inputs = {relation_of(number): self._input(edges[number], instance.instance) for number in fragment.inputs}
+        output = None if fragment.output is None else edges[fragment.output]
+        if output is not None:
+            assert output.senders[instance.instance] == member
+            schema = pa.ipc.read_schema(pa.py_buffer(output.schema))
+            if output.router.kind == "hash":
+                schema = schema.append(pa.field("bucket", pa.int32()))
+        statement = instance.statement or fragment.statement
+        if statement is None:
+            [rows] = inputs.values()
+            return rows.slice(fragment.skip, None if fragment.count < 0 else fragment.count)
+        rows = self._execute(statement, instance, inputs, schema, member)
+        if output is not None:
+            self._send(output, instance.instance, rows)
+        return rows
+
+    def _execute(
+        self, statement: str, instance: InstanceSpec, inputs: Mapping[str, pa.Table], schema: pa.Schema, member: str
+    ) -> pa.Table:
+        parameters: dict[str, Any] = {}
+        for reader in instance.readers:
+            self.read.setdefault(member, set()).update(reader.files)
+            parameters[f"r{reader.reader}"] = list(reader.files)
+            if reader.rows is not None:
+                parameters[f"r{reader.reader}_first"], parameters[f"r{reader.reader}_end"] = reader.rows
+        cursor = self._database.borrow(self._zone)
+        try:
+            for name, rows in inputs.items():
+                cursor.hold(name, _for_duckdb(rows))
+            found = _all(cursor, statement, parameters, schema)
+            cursor.forget_inputs()
+        except BaseException:
+            self._database.give_back(cursor, healthy=False)
+            raise
+        self._database.give_back(cursor, healthy=True)
+        return found
+
+    def _send(self, edge: EdgeSpec, sender: int, rows: pa.Table) -> None:
+        receivers = range(len(edge.receivers))
+        schema = pa.ipc.read_schema(pa.py_buffer(edge.schema))
+        for receiver in receivers:
+            self._streams[edge.id, sender, receiver] = schema.empty_table()
+        match edge.router.kind:
+            case "single":
+                assert len(edge.receivers) == 1
+                self._streams[edge.id, sender, 0] = rows
+            case "mirror":
+                self._streams.update({(edge.id, sender, receiver): rows for receiver in receivers})
+            case "hash":
+                for batch in rows.combine_chunks().to_batches():
+                    for receiver, part in part_by_bucket(batch, len(edge.receivers)):
+                        self._streams[edge.id, sender, receiver] = pa.Table.from_batches([part])
+
+    def _input(self, edge: EdgeSpec, receiver: int) -> pa.Table:
+        streams = [self._streams[edge.id, sender, receiver] for sender in range(len(edge.senders))]
+        rows = pa.concat_tables(streams)
+        if edge.synchronizer != "ordered":
+            return rows
+        for stream in streams:
+            keys = stream.column("sort_key").to_pylist()
+            assert keys == sorted(keys), "a stream of an ordered edge comes in the order of its keys"
+        return rows.take(pc.sort_indices(rows, [("sort_key", "ascending")])).drop_columns(["sort_key"])
+
+
+def _all(cursor: LocalCursor, statement: str, parameters: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
+    reader = cursor.run(statement, (), 2048, parameters)
+    given = reader.schema.names
+    assert given == schema.names or not schema.names, f"columns {given}, the edge has {schema.names}"
+    batches = []
+    for batch in reader:
+        if not schema.names:
+            batches.append(batch.select([]))
+        else:
+            batches.append(with_infinities(carry_to(batch, fitted(schema, batch.schema))))
+    return pa.Table.from_batches(batches, batches[0].schema if batches else schema)
+
+
+def _for_duckdb(rows: pa.Table) -> pa.Table:
+    return pa.Table.from_batches([without_infinities(batch) for batch in rows.to_batches()], rows.schema)
