@@ -223,10 +223,11 @@ def _state(member: MemberProcess, count: int) -> str:
 
 
 def _table(rows: Sequence[tuple[MemberProcess, str]]) -> Table:
-    table = Table("member", "role", "pid", "clients", "mesh", "console", "state")
+    table = Table(box=None, pad_edge=False)
+    for heading in ("member", "role", "pid", "clients", "mesh", "console", "state"):
+        table.add_column(heading, overflow="fold")
     for member, state in rows:
-        console = f"http://{member.console}/"
-        table.add_row(member.name, member.role, str(member.pid), member.listen, member.mesh, console, state)
+        table.add_row(member.name, member.role, str(member.pid), member.listen, member.mesh, member.console, state)
     return table
 
 

@@ -1,0 +1,71 @@
+"""A real cluster for tests: `sluice cluster up` as a user gives it, on free ports, and `down` at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import psutil
+import psycopg
+
+COMMAND = (sys.executable, "-m", "server.cli", "cluster")
+
+
+def cluster_command(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run `sluice cluster ...`; wide enough for its table."""
+    environment = {**os.environ, "COLUMNS": "200"}
+    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, env=environment, check=False, timeout=240)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def processes_over(folder: Path) -> list[psutil.Process]:
+    """Those that have the folder in their command line, but this one."""
+    return [p for p in psutil.process_iter(["cmdline"]) if str(folder) in " ".join(p.info["cmdline"] or ())
+            and p.pid != os.getpid()]  # fmt: skip
+
+
+class LocalCluster:
+    """A context manager around one cluster."""
+
+    def __init__(self, folder: Path, members: int, lite: int = 0, *flags: str) -> None:
+        self.folder = folder
+        self._words = ["--members", str(members), "--lite", str(lite), "--data", str(folder), *flags]
+        self.port = free_port()
+
+    def __enter__(self) -> LocalCluster:
+        done = cluster_command("up", "--listen", f"127.0.0.1:{self.port}", *self._words)
+        if done.returncode:
+            raise RuntimeError(f"sluice cluster up ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        self.told = done.stdout
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        done = cluster_command("down", "--data", str(self.folder))
+        if error is None:
+            assert done.returncode == 0, done.stderr
+            assert processes_over(self.folder) == []
+
+    @property
+    def members(self) -> dict[str, dict[str, Any]]:
+        """What is written down of each, by name."""
+        return {member["name"]: member for member in json.loads((self.folder / "cluster.json").read_text())["members"]}
+
+    def port_of(self, member: str) -> int:
+        return int(self.members[member]["listen"].rpartition(":")[2])
+
+    def connect(self, member: str, **more: Any) -> psycopg.Connection[tuple[Any, ...]]:
+        where = {"host": "127.0.0.1", "port": self.port_of(member), "user": "tester", "dbname": "sluice"}
+        return psycopg.connect(**{**where, "autocommit": True, **more})
