@@ -12,8 +12,8 @@ Considered for text: the same single tree. It hides what belongs to a fragment, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -76,13 +76,6 @@ class PhysicalAnalysis:
     edges: Mapping[int, EdgeAnalysis] = field(default_factory=dict)
     instances: Mapping[tuple[int, int], InstanceAnalysis] = field(default_factory=dict)
     totals: Mapping[str, float | int | str] = field(default_factory=dict)
-
-
-def summed(parts: Iterable[EdgeAnalysis]) -> EdgeAnalysis:
-    """What several members counted of one edge as one: counts add up, of the times the longest is told."""
-    counted = list(parts)
-    sums = {f.name: sum(getattr(part, f.name) for part in counted) for f in fields(EdgeAnalysis)}
-    return EdgeAnalysis(**sums | {"time_ms": max((part.time_ms for part in counted), default=0.0)})
 
 
 def text_lines(

@@ -13,7 +13,6 @@ from engine.plan.explain_physical import (
     InstanceAnalysis,
     PhysicalAnalysis,
     json_text,
-    summed,
     text_lines,
 )
 from engine.plan.logical import Aggregator, Evaluator, Final, Node, OrderKey, TableReader
@@ -126,12 +125,6 @@ def test_analysis_stands_where_it_was_counted() -> None:
         "Planning Time: 0.125 ms",
         "Execution Time: 2.000 ms",
     ]
-
-
-def test_members_counts_of_an_edge_are_summed_and_the_longest_time_is_told() -> None:
-    parts = [EdgeAnalysis(1, 10, 1, 5.0, 0, 7), EdgeAnalysis(2, 20, 1, 3.0, 4, 0)]
-    assert summed(parts) == EdgeAnalysis(3, 30, 2, 5.0, 4, 7)
-    assert summed([]) == EdgeAnalysis()
 
 
 def test_json_is_one_plan_with_the_fragments_below_their_receives() -> None:
