@@ -20,12 +20,12 @@ from engine.catalog.files import DataRoots
 from engine.catalog.store import CatalogStore
 from engine.config import EngineConfig
 from engine.executor import EngineName, Executor, QueryId
+from engine.initiation import Initiation, session_settings
 from engine.local.executor import LocalExecutor
 from engine.runtime.listener import DataListener
 from engine.runtime.mesh import AloneMesh, MemberInfo, Mesh
 from engine.runtime.operation_pool import OperationPool
 from engine.session import Session
-from engine.settings import SessionSettings
 from engine.spark.executor import SparkExecutor
 from engine.sql.parser import parse
 from engine.sql.statements import Statement
@@ -37,7 +37,7 @@ _PARSED_LENGTH: Final = 16_384
 
 
 class Engine:
-    """See the module's docstring. `store`, `roots`, `statements`: shared by the sessions.
+    """See the module's docstring. `store`, `roots`, `statements`, `initiation`: shared by the sessions.
 
     listener: where Spark's tasks connect; its owner starts it before the engine and closes it after.
     mesh: the other members, likewise; None: there are none.
@@ -46,6 +46,7 @@ class Engine:
     def __init__(self, config: EngineConfig, listener: DataListener, mesh: Mesh | None = None) -> None:
         self.config = config
         self.mesh = mesh or AloneMesh(MemberInfo(config.member, "1", "", "", "data", "up", 0, "", local=True))
+        self.initiation = Initiation(config.role, self.mesh)
         self.store = CatalogStore(config.catalog or config.private / "catalog.sqlite")
         self.roots = DataRoots(config.base or config.data, config.roots)
         self.statements = StatementCache()
@@ -64,7 +65,7 @@ class Engine:
 
     def session(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> Session:
         """A session for one client (`engine.api.SessionFactory`). Raises SqlError for an option that is wrong."""
-        settings = SessionSettings({**self.config.settings, **options})
+        settings = session_settings(self.config.role, self.config.settings, options)
         settings.fix("session_authorization", user)
         return Session(self, user=user, database=database, settings=settings, client=client)
 

@@ -197,6 +197,7 @@ class Session(EngineSession):
 
     async def _run_query(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> Execution:
         planned = await self._replan(prepared, query, arguments)
+        self._engine.initiation.require_for_query(planned.reads)
         fragment, choice = self._compile(planned, arguments)
         stream = await self._engine.executor(choice.engine).open(fragment, self._execution_context())
         return StreamExecution(planned.columns, "SELECT", counted=True, stream=stream)
@@ -222,6 +223,7 @@ class Session(EngineSession):
         fragment, choice = self._compile(planned, arguments)
         actual: dict[str, float | int | str] = {"Planning Time": (time.perf_counter() - started) * 1e3}
         if statement.analyze:
+            self._engine.initiation.require_for_query(planned.reads)
             actual |= await self._analyze(fragment, choice)
         sql = self._engine.executor(choice.engine).sql(fragment) if statement.verbose else None
         summary = Summary(choice.engine, choice.reason, sql, actual)
@@ -252,6 +254,7 @@ class Session(EngineSession):
     # -- utility statements --------------------------------------------------------------------------------------
 
     async def _run_utility(self, statement: s.Statement) -> Execution:
+        self._engine.initiation.require_for_statement(statement)
         match statement:
             case s.CreateView():
                 await self._create_view(statement)
