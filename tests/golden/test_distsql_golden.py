@@ -1,0 +1,135 @@
+"""EXPLAIN (DISTSQL) of the RFC's examples (CockroachDB distributed SQL) on given members and topologies.
+
+Read them beside the RFC: Example 1 is its `src -> summer-stage1 -> summer-stage2 -> sortval -> sort -> final`, the joins its
+pictures for hash and mirror ("dup") joins. Tables are pinned, a file a member; no file is read, so that sizes are what is
+taken for a file out of reach. Example 2's two cases come out alike: no engine's aggregator keeps an order that its input has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+from binding_ground import TestCatalog, bind
+
+from engine.catalog.objects import Table
+from engine.plan import logical
+from engine.plan.distribute import Setting, distribute, should_distribute
+from engine.plan.explain_physical import text_lines
+from engine.plan.logical import Node, OrderKey, TableReader
+from engine.plan.planner import optimise
+from engine.plan.relocate import relocate
+from engine.plan.rewrite import rewrite_plan
+from engine.plan.topology import Link, Topology, TopologyNode
+
+#: DDL, and the members that hold a file of the table.
+RFC_TABLES: Final = (
+    ("rfc_orders (oid int, cid int, value numeric(15,2), date date)", "ab"),
+    ("people (age int, networth numeric(15,2), first text, last text)", "ab"),
+    ("people_by_age (age int, networth numeric(15,2))", "ab"),
+    ("v (name text, age int, account int)", "ab"),
+    ("applications (college text, first text, last text)", "ab"),
+    ("colleges (college text, city text)", "a"),
+    ("customers (customerid int, email text, name text)", "ab"),
+    ("purchases (customerid int, date date, value int)", "abc"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """links: upwards, as `{"a": "r", ...}`; none: everybody reaches everybody."""
+
+    sql: str
+    links: dict[str, str] | None = None
+    mirror_limit: int = 4 << 20
+
+
+_EXAMPLE_1: Final = (
+    "select cid, sum(value) from rfc_orders where date > '2015-12-31' group by cid order by 1 - sum(value)"
+)
+_STREAM_JOIN: Final = (
+    "select college, p.last, p.first, age from people p join applications a on p.first = a.first and p.last = a.last"
+)
+
+CASES: Final = {
+    "example_1": Case(_EXAMPLE_1),
+    "example_1_where_flows_meet_below_the_initiator": Case(_EXAMPLE_1, {"a": "r", "b": "r", "r": "gw", "gw": ""}),
+    "example_1_passed_on": Case(_EXAMPLE_1, {"a": "r", "b": "gw", "r": "gw", "gw": ""}),
+    "example_2_unordered": Case("select age, sum(networth) from people group by age order by age"),
+    "example_2_ordered": Case("select age, sum(networth) from people_by_age group by age order by age"),
+    "example_3": Case(
+        "select count(distinct account) from v where age > 10 and age < 30 group by age having min(name) > 'k'"
+    ),
+    "stream_join_hashed": Case(_STREAM_JOIN),
+    "count_distinct_without_a_key": Case("select count(distinct account) from v"),
+    "stream_join_mirrored": Case(
+        "select a.college, city from applications a join colleges c on a.college = c.college", mirror_limit=1 << 30
+    ),
+    "order_by_limit": Case("select age, networth from people where age + networth > 10 order by age limit 5"),
+    "order_by_passed_on": Case("select age from people order by networth", {"a": "r", "b": "gw", "r": "gw", "gw": ""}),
+    "daily_promotion": Case(
+        "select c.email, c.name, os.ordercount from customers as c join (select customerid, count(*) as ordercount"
+        " from purchases where date >= '2015-01-01' group by customerid having sum(value) >= 1000) as os"
+        " on c.customerid = os.customerid"
+    ),
+}  # fmt: skip
+
+
+class _RfcCatalog(TestCatalog):
+    """The RFC's tables, a file on each of their members."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pinned: dict[str, str] = {}
+        for oid, (ddl, members) in enumerate(RFC_TABLES, 16600):
+            self._add_table(oid, ddl)
+            name = ddl.split()[0]
+            files = {f"/{member}/{name}.parquet": member for member in members}
+            self.pinned |= files
+            table = self.relations[name]
+            assert isinstance(table, Table)
+            self.relations[name] = replace(table, files=tuple(files))
+
+
+def _by_age(node: Node) -> Node:
+    """A reader of people_by_age guarantees the order that its files have."""
+    if isinstance(node, TableReader) and node.table.name == "people_by_age":
+        age = next(column for column in node.columns if column.name == "age")
+        return replace(node, guarantee=(OrderKey(age),))
+    return node
+
+
+def _topology(links: dict[str, str]) -> Topology:
+    return Topology(
+        tuple(
+            TopologyNode(name, f"{name}:1", tuple(Link(to, "up") for to in tos.split())) for name, tos in links.items()
+        )
+    )
+
+
+def _explained(case: Case) -> str:
+    catalog = _RfcCatalog()
+    bound = rewrite_plan(bind(case.sql, catalog).plan, _by_age)
+    assert isinstance(bound, logical.Final)
+    plan = optimise(bound)
+    setting = Setting(("a", "b", "c", "gw"), "gw", catalog.pinned, mirror_limit=case.mirror_limit)
+    _, reason = should_distribute(plan, "auto", setting)
+    physical = distribute(plan, setting, reason)
+    told = [case.sql, ""]
+    if case.links is not None:
+        physical = relocate(physical, _topology(case.links))
+        told += ["-- links: " + ", ".join(f"{by} -> {to}" for by, to in case.links.items() if to), ""]
+    return "\n".join([*told, *text_lines(physical)])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_distributed_plan(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"distsql/{name}.txt", _explained(CASES[name]))
+
+
+def test_every_golden_plan_is_of_a_case() -> None:
+    folder = Path(__file__).parent / "distsql"
+    assert {file.stem for file in folder.glob("*.txt")} == set(CASES)
