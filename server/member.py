@@ -78,7 +78,9 @@ class Member:
             listen = Address.parse(self._config.listen)
             await self._listen("listen", self._config.listen, self.clients.start(listen.host, listen.port))
             self.listener.admit_control(self.link.accept)
-            self.link.start(self._identity(Address(*self.listener.address), Address(*self.clients.addresses[0])))
+            identity = self._identity(Address(*self.listener.address), Address(*self.clients.addresses[0]))
+            self.listener.advertised = _host_and_port(identity.mesh)
+            self.link.start(identity)
         except BaseException:
             await self.close()
             raise

@@ -29,6 +29,8 @@ from wire.mesh.messages import Cancel, Open
 _log = logging.getLogger(__name__)
 _OPEN_SECONDS: Final = 10.0
 _TOKEN_BYTES: Final = 16
+#: Where a socket that listens everywhere is reached from its own machine.
+_LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 _CONTROL: Final = PREFACE + HELLO_KIND.to_bytes(2, "big")
 
 ControlFactory = Callable[[], asyncio.BufferedProtocol | None]
@@ -37,7 +39,8 @@ ControlFactory = Callable[[], asyncio.BufferedProtocol | None]
 class DataListener:
     """Accepts data connections.
 
-    host, port: where to listen; port 0 takes a free one (see `address`). denied: how many senders were turned away.
+    host, port: where to listen; port 0 takes a free one (see `address`). advertised: where other machines reach it, if that
+    is elsewhere. denied: how many senders were turned away.
     """
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -48,14 +51,26 @@ class DataListener:
         self._control: ControlFactory | None = None
         self._connections: set[DataConnection | Entrance] = set()
         self._idle: asyncio.Future[None] | None = None
+        self.advertised: tuple[str, int] | None = None
         self.denied = 0
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port that senders are to connect to. Only once started."""
+        """Host and port that it listens on. Only once started."""
         assert self._server is not None, "the listener has not been started"
         host, port = self._server.sockets[0].getsockname()[:2]
         return host, port
+
+    @property
+    def address_from_here(self) -> tuple[str, int]:
+        """Host and port that senders of this machine are to connect to."""
+        host, port = self.address
+        return _LOOPBACK.get(host, host), port
+
+    @property
+    def address_from_afar(self) -> tuple[str, int]:
+        """Host and port that senders of other machines are to connect to."""
+        return self.advertised or self.address
 
     @property
     def connections(self) -> int:

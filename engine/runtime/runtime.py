@@ -168,7 +168,7 @@ class MeshRuntime:
         if member != self._mesh.member:
             return await self._ask_channel(member, query, edge.id, sender, receiver)
         mailbox = self.mailboxes.find_or_make((query, edge.id, receiver))
-        return ChannelOk(0, mailbox.channel, mailbox.token, *self._listener.address)
+        return ChannelOk(0, mailbox.channel, mailbox.token, *self._listener.address_from_afar)
 
     def produced(self, query: str, edge: EdgeSpec, sender: int, receiver: int, partitions: Sequence[int]) -> None:
         """Tell a receiver which streams of a producer it is to have had."""

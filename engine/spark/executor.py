@@ -38,7 +38,7 @@ from engine.runtime.listener import DataListener
 from engine.spark.collect import collect_arrow
 from engine.spark.jobs import SparkJob, failure_of_task
 from engine.spark.production import SparkProduction, send_frame
-from engine.spark.session import SparkRuntime, own_connection
+from engine.spark.session import SparkRuntime, embedded, own_connection
 from engine.spark.tables import Views
 from engine.spark.worker import SendPartition
 from wire.errors import AdminShutdown, FeatureNotSupported, SqlError
@@ -130,6 +130,12 @@ class SparkExecutor:
             return "starting"
         error = self._starting.exception()
         return "ready" if error is None else f"failed: {error}"
+
+    @property
+    def listening(self) -> tuple[str, int]:
+        """Host and port that Spark's tasks are to connect to."""
+        here = embedded(self._config.master)
+        return self._listener.address_from_here if here else self._listener.address_from_afar
 
     def sql(self, fragment: CompiledFragment) -> str:
         return to_sql(fragment.statement, "spark")
@@ -293,7 +299,7 @@ class SparkStream:
         frame = self._frame(session, text)
         schema = self._fitted(frame)
         self._loop.call_soon_threadsafe(self._receiver.expect, schema)
-        host, port = self._executor._listener.address
+        host, port = self._executor.listening
         edge = Edge(host, port, self._channel, self._token, 0, schema.serialize().to_pybytes(), self._batch_bytes)
         return send_frame(frame, SendPartition((edge,), always=self._fragment.ordered)).get(0, [])
 

@@ -94,7 +94,7 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         "spark.python.worker.reuse": "true",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{directory / 'log4j2.properties'}",
     }
-    if _embedded(config.master):
+    if embedded(config.master):
         settings |= {
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
@@ -105,7 +105,8 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
     return settings | dict(config.conf) | {"spark.master": _master(config.master)}
 
 
-def _embedded(master: str) -> bool:
+def embedded(master: str) -> bool:
+    """Whether Spark's tasks run on this machine, below the driver."""
     return master.startswith("local")
 
 
@@ -113,7 +114,7 @@ def _master(master: str) -> str:
     """An embedded Spark tries a task once more, as a cluster does, where the user has not said how often."""
     if master == "local":
         return "local[1,2]"
-    if _embedded(master) and "," not in master:
+    if embedded(master) and "," not in master:
         return master.removesuffix("]") + ",2]"
     return master
 
@@ -157,7 +158,7 @@ class SparkRuntime:
         SparkContext._ensure_initialized(gateway=gateway)
         self._check_abandoned()
         self.context = SparkContext(conf=conf, gateway=gateway)
-        if not _embedded(config.master):
+        if not embedded(config.master):
             self.context.addPyFile(str(_sources(self._directory)))
         self.slots = int(self.context.defaultParallelism)
         self._root = SparkSession(self.context)
