@@ -36,6 +36,9 @@ _MAY_MATCH: Final[dict[str, Callable[[Any, Any, Any], bool]]] = {
     ">=": lambda _low, high, value: bool(high >= value),
 }
 
+#: What a file is taken to hold that this member does not see: whoever reads it says what is wrong with it.
+UNSEEN_BYTES: Final = 64 << 20
+
 Range = tuple[Any, Any]
 #: (file's column, operator, value)
 Test = tuple[str, str, Any]
@@ -64,10 +67,17 @@ def reader_bytes(reader: TableReader, parameters: Mapping[int, Any]) -> int:
     table = reader.table
     if isinstance(table, SystemTable):
         return 0
-    if table.format != "parquet":
-        return sum(os.path.getsize(file) for file in table.files)
     tests = filter_tests(reader, parameters)
-    return sum(group.size(reader.names) for file in table.files for group in groups_to_read(file, table, tests))
+    return sum(_file_bytes(file, reader, table, tests) for file in table.files)
+
+
+def _file_bytes(file: str, reader: TableReader, table: Table, tests: Sequence[Test]) -> int:
+    try:
+        if table.format != "parquet":
+            return os.path.getsize(file)
+        return sum(group.size(reader.names) for group in groups_to_read(file, table, tests))
+    except OSError:
+        return UNSEEN_BYTES
 
 
 def groups_to_read(file: str, table: Table, tests: Sequence[Test]) -> tuple[RowGroup, ...]:

@@ -30,12 +30,10 @@ from numpy.typing import NDArray
 
 from engine.catalog.objects import Table
 from engine.plan.compile.files import ROW_NUMBER
-from engine.plan.input_size import RowGroup, filter_tests, groups_to_read
+from engine.plan.input_size import UNSEEN_BYTES, RowGroup, filter_tests, groups_to_read
 from engine.plan.logical import TableReader
 from engine.plan.physical import Split
 
-#: What a file is taken to hold that is not within reach here, in bytes.
-UNSEEN_BYTES: Final = 64 << 20
 #: Scores computed at a time: as many as fit a processor's cache.
 _SCORES: Final = 1 << 16
 Hashes = NDArray[np.uint32]

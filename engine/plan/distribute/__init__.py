@@ -5,8 +5,8 @@
 A pure function (CockroachDB's RFC, "From logical to physical"). Each logical node becomes a *flow* (`flow`), bottom up: a
 reader has an instance on every member with a split of its table; programs go on where their input is; where rows must meet, an
 exchange cuts a fragment off and rows are hashed, mirrored or gathered (`assembly`); the root is on the initiator. One file an
-operator family: `readers`, `evaluators`, `joins`, `aggregates` (with `partials`), `sets`, `windows`, `orderings`, `root`; what is
-not taken apart is `whole`'s.
+operator family: `readers`, `evaluators`, `joins` (after `join_order`), `aggregates` (with `partials`), `sets`, `windows`,
+`orderings`, `root`; what is not taken apart is `whole`'s.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from engine.catalog.objects import SystemTable, Table
 from engine.plan import logical
 from engine.plan.distribute import operators
 from engine.plan.distribute.assembly import Assembly, NotDistributable, Setting
+from engine.plan.distribute.join_order import order_joins
 from engine.plan.distribute.root import root
-from engine.plan.input_size import reader_bytes
+from engine.plan.input_size import input_bytes
 from engine.plan.logical import Node, TableReader
 from engine.plan.physical import Fragment, Instance, PhysicalPlan
 from engine.plan.rewrite import walk_all
-from engine.plan.splits import UNSEEN_BYTES
 from engine.settings import size_text
 from wire.errors import FeatureNotSupported
 
@@ -49,7 +49,7 @@ def should_distribute(plan: Node, wish: Distribution, setting: Setting) -> Decis
         return False, "no other member reads data"
     if wish == "always":
         return True, "sluice.distribution is always"
-    size = sum(_bytes(reader, setting) for reader in tables)
+    size = input_bytes(plan, setting.parameters)
     if size < WORTHWHILE_BYTES:
         return False, f"it reads {size_text(size)} of column data, less than {size_text(WORTHWHILE_BYTES)}"
     return True, f"it reads {size_text(size)} of column data"
@@ -67,7 +67,9 @@ def distribute(plan: logical.Final, setting: Setting, reason: str = "") -> Physi
     assembly = Assembly(setting, operators.plan, plan)
     try:
         _check_tables(plan)
-        fragments, edges = assembly.finish(root(plan, assembly))
+        ordered = order_joins(plan, assembly.rows)
+        assert isinstance(ordered, logical.Final)
+        fragments, edges = assembly.finish(root(ordered, assembly))
     except NotDistributable as obstacle:
         if elsewhere:
             raise FeatureNotSupported(f"not supported: {obstacle} (it reads tables that other members hold)") from None
@@ -94,10 +96,3 @@ def _files(reader: TableReader) -> Sequence[str]:
 def _is_elsewhere(plan: Node, setting: Setting) -> bool:
     readers = (node for node in walk_all(plan) if isinstance(node, TableReader))
     return any(setting.pinned.get(f, setting.initiator) != setting.initiator for r in readers for f in _files(r))
-
-
-def _bytes(reader: TableReader, setting: Setting) -> int:
-    try:
-        return reader_bytes(reader, setting.parameters)
-    except OSError:
-        return UNSEEN_BYTES

@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.catalog.objects import SystemTable
 from engine.executor import EngineName
-from engine.plan.compile.block import is_volatile
+from engine.plan.cardinality import Estimate, estimate
 from engine.plan.distribute.flow import Flow
 from engine.plan.logical import Evaluator, Node, Sort, TableReader
 from engine.plan.physical import (
@@ -29,7 +29,7 @@ from engine.plan.physical import (
     Synchronizer,
     Unsynchronized,
 )
-from engine.plan.rewrite import expressions, walk_all
+from engine.plan.rewrite import walk_all
 from engine.sql import types as st
 from engine.sql.expr import Column, ColumnRef, Const
 from engine.sql.types import SqlType
@@ -146,6 +146,9 @@ class Assembly:
 
     def _fragment(self, number: int, node: Node, flow: Flow, output: int | None) -> Fragment:
         engine = self.engine(flow)
+        readers = {part.reader for part in walk_all(node) if isinstance(part, TableReader) and part.reader}
+        told = {reader for instance in flow.instances for reader in instance.splits}
+        assert readers <= told, f"readers {readers - told} of fragment {number} have no splits"
         return Fragment(number, node, flow.instances, flow.inputs, output, engine, _why(engine, flow))
 
     def engine(self, flow: Flow) -> EngineName:
@@ -171,6 +174,10 @@ class Assembly:
         if isinstance(node.table, SystemTable):
             return True
         return any(file in self.setting.pinned for file in node.table.files)
+
+    def rows(self, node: Node) -> Estimate:
+        """About how many rows a relation has."""
+        return estimate(node, self.setting.parameters)
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
@@ -207,11 +214,6 @@ def _why(engine: EngineName, flow: Flow) -> str:
     if flow.inputs:
         return "it reads what other fragments send"
     return "it reads pinned tables" if engine == "spark" else "it reads its splits in place"
-
-
-def has_volatile(node: Node) -> bool:
-    """Whether one of the node's own expressions gives another value each time it is asked."""
-    return any(is_volatile(expr) for expr in expressions(node))
 
 
 def references_to(columns: Sequence[Column]) -> tuple[ColumnRef, ...]:

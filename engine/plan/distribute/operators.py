@@ -6,9 +6,16 @@ runs on the initiator over what its inputs send there. Then its own rule applies
 
 from __future__ import annotations
 
-from engine.plan.distribute import aggregates, evaluators, joins, orderings, readers, sets, whole, windows
+from engine.plan.distribute.aggregates import aggregator
 from engine.plan.distribute.assembly import Assembly
+from engine.plan.distribute.evaluators import evaluator
 from engine.plan.distribute.flow import Flow
+from engine.plan.distribute.joins import join
+from engine.plan.distribute.orderings import limit, sort
+from engine.plan.distribute.readers import table_reader
+from engine.plan.distribute.sets import set_operation
+from engine.plan.distribute.whole import may_be_spread, on_initiator
+from engine.plan.distribute.windows import distinct_on, window
 from engine.plan.logical import (
     Aggregator,
     DistinctOn,
@@ -26,26 +33,26 @@ from engine.plan.logical import (
 
 def plan(node: Node, assembly: Assembly) -> Flow:
     """The flow of a logical node. Raises NotDistributable."""
-    if not whole.may_be_spread(node, assembly):
-        return whole.on_initiator(node, assembly)
+    if not may_be_spread(node, assembly):
+        return on_initiator(node, assembly)
     match node:
         case TableReader():
-            return readers.table_reader(node, assembly)
+            return table_reader(node, assembly)
         case Evaluator() | ProjectSet():
-            return evaluators.evaluator(node, assembly)
+            return evaluator(node, assembly)
         case Join():
-            return joins.join(node, assembly)
+            return join(node, assembly)
         case Aggregator():
-            return aggregates.aggregator(node, assembly)
+            return aggregator(node, assembly)
         case SetOperation():
-            return sets.set_operation(node, assembly)
+            return set_operation(node, assembly)
         case DistinctOn():
-            return windows.distinct_on(node, assembly)
+            return distinct_on(node, assembly)
         case Window():
-            return windows.window(node, assembly)
+            return window(node, assembly)
         case Sort():
-            return orderings.sort(node, assembly)
+            return sort(node, assembly)
         case Limit():
-            return orderings.limit(node, assembly)
+            return limit(node, assembly)
         case _:
-            return whole.on_initiator(node, assembly)
+            return on_initiator(node, assembly)

@@ -16,7 +16,8 @@ from dataclasses import replace
 
 from engine.plan.compile.block import is_volatile
 from engine.plan.distribute.assembly import Assembly
-from engine.plan.distribute.flow import Flow
+from engine.plan.distribute.flow import Flow, together
+from engine.plan.distribute.join_order import order_joins
 from engine.plan.free_columns import free_columns
 from engine.plan.logical import (
     Aggregator,
@@ -71,26 +72,30 @@ def on_initiator(node: Node, assembly: Assembly) -> Flow:
     """The node on the initiator: its inputs are sent there, its subqueries evaluated there."""
     local = _Localised(assembly)
     if isinstance(node, With):
-        return Flow(local.node(node), assembly.here(), tuple(local.inputs))
+        return local.flow(local.node(node))
     right = node.right if isinstance(node, Join) and node.lateral else None
     rebuilt = map_inputs(node, lambda child: local.node(child) if child is right else local.gathered(child))
     rebuilt = map_expressions(rebuilt, local.expression)
-    return Flow(rebuilt, assembly.here(), tuple(local.inputs), size=local.size)
+    return local.flow(rebuilt)
 
 
 class _Localised:
-    """A part of the plan on its way to the initiator; `inputs`: the edges that it reads there."""
+    """A part of the plan on its way to the initiator, with the flows that come together there."""
 
     def __init__(self, assembly: Assembly) -> None:
-        self.inputs: list[int] = []
-        self.size = 0
         self._assembly = assembly
+        self._flows: list[Flow] = []
+
+    def flow(self, node: Node) -> Flow:
+        """The part's flow, once `node` has been made of everything in it."""
+        here = Flow(node, self._assembly.here())
+        instances, inputs = together([here, *self._flows])
+        return Flow(node, instances, inputs, size=sum(flow.size for flow in self._flows))
 
     def gathered(self, node: Node) -> Node:
         """A node that stands for itself, distributed, its rows sent here."""
         flow = self._assembly.gather(self._assembly.flow(node))
-        self.inputs += flow.inputs
-        self.size += flow.size
+        self._flows.append(flow)
         return flow.node
 
     def node(self, node: Node) -> Node:
@@ -101,7 +106,9 @@ class _Localised:
 
     def expression(self, expr: Expr) -> Expr:
         def in_subquery(part: Expr) -> Expr:
-            return replace(part, plan=self.node(part.plan)) if isinstance(part, Subquery) else part
+            if not isinstance(part, Subquery):
+                return part
+            return replace(part, plan=self.node(order_joins(part.plan, self._assembly.rows)))
 
         return rewrite_expr(expr, in_subquery)
 
@@ -109,6 +116,8 @@ class _Localised:
         pinned = self._assembly.is_pinned(node)
         if isinstance(node, TableReader):
             return pinned
+        if isinstance(node, Join) and node.kind == "cross":
+            return False
         wanted = pinned or (isinstance(node, Aggregator) and any(isinstance(n, TableReader) for n in walk_all(node)))
         return wanted and not isinstance(node, With) and _stands_for_itself(node)
 
