@@ -183,8 +183,13 @@ def _line(tree: yaml.Node | None, key: Sequence[str | int]) -> int:
     return line + 1
 
 
-def _repeated(tree: yaml.Node | None, key: tuple[str | int, ...] = ()) -> Iterator[Fault]:
-    """Keys that one mapping says twice: YAML would keep the last in silence."""
+def _repeated(
+    tree: yaml.Node | None, key: tuple[str | int, ...] = (), above: tuple[yaml.Node, ...] = ()
+) -> Iterator[Fault]:
+    """Keys that one mapping says twice, of which YAML would keep the last in silence, and aliases of what they are in."""
+    if any(tree is node for node in above):
+        yield Fault(key, "contains itself")
+        return
     match tree:
         case yaml.MappingNode():
             seen: set[str] = set()
@@ -193,9 +198,9 @@ def _repeated(tree: yaml.Node | None, key: tuple[str | int, ...] = ()) -> Iterat
                     at = name.start_mark.line + 1
                     yield Fault((*key, name.value), f"is said twice, again in line {at}")
                 seen.add(name.value)
-                yield from _repeated(value, (*key, name.value))
+                yield from _repeated(value, (*key, name.value), (*above, tree))
         case yaml.SequenceNode():
             for index, item in enumerate(tree.value):
-                yield from _repeated(item, (*key, index))
+                yield from _repeated(item, (*key, index), (*above, tree))
         case _:
             return

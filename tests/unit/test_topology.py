@@ -125,6 +125,7 @@ def test_of_several_paths_the_first_is_taken_or_a_random_one() -> None:
         ("- name: ages", "- name: ages\n    name: agos", ["line 4: logical[1].name: is said twice, again in line 5"]),
         ("nodes:", "nodes: []\nodes:", ["line 5: nodes: ", "at least 1 item", "line 6: odes: there is no such key"]),
         ("- name: ages", "- ages", ["line 4: logical[1]: expected keys and values (given: 'ages')"]),
+        ("- name: ages", "- &itself [*itself]", ["line 4: logical[1][0]: contains itself"]),
         ("nodes:", "nodes: [", ["line"]),
     ],
 )
