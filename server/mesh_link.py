@@ -129,10 +129,7 @@ class MeshLink:
         if self._timer is not None:
             self._timer.cancel()
         self._perform(self._membership.leave())
-        dials = list(self._dials.values())
-        for dial in dials:
-            dial.cancel()
-        await asyncio.gather(*dials, return_exceptions=True)
+        await asyncio.gather(*self._dials.values(), return_exceptions=True)
         while self._connections or self._closing:
             self._gone.clear()
             await self._gone.wait()
@@ -215,12 +212,12 @@ class MeshLink:
             log.exception("the loss of %s could not be dealt with", member)
 
     def _end(self, number: int, goodbye: Goodbye | None) -> None:
-        if (dial := self._dials.get(number)) is not None:
-            dial.cancel()
         connection = self._connections.pop(number, None)
         if connection is not None:
             self._closing.add(connection)
             connection.end(goodbye)
+        elif (dial := self._dials.get(number)) is not None:
+            dial.cancel()
 
     def _connection(self, number: int, *, dialled: bool) -> ControlConnection:
         options = self._options
@@ -231,13 +228,29 @@ class MeshLink:
     async def _dial(self, number: int, address: str) -> None:
         host, port = self._parse(address)
         loop = asyncio.get_running_loop()
+        made: list[ControlConnection] = []
+
+        def protocol() -> ControlConnection:
+            made.append(self._connection(number, dialled=True))
+            return made[-1]
+
         try:
             async with asyncio.timeout(self._options.timing.failure_after):
-                await loop.create_connection(lambda: self._connection(number, dialled=True), host, port)
+                await loop.create_connection(protocol, host, port)
         except TimeoutError:
-            self._failed(number, "nobody answers")
+            self._give_up(number, made, "nobody answers")
         except OSError as error:
-            self._failed(number, error.strerror or str(error))
+            self._give_up(number, made, error.strerror or str(error))
+        except asyncio.CancelledError:
+            self._give_up(number, made, "given up")
+            raise
+
+    def _give_up(self, number: int, made: Sequence[ControlConnection], reason: str) -> None:
+        """An attempt has failed. A connection that it had made is closed by the loop, but uvloop's does not say so."""
+        for connection in made:
+            connection.end(None)
+            self.gone(connection, reason)
+        self._failed(number, reason)
 
     def _set_timer(self) -> None:
         timing = self._options.timing

@@ -20,7 +20,7 @@ from engine.runtime.listener import DataListener
 from engine.runtime.mesh import MemberInfo
 from server.config import Address
 from server.membership import Actions, Close, Dial, Log, Lost, Membership, Proceed, Say, Timing
-from server.mesh_link import LinkOptions, MeshLink
+from server.mesh_link import ControlConnection, LinkOptions, MeshLink
 from wire.mesh.control_messages import (
     Cancel,
     ControlMessage,
@@ -529,13 +529,40 @@ async def test_strangers_disturb_nobody(said: bytes) -> None:
 
 
 async def test_closing_while_dialling_leaves_nothing() -> None:
+    """However far the attempt has come."""
+    for turns in range(15):
+        async with room() as members:
+            silent = await asyncio.start_server(lambda _r, w: w.close(), "127.0.0.1", 0)
+            host, port = silent.sockets[0].getsockname()
+            members += [await Member(f"m{i}", f"{host}:{port}", "127.0.0.1:1").start() for i in range(3)]
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            for member in members:
+                await member.close()
+            silent.close()
+            await silent.wait_closed()
+
+
+async def test_an_attempt_that_is_given_up_as_it_succeeds_leaves_nothing() -> None:
+    """Some loops do not tell a connection whose making is cancelled that it is lost."""
     async with room() as members:
-        silent = await asyncio.start_server(lambda _r, w: w.close(), "127.0.0.1", 0)
-        host, port = silent.sockets[0].getsockname()
-        members += [await Member(f"m{i}", f"{host}:{port}", "127.0.0.1:1").start() for i in range(3)]
-        await asyncio.sleep(0)
-        silent.close()
-        await silent.wait_closed()
+        ann = await Member("ann").start()
+        bob = Member("bob", ann.address)
+        members += [ann, bob]
+        reached: list[ControlConnection] = []
+        connected = bob.link.connected
+
+        def connect_and_cancel(connection: ControlConnection) -> bool:
+            reached.append(connection)
+            if len(reached) <= 3:
+                asyncio.get_running_loop().call_soon(bob.link._dials[connection.number].cancel)
+            return connected(connection)
+
+        bob.link.connected = connect_and_cancel  # type: ignore[method-assign]
+        await bob.start()
+        await eventually(lambda: ann.states() == {"bob": "up"} and bob.states() == {"ann": "up"})
+        assert len(reached) > 3
+        await eventually(lambda: bob.link.statistics() == {"connections": 1, "dials": 0})
 
 
 @pytest.mark.parametrize(
@@ -545,6 +572,7 @@ async def test_closing_while_dialling_leaves_nothing() -> None:
         test_a_member_that_ends_has_left,
         test_a_broken_connection_is_lost_at_once_and_made_anew,
         test_closing_while_dialling_leaves_nothing,
+        test_an_attempt_that_is_given_up_as_it_succeeds_leaves_nothing,
     ],
     ids=lambda flow: flow.__name__.removeprefix("test_"),
 )
