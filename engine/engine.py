@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, TypeVar
@@ -19,12 +20,15 @@ from engine.api import Client
 from engine.catalog.files import DataRoots
 from engine.catalog.store import CatalogStore
 from engine.config import EngineConfig
-from engine.executor import EngineName, Executor, QueryId
+from engine.distribution import CompiledQuery
+from engine.executor import BatchStream, CompiledFragment, EngineName, ExecutionContext, Executor, QueryId
 from engine.initiation import Initiation, session_settings
 from engine.local.executor import LocalExecutor
+from engine.operators.spool import Spooler
 from engine.runtime.listener import DataListener
 from engine.runtime.mesh import AloneMesh, MemberInfo, Mesh
 from engine.runtime.operation_pool import OperationPool
+from engine.runtime.runtime import MeshRuntime
 from engine.session import Session
 from engine.spark.executor import SparkExecutor
 from engine.sql.parser import parse
@@ -32,6 +36,7 @@ from engine.sql.statements import Statement
 from engine.statement_cache import StatementCache
 
 T = TypeVar("T")
+_SPOOL_BYTES_MAX: Final = 8 << 30
 _PARSED: Final = 1024
 _PARSED_LENGTH: Final = 16_384
 
@@ -50,18 +55,26 @@ class Engine:
         self.store = CatalogStore(config.catalog or config.private / "catalog.sqlite")
         self.roots = DataRoots(config.base or config.data, config.roots)
         self.statements = StatementCache()
+        self.pinned: Mapping[str, str] = {}
+        self._listener = listener
         self._operations = OperationPool(config.operation_threads)
-        self._query_numbers = itertools.count(1)
-        self._executors: dict[EngineName, Executor] = {
-            "local": LocalExecutor(config),
-            "spark": SparkExecutor(config.spark, config.private, listener=listener),
-        }
+        # Numbers are never given twice, also not after a restart: a second has more of them than any member uses.
+        self._query_numbers = itertools.count(int(time.time()) * 1_000_000)
+        self._local = LocalExecutor(config)
+        self._spark = SparkExecutor(config.spark, config.private, listener=listener)
+        self._executors: dict[EngineName, Executor] = {"local": self._local, "spark": self._spark}
+        self._spooler = Spooler(config.private / "mesh", _SPOOL_BYTES_MAX)
+        # Messages have operation threads of their own: a statement that takes long to bind must not hold up a cancel.
+        self._messages = OperationPool(config.operation_threads, "sluice-message")
+        self._runtime: MeshRuntime | None = None
         self._parse = lru_cache(_PARSED)(parse)
 
     async def start(self) -> None:
         """Ready the executors. Spark starts in the background; a query that needs it waits for it."""
         for executor in self._executors.values():
             await executor.start()
+        self._runtime = MeshRuntime(self.mesh, self._listener, self._local, self._spark, self._spooler, self._messages)
+        self._runtime.start()
 
     def session(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> Session:
         """A session for one client (`engine.api.SessionFactory`). Raises SqlError for an option that is wrong."""
@@ -71,6 +84,13 @@ class Engine:
 
     def executor(self, name: EngineName) -> Executor:
         return self._executors[name]
+
+    async def open(self, query: CompiledQuery, context: ExecutionContext) -> BatchStream:
+        """Begin to run a query, here or on several members."""
+        if isinstance(query.runs, CompiledFragment):
+            return await self.executor(query.runs.engine).open(query.runs, context)
+        assert self._runtime is not None, "the engine has been started"
+        return self._runtime.open(str(context.query), query.runs.shared, query.runs.members, query.runs.schema)
 
     def new_query_id(self) -> QueryId:
         return QueryId(self.config.member, next(self._query_numbers))
@@ -91,7 +111,8 @@ class Engine:
     @property
     def load(self) -> int:
         """How many queries run here."""
-        return sum(executor.statistics().get("streams", 0) for executor in self._executors.values())
+        distributed = self._runtime.load if self._runtime is not None else 0
+        return distributed + sum(executor.statistics().get("streams", 0) for executor in self._executors.values())
 
     def status(self) -> Mapping[str, str]:
         """Each engine's state in a word or two."""
@@ -100,11 +121,17 @@ class Engine:
     def statistics(self) -> Mapping[str, Mapping[str, int]]:
         """Counters by room: what is open and held right now."""
         counted = {"statements": self.statements.statistics(), "operations": self._operations.statistics()}
+        if self._runtime is not None:
+            counted["mesh"] = self._runtime.statistics()
         return counted | {name: executor.statistics() for name, executor in self._executors.items()}
 
     async def close(self) -> None:
         """End everything: running queries, Spark, threads, the catalog database."""
+        if self._runtime is not None:
+            await self._runtime.close()
+        self._messages.close()
         for executor in self._executors.values():
             await executor.close()
+        self._spooler.close()
         self._operations.close()
         self.store.close()

@@ -20,10 +20,12 @@ from engine.catalog.objects import Relation, Schema, Table
 from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.system import PG_CATALOG, SystemCatalog, SystemContext
 from engine.catalog.transaction import SessionCatalog
+from engine.distribution import CompiledQuery, Terms, compile_query, data_members
 from engine.executor import ExecutionContext
+from engine.explaining import ExplainRequest, explain
 from engine.plan.compile import Bindings
-from engine.plan.explain import Summary, json_text, text_lines
-from engine.plan.planner import Choice, Wish, choose, compile_choice, optimise
+from engine.plan.logical import Final as FinalNode
+from engine.plan.planner import optimise
 from engine.results import RowsStream, StreamExecution
 from engine.settings import SessionSettings
 from engine.sql import statements as s
@@ -41,7 +43,6 @@ from wire.text_settings import InputSettings
 
 if TYPE_CHECKING:
     from engine.engine import Engine
-    from engine.executor import CompiledFragment
 
 _SYSTEM_SCHEMAS: Final = (PG_CATALOG,)
 Digits = Mapping[int, tuple[int, int]]
@@ -92,6 +93,8 @@ class Session(EngineSession):
         self._system = SystemCatalog()
         self._savepoints: list[_Savepoint] = []
         self._transaction_start: int | None = None
+        #: The client's turn for which commits were looked for, until a statement has made use of it.
+        self._seen: int | None = None
         self._input: tuple[int, InputSettings] | None = None
 
     # -- statements ----------------------------------------------------------------------------------------------
@@ -101,6 +104,7 @@ class Session(EngineSession):
 
     async def prepare(self, statement: s.Statement, parameter_types: Sequence[int]) -> Prepared:
         await self._engine.see_commits()
+        self._seen = self.client.turn
         match statement:
             case s.Query():
                 planned = await self._plan(statement, tuple(parameter_types), {})
@@ -119,7 +123,9 @@ class Session(EngineSession):
                 return Prepared(statement, (), None)
 
     async def execute(self, prepared: Prepared, arguments: Sequence[Any]) -> Execution:
-        await self._engine.see_commits()
+        if self._seen != self.client.turn:
+            await self._engine.see_commits()
+        self._seen = None
         match prepared.statement:
             case s.Query() as statement:
                 return await self._run_query(prepared, statement, arguments)
@@ -173,33 +179,33 @@ class Session(EngineSession):
             raise FeatureNotSupported("cached plan must not change result type")
         return planned
 
-    def _compile(self, planned: PlannedQuery, arguments: Sequence[Any]) -> tuple[CompiledFragment, Choice]:
-        parameters = dict(enumerate(arguments, 1))
-        wish = cast("Wish", self.settings.get("sluice.engine"))
-        limit = self.settings.size_bytes("sluice.local_limit")
+    def _compile(self, planned: PlannedQuery, arguments: Sequence[Any]) -> CompiledQuery:
+        """What the query runs as, kept for the next time with the same values under the same terms."""
+        terms, members = Terms.of(self.settings), data_members(self._engine.mesh)
         key = None
-        plan = planned.plan
         if not planned.context_names and not planned.calls_session:
             zone, styles = self.settings.get("TimeZone"), foreign_styles(self.settings)
-            key = (wish, limit, zone, styles, tuple(map(repr, arguments)))
-            if found := planned.fragments.get(key):
+            key = (terms, members, zone, styles, tuple(map(repr, arguments)))
+            if found := planned.compiled.get(key):
                 return found
-        else:
-            plan = session_functions.evaluate(plan, self, parameters)
+        plan, bindings = self._bound(planned, arguments)
+        query = compile_query(plan, terms, bindings, self._engine.mesh, self._engine.pinned)
+        if key is not None:
+            planned.remember(key, query)
+        return query
+
+    def _bound(self, planned: PlannedQuery, arguments: Sequence[Any]) -> tuple[FinalNode, Bindings]:
+        """The plan with what only this session, now, knows."""
+        parameters = dict(enumerate(arguments, 1))
+        plan = session_functions.evaluate(planned.plan, self, parameters) if planned.calls_session else planned.plan
         check_styles(plan, self.settings)
         values = {name: self._context_value(name) for name in planned.context_names}
-        bindings = Bindings(parameters, values, self.settings.get("TimeZone"))
-        choice = choose(plan, wish, limit, parameters)
-        fragment, choice = compile_choice(plan, choice, wish, bindings)
-        if key is not None:
-            planned.remember(key, fragment, choice)
-        return fragment, choice
+        return plan, Bindings(parameters, values, self.settings.get("TimeZone"))
 
     async def _run_query(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> Execution:
         planned = await self._replan(prepared, query, arguments)
         self._engine.initiation.require_for_query(planned.reads)
-        fragment, choice = self._compile(planned, arguments)
-        stream = await self._engine.executor(choice.engine).open(fragment, self._execution_context())
+        stream = await self._engine.open(self._compile(planned, arguments), self._execution_context())
         return StreamExecution(planned.columns, "SELECT", counted=True, stream=stream)
 
     def _execution_context(self) -> ExecutionContext:
@@ -220,36 +226,13 @@ class Session(EngineSession):
         planned = await self._plan(
             query, tuple(p.oid for p in prepared.parameters), _digits(prepared.parameters, arguments)
         )
-        fragment, choice = self._compile(planned, arguments)
-        actual: dict[str, float | int | str] = {"Planning Time": (time.perf_counter() - started) * 1e3}
+        plan, bindings = self._bound(planned, arguments)
+        request = ExplainRequest(plan, Terms.of(self.settings), bindings, statement, self._execution_context())
         if statement.analyze:
             self._engine.initiation.require_for_query(planned.reads)
-            actual |= await self._analyze(fragment, choice)
-        sql = self._engine.executor(choice.engine).sql(fragment) if statement.verbose else None
-        summary = Summary(choice.engine, choice.reason, sql, actual)
+        told = await explain(request, self._engine, started)
         columns = prepared.columns or ()
-        if statement.format == "json":
-            rows = [(json_text(planned.plan, summary),)]
-        else:
-            rows = [(line,) for line in text_lines(planned.plan, summary)]
-        return StreamExecution(columns, "EXPLAIN", stream=RowsStream(columns, rows))
-
-    async def _analyze(self, fragment: CompiledFragment, choice: Choice) -> dict[str, float | int | str]:
-        """Run the fragment, throw its rows away, and give what was counted."""
-        started = time.perf_counter()
-        first: float | None = None
-        stream = await self._engine.executor(choice.engine).open(fragment, self._execution_context())
-        try:
-            while await stream.next_batch() is not None:
-                first = first or (time.perf_counter() - started) * 1e3
-            counted = stream.statistics()
-        finally:
-            await stream.close()
-        told: dict[str, float | int | str] = {name.capitalize(): value for name, value in counted.items()}
-        if first is not None:
-            told["First Batch"] = first
-        told["Execution Time"] = (time.perf_counter() - started) * 1e3
-        return told
+        return StreamExecution(columns, "EXPLAIN", stream=RowsStream(columns, [(line,) for line in told]))
 
     # -- utility statements --------------------------------------------------------------------------------------
 
@@ -300,8 +283,9 @@ class Session(EngineSession):
         if statement.if_not_exists and self.catalog.current().has_schema(statement.name):
             self._notify(f'schema "{statement.name}" already exists, skipping')
         else:
-            oid = self.catalog.new_oid()
-            await self._engine.in_operation_pool(lambda: self.catalog.put_schema(Schema(oid, statement.name)))
+            await self._engine.in_operation_pool(
+                lambda: self.catalog.put_schema(Schema(self.catalog.new_oid(), statement.name))
+            )
         return StreamExecution(None, "CREATE SCHEMA")
 
     def _show_columns(self, name: str) -> tuple[ResultColumn, ...]:

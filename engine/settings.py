@@ -254,6 +254,8 @@ SETTINGS: Final[dict[str, Setting]] = {
             _s("xmlbinary", "base64", "enum", values=("base64", "hex")),
             _s("cursor_buffer_size", "1MB", "size", "Bytes of rows that a portal reads ahead, and the size of a page.",
                minimum=1 << 10, maximum=1 << 30),
+            _s("sluice.distribution", "auto", "enum", "Whether queries are spread over the members.",
+               values=("auto", "off", "always")),
             _s("sluice.engine", "auto", "enum", "Which engine runs fragments.", values=("auto", "spark", "local")),
             _s("sluice.lite_routing", "refuse", "enum",
                "What a lite member does with statements that read tables; read when a connection begins.",

@@ -17,15 +17,14 @@ from engine import session_functions
 from engine.api import ResultColumn
 from engine.catalog.files import refresh
 from engine.catalog.objects import Relation, Table
-from engine.executor import CompiledFragment
+from engine.distribution import CompiledQuery
 from engine.plan.logical import Final as FinalNode
 from engine.plan.logical import TableReader
-from engine.plan.planner import Choice
 from engine.plan.rewrite import walk_all
 from wire import types as t
 
 _STATEMENTS: Final = 512
-_FRAGMENTS: Final = 8
+_COMPILED: Final = 8
 
 
 @dataclass
@@ -33,14 +32,14 @@ class PlannedQuery:
     """A query ready for any engine.
 
     plan: after all passes. columns, parameters: as Describe tells them. reads: the relations it names directly.
-    fragments: what it was compiled to, by engine wish, limits, parameter values and context; the last few.
+    compiled: what it was compiled to, by the session's terms, the members, parameter values and context; the last few.
     """
 
     plan: FinalNode
     columns: tuple[ResultColumn, ...]
     parameters: tuple[t.PgType, ...]
     reads: tuple[Relation, ...]
-    fragments: OrderedDict[Hashable, tuple[CompiledFragment, Choice]] = field(default_factory=OrderedDict)
+    compiled: OrderedDict[Hashable, CompiledQuery] = field(default_factory=OrderedDict)
 
     @functools.cached_property
     def tables(self) -> tuple[Table, ...]:
@@ -61,10 +60,10 @@ class PlannedQuery:
         """Whether the files of its tables are still those it was planned for."""
         return all(refresh(table) is table for table in self.tables)
 
-    def remember(self, key: Hashable, fragment: CompiledFragment, choice: Choice) -> None:
-        self.fragments[key] = (fragment, choice)
-        if len(self.fragments) > _FRAGMENTS:
-            self.fragments.popitem(last=False)
+    def remember(self, key: Hashable, query: CompiledQuery) -> None:
+        self.compiled[key] = query
+        if len(self.compiled) > _COMPILED:
+            self.compiled.popitem(last=False)
 
 
 class StatementCache:

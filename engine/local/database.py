@@ -100,14 +100,18 @@ class LocalCursor:
             self._connection.unregister(_PART)
         self._inputs[name] = "table"
 
-    def forget_inputs(self) -> None:
-        """Drop what `hold` and `store` made."""
-        for name, kind in self._inputs.items():
-            if kind == "view":
-                self._connection.unregister(name)
-            else:
-                self._connection.execute(exp.Drop(kind="TABLE", tables=[exp.to_table(name)]).sql("duckdb"))
-        self._inputs.clear()
+    def forget_inputs(self) -> bool:
+        """Drop what `hold` and `store` made. False if that failed: the cursor is not to be used again."""
+        inputs, self._inputs = self._inputs, {}
+        try:
+            for name, kind in inputs.items():
+                if kind == "view":
+                    self._connection.unregister(name)
+                else:
+                    self._connection.execute(exp.Drop(kind="TABLE", tables=[exp.to_table(name)]).sql("duckdb"))
+        except duckdb.Error:
+            return False
+        return True
 
     def _register(self, table: SystemTable) -> None:
         """Have a system table's rows known by name."""
@@ -135,6 +139,8 @@ class LocalDatabase:
 
     def __init__(self, config: EngineConfig) -> None:
         self._spill = config.private / "local"
+        # DuckDB makes the folder itself when it spills, but not those above it.
+        self._spill.parent.mkdir(parents=True, exist_ok=True)
         self._root = duckdb.connect(":memory:", config=_settings(config, self._spill))
         udf.install(self._root)
         self._root.execute("SET GLOBAL allowed_configs = ['TimeZone']")

@@ -313,9 +313,7 @@ class LocalStream:
         """Let go of the result and the cursor; what a half-read result holds is freed here, off the loop's thread."""
         cursor, self._cursor, self._reader = self._cursor, None, None
         if cursor is not None:
-            if healthy:
-                cursor.forget_inputs()
-            self._database.give_back(cursor, healthy=healthy)
+            self._database.give_back(cursor, healthy=healthy and cursor.forget_inputs())
 
     def _tell(self, batch: pa.RecordBatch | None, error: SqlError | None, *, running: bool) -> None:
         self._loop.call_soon_threadsafe(self._arrived, batch, error, running)

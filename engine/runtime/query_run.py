@@ -13,8 +13,8 @@ import asyncio
 import contextlib
 import functools
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -72,6 +72,10 @@ class Host(Protocol):
         """An instance holds nothing any more."""
         ...
 
+    def counted(self, query: str, counters: Mapping[str, int]) -> None:
+        """All instances have ended; what they counted (`engine.runtime.analysis`), if the query is analyzed."""
+        ...
+
 
 class Production(Protocol):
     """A job whose tasks send (`engine.spark.production`). ended: the streams of each receiver, or the job's error."""
@@ -103,23 +107,13 @@ class Source(Protocol):
     async def close(self) -> None: ...
 
 
-@dataclass(slots=True)
-class EdgeCount:
-    """What one instance has sent over an edge."""
-
-    rows: int = 0
-    batches: int = 0
-    bytes: int = 0
-    stalls: int = 0
-
-
 class QueryRun:
     """See the module's docstring. numbers: of the instances that run as tasks, as `Host.ended` names them."""
 
     def __init__(self, host: Host, query: str, shared: SharedSpec, instances: Sequence[InstanceSpec]) -> None:
         self.query = query
         self.shared = shared
-        self.counts: dict[tuple[int, int], EdgeCount] = {}
+        self.counters: Counter[str] = Counter()
         self._host = host
         self._edges = {edge.id: edge for edge in shared.edges}
         self._fragments = {fragment.id: fragment for fragment in shared.fragments}
@@ -186,6 +180,8 @@ class QueryRun:
         return None
 
     def _ended(self, number: int, task: asyncio.Task[Cause | None]) -> None:
+        if self.shared.analyze and all(other.done() for other in self._tasks.values()):
+            self._host.counted(self.query, self.counters)
         # One that was cancelled was stopped by somebody who knows why.
         self._host.ended(self.query, number, None if task.cancelled() else task.result())
 
@@ -193,6 +189,7 @@ class QueryRun:
         fragment = self._fragments[instance.fragment]
         assert fragment.output is not None, "the root is not run but read"
         edge = self._edges[fragment.output]
+        started = asyncio.get_running_loop().time()
         output = EdgeOutput(edge, self._opener(edge, instance.instance), self._in_pool)
         sqlstate, message = "57014", "the query is over"
         source: Source | None = None
@@ -209,7 +206,7 @@ class QueryRun:
             sqlstate, message = error.sqlstate, error.message
             raise
         finally:
-            self._count(edge, instance, output)
+            self._count(instance, edge, output, started)
             await _to_the_end(self._close(source, output, sqlstate, message))
 
     async def _close(self, source: Source | None, output: EdgeOutput, sqlstate: str, message: str) -> None:
@@ -273,11 +270,15 @@ class QueryRun:
         pieces: Pieces = await self._host.local.in_pool(call)
         return pieces
 
-    def _count(self, edge: EdgeSpec, instance: InstanceSpec, output: EdgeOutput) -> None:
-        streams = output.streams
-        self.counts[edge.id, instance.instance] = EdgeCount(
-            output.rows, output.batches, sum(s.bytes for s in streams), sum(s.stalls for s in streams)
-        )
+    def _count(self, instance: InstanceSpec, edge: EdgeSpec, output: EdgeOutput, started: float) -> None:
+        micros = int((asyncio.get_running_loop().time() - started) * 1e6)
+        sent, ran = f"edge.{edge.id}", f"instance.{instance.fragment}.{instance.instance}"
+        self.counters[f"{sent}.rows"] += output.rows
+        self.counters[f"{sent}.batches"] += output.batches
+        self.counters[f"{sent}.bytes"] += sum(stream.bytes for stream in output.streams)
+        self.counters[f"{sent}.stalls"] += sum(stream.stalls for stream in output.streams)
+        self.counters[f"{sent}.micros"] = max(micros, self.counters[f"{sent}.micros"])
+        self.counters[f"{ran}.rows"], self.counters[f"{ran}.micros"] = output.rows, micros
 
 
 class _Passed:

@@ -18,25 +18,28 @@ Sources: network-protocol seed 3, threading seed 2, channel seed ("Control Conne
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import itertools
 import logging
 import time
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
 
+from engine.executor import QueryId
 from engine.local.executor import LocalExecutor
 from engine.operators.outbound import DeniedNow, LoopbackStream, OutboundStream, StreamRefused, open_remote
 from engine.operators.receive import Denied
 from engine.operators.send import schema_fingerprint
 from engine.operators.spool import Spooler
 from engine.plan.spec import EdgeSpec, MemberSpec, SharedSpec
+from engine.runtime.analysis import merged
 from engine.runtime.listener import DataListener
 from engine.runtime.mailboxes import Mailboxes
 from engine.runtime.mesh import Mesh
@@ -51,6 +54,7 @@ from wire.mesh.control_messages import (
     Check,
     CheckResponse,
     ControlMessage,
+    Counted,
     OpenChannel,
     Produced,
     Start,
@@ -59,8 +63,8 @@ from wire.mesh.messages import VERSION, Open
 
 _log = logging.getLogger(__name__)
 _TICK_SECONDS: Final = 0.5
-_DECODER: Final = msgspec.msgpack.Decoder(MemberSpec)
-_SHARED_DECODER: Final = msgspec.msgpack.Decoder(SharedSpec)
+#: How long the initiator waits for counters once all rows are there.
+_COUNTED_SECONDS: Final = 5.0
 _CLOSED_EARLY: Final = Cause(SUCCESS, "the initiator wants no more rows")
 
 _Ask = Callable[[MemberQueries, float], list[Instruction]]
@@ -124,8 +128,9 @@ class MeshRuntime:
             raise AdminShutdown("terminating connection due to administrator command")
         participants = (self._mesh.member, *(m for m in members if m != self._mesh.member))
         self._post(query, lambda queries, now: queries.begin(query, participants, now))
-        run = QueryRun(self, query, _SHARED_DECODER.decode(shared), members[self._mesh.member].instances)
-        stream = self._streams[query] = DistributedStream(self, run)
+        run = QueryRun(self, query, SharedSpec.decoded(shared), members[self._mesh.member].instances)
+        counting = {name for name, spec in members.items() if _runs_tasks(spec, run)}
+        stream = self._streams[query] = DistributedStream(self, run, counting)
         self._runs[query] = run
         run.start()
         stream.begin(schema)
@@ -149,6 +154,18 @@ class MeshRuntime:
 
     def ended(self, query: str, number: int, cause: Cause | None) -> None:
         self._post(query, lambda queries, now: queries.fragment_ended(query, number, cause, now))
+
+    def counted(self, query: str, counters: Mapping[str, int]) -> None:
+        initiator = QueryId.parse(query).initiator
+        if initiator == self._mesh.member:
+            self._note(query, initiator, counters)
+        else:
+            self._mesh.send(initiator, Counted(query, tuple(counters.items())))
+
+    def _note(self, query: str, member: str, counters: Mapping[str, int]) -> None:
+        stream = self._streams.get(query)
+        if stream is not None:
+            stream.note(member, counters)
 
     async def open_stream(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> OutboundStream:
         """The stream from instance `sender` to instance `receiver` of an edge. Raises as `edge_output.Opener` says."""
@@ -197,6 +214,8 @@ class MeshRuntime:
                 self._submit(message.query, functools.partial(self._judge_channel, member, message))
             case ChannelOk() | ChannelDeny():
                 self._answered(member, message)
+            case Counted(query, counters):
+                self._note(query, member, dict(counters))
             case Check() | CheckResponse():
                 for tokens in self._by_partition(message.queries):
                     self._hand_over(member, tokens[0], type(message)(tokens), b"")
@@ -372,9 +391,12 @@ class MeshRuntime:
 class DistributedStream:
     """The root of a distributed query, as the portal reads it (`engine.executor.BatchStream`)."""
 
-    def __init__(self, runtime: MeshRuntime, run: QueryRun) -> None:
+    def __init__(self, runtime: MeshRuntime, run: QueryRun, counting: Set[str]) -> None:
         self._runtime = runtime
         self._run = run
+        self._counting = set(counting)
+        self._counters: list[Mapping[str, int]] = []
+        self._all_counted = asyncio.Event()
         self._root: Source | None = None
         self._ended = False
         self._error: SqlError | None = None
@@ -423,6 +445,21 @@ class DistributedStream:
     def statistics(self) -> Mapping[str, int]:
         return dict(self._counts)
 
+    def note(self, member: str, counters: Mapping[str, int]) -> None:
+        """What a member has counted, when its part is over."""
+        if member in self._counting:
+            self._counting.discard(member)
+            self._counters.append(counters)
+        if not self._counting:
+            self._all_counted.set()
+
+    async def counted(self) -> Mapping[str, int]:
+        """What all members counted, after the end; a member that says nothing for a while is left out."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_COUNTED_SECONDS):
+                await self._all_counted.wait()
+        return merged(self._counters)
+
     def _end(self) -> None:
         """The root has given its last row. If it did not need all of its input, the others are to stop, now."""
         if not self._ended:
@@ -449,10 +486,16 @@ class DistributedStream:
         self._runtime.forget_stream(self._run.query)
 
 
+def _runs_tasks(spec: MemberSpec, run: QueryRun) -> bool:
+    """Whether a member runs anything but the root."""
+    roots = {fragment.id for fragment in run.shared.fragments if fragment.output is None}
+    return any(instance.fragment not in roots for instance in spec.instances)
+
+
 def _prepared(run: Run) -> _Prepared:
     try:
-        spec = _DECODER.decode(run.body)
-        return _Prepared(run.query, _SHARED_DECODER.decode(spec.shared), spec)
+        spec = MemberSpec.decoded(run.body)
+        return _Prepared(run.query, SharedSpec.decoded(spec.shared), spec)
     except msgspec.MsgspecError as error:
         _log.warning("the plan of query %s from member %s cannot be read: %s", run.query, run.sender, error)
         return _Prepared(run.query, None, None)

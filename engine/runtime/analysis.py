@@ -1,0 +1,52 @@
+"""What members count for EXPLAIN ANALYZE, on its way to the initiator: names and numbers (`Counted`).
+
+edge.<id>.<rows | bytes | batches | stalls | spooled | micros>       at a sender or a receiver; all but micros add up
+instance.<fragment>.<number>.<rows | micros>
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from engine.plan.explain_physical import EdgeAnalysis, InstanceAnalysis, PhysicalAnalysis
+
+
+def merged(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """What several members counted: sums, and of times the longest."""
+    whole: defaultdict[str, int] = defaultdict(int)
+    for part in parts:
+        for name, value in part.items():
+            whole[name] = max(whole[name], value) if name.endswith(".micros") else whole[name] + value
+    return dict(whole)
+
+
+def analysis_of(counters: Mapping[str, int], totals: Mapping[str, float | int | str]) -> PhysicalAnalysis:
+    """The counters as EXPLAIN tells them. Names that this release does not know are left out."""
+    edges: defaultdict[int, dict[str, int]] = defaultdict(dict)
+    instances: defaultdict[tuple[int, int], dict[str, int]] = defaultdict(dict)
+    for name, value in counters.items():
+        match name.split("."):
+            case ["edge", edge, what]:
+                edges[int(edge)][what] = value
+            case ["instance", fragment, number, what]:
+                instances[int(fragment), int(number)][what] = value
+    return PhysicalAnalysis(
+        {edge: _edge(counted) for edge, counted in edges.items()},
+        {
+            key: InstanceAnalysis(counted.get("rows", 0), counted.get("micros", 0) / 1e3)
+            for key, counted in instances.items()
+        },
+        totals,
+    )
+
+
+def _edge(counted: Mapping[str, int]) -> EdgeAnalysis:
+    return EdgeAnalysis(
+        rows=counted.get("rows", 0),
+        bytes=counted.get("bytes", 0),
+        batches=counted.get("batches", 0),
+        time_ms=counted.get("micros", 0) / 1e3,
+        credit_stalls=counted.get("stalls", 0),
+        spooled_bytes=counted.get("spooled", 0),
+    )
