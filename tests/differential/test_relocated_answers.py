@@ -12,7 +12,8 @@ from typing import Final
 
 import pytest
 from answers import differences
-from test_distributed_answers import MEMBERS, Layout, _answer, _generate, _on_one, _tables
+from distributed_ground import MEMBERS, Layout, answer, on_one, table
+from tpch import TABLES, generate
 
 from benchmarks.tpch_queries import queries
 from engine.config import EngineConfig
@@ -39,10 +40,13 @@ STATEMENTS: Final = {
 
 @pytest.fixture(scope="module")
 def layout(tmp_path_factory: pytest.TempPathFactory) -> Layout:
-    tables = _tables(_generate(tmp_path_factory.mktemp("parts") / "tpch", "--parts", "3"))
+    folder = generate(tmp_path_factory.mktemp("parts") / "tpch", 0.01, "parquet", parts=3)
+    files = {
+        name: sorted(map(str, (folder / name).glob("*.parquet"))) or [f"{folder}/{name}.parquet"] for name in TABLES
+    }
     random = Random(5)
-    pinned = {file: random.choice(MEMBERS) for table in tables.values() for file in table.files}
-    return Layout("pinned", tables, 20_000, pinned)
+    pinned = {file: random.choice(MEMBERS) for several in files.values() for file in several}
+    return Layout({name: table(name, several) for name, several in files.items()}, 20_000, pinned)
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +74,9 @@ def _topology(links: dict[str, str]) -> Topology:
 def test_moved_is_one(layout: Layout, engine: LocalDatabase, statement: str) -> None:
     text, ordered = STATEMENTS[statement]
     plan = layout.plan(text.strip().rstrip(";"))
-    want = _answer(_on_one(plan), plan, engine)
+    want = answer(on_one(plan), plan, engine)
     distributed = distribute(plan, layout.setting())
     for name, links in TOPOLOGIES.items():
         moved = relocate(distributed, _topology(links))
-        different = differences(want, _answer(moved, plan, engine), ordered)
+        different = differences(want, answer(moved, plan, engine), ordered)
         assert different is None, f"{text}\non {name}: {different}"

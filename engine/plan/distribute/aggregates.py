@@ -5,8 +5,8 @@ is no group key, and the second stage puts them together. FILTER belongs to the 
 sets the first stage's rows also carry which set they are of, as a further key.
 
 **DISTINCT**: the first stage groups by the argument too, which takes out what repeats. With a group key the second stage is the
-aggregate itself over what is left; without one, the rows go by hash of the argument, the aggregate over each instance's
-arguments (no two instances have one in common) is a first stage, and one more puts those together.
+aggregate itself over what is left; without one, the rows go by hash of the argument, so that no two instances have one in common;
+there they are grouped once more, and what is left is an aggregate without DISTINCT, in two stages.
 
 What cannot be taken apart goes by hash of the group key as it is, or to one place: without a group key, where an aggregate
 listens to its input's order, or where its result cannot cross an edge.
@@ -204,8 +204,10 @@ def _deduplicated(
         moved = _dealt(made, first.keys[:count], below.members, assembly) if node.group else assembly.gather(made)
         return _second_stage(node, keys, [_once(s, o) for s, o in zip(taken_apart, over, strict=True)], moved, assembly)
     moved = _dealt(made, values, below.members, assembly)
-    again = [stages(call) for call in over if call is not None]
-    return _two_stages(node, [s for s in again if s is not None], replace(moved, parted=None), assembly)
+    distinct = tuple(assembly.column(value.type, value.name) for value in values)
+    apart = replace(moved, node=Aggregator(distinct, moved.node, values), parted=None)
+    again = [stages(replace(call, args=references_to(distinct), distinct=False)) for call in node.aggregates]
+    return _two_stages(node, [s for s in again if s is not None], apart, assembly)
 
 
 def _once(taken_apart: Stages, over: AggregateCall | None) -> Stages:

@@ -56,7 +56,9 @@ def _counts() -> Iterator[Function]:
     yield agg("count", (t.ANY,), t.INT8, "count($1)")
 
 
-def _interval_sum(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+def _interval_sum(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    if _is_distinct(call):
+        raise FeatureNotSupported(f"not supported: {call.function.name} of distinct intervals")
     parts = fields(engine, args[0])
     sums = (sql(engine, "sum($1)", part) for part in (parts.months, parts.days, parts.micros))
     made = interval(engine, *sums)
@@ -212,7 +214,8 @@ def _spread(*, sample: bool, root: bool) -> EngineBuilder:
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         given = call.args[0].type
         total, _ = exact_sum(engine, args[0], given)
-        parts = (squares(engine, args[0], given), total, _piece(engine, "count($1)", args[0]))
+        squared = _distinct_squares(engine, args[0], given) if _is_distinct(call) else squares(engine, args[0], given)
+        parts = (squared, total, _piece(engine, "count($1)", args[0]))
         return spread(engine, parts, (given, call.type), sample=sample, root=root)
 
     return build
@@ -220,9 +223,24 @@ def _spread(*, sample: bool, root: bool) -> EngineBuilder:
 
 def squares(engine: EngineName, arg: exp.Expression, given: SqlType) -> exp.Expression:
     """The sum of an exact argument's squares, with twice its fractional digits."""
+    return _piece(engine, f"sum({_square('$1', given)})", arg)
+
+
+def _square(value: str, given: SqlType) -> str:
     typ = digits.as_numeric(given)
-    square = f"CAST($1 AS DECIMAL(38, {typ.scale})) * CAST($1 AS DECIMAL({typ.precision}, {typ.scale}))"
-    return _piece(engine, f"sum({square})", arg)
+    return f"CAST({value} AS DECIMAL(38, {typ.scale})) * CAST({value} AS DECIMAL({typ.precision}, {typ.scale}))"
+
+
+def _is_distinct(call: Call | AggregateCall) -> bool:
+    return isinstance(call, AggregateCall) and call.distinct
+
+
+def _distinct_squares(engine: EngineName, arg: exp.Expression, given: SqlType) -> exp.Expression:
+    """The sum of distinct values' squares, which is not that of distinct squares: 2 and -2 have the same."""
+    if engine == "spark":
+        raise FeatureNotSupported("not supported: a variance of distinct values")
+    listed = f"list_sum(list_transform(array_agg($1), lambda v__: {_square('v__', given)}))"
+    return _piece(engine, f"CAST({listed} AS DECIMAL(38, {2 * digits.as_numeric(given).scale}))", arg)
 
 
 def spread(

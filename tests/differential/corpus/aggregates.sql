@@ -142,3 +142,5 @@ select sum(x), avg(x) from (values ('-infinity'::float8), ('infinity'), (1)) v(x
 select sum(x) from (values (3e38::float4), (3e38)) v(x);
 select n, sum(x) over (order by n), avg(x) over (partition by n % 2 order by n) from (values (1, 1.5::float8), (2, 2), (3, null), (4, 'infinity')) v(n, x);
 select sum(x) over (order by n) from (values (1, 1e308::float8), (2, 1e308)) v(n, x);
+select variance(distinct x), stddev_pop(distinct x), avg(distinct x) from (values (2), (-2), (-2), (1), (null)) v(x); -- refused: spark
+select sum(distinct x) from (values (interval '1 day'), (interval '1 month 1 day')) v(x); -- refused: local spark

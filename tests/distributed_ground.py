@@ -1,0 +1,92 @@
+"""Statements planned for several members and run in one process: tables in files, a catalog of them, answers to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from answers import Answer
+from physical_runner import PhysicalRunner
+
+from engine.catalog.infer import infer_columns
+from engine.catalog.objects import FileFormat, Relation, Table
+from engine.local.database import LocalDatabase
+from engine.local.errors import translate
+from engine.plan.compile import Bindings
+from engine.plan.distribute import Setting, distribute
+from engine.plan.logical import Final
+from engine.plan.physical import Fragment, Instance, PhysicalPlan
+from engine.plan.planner import optimise
+from engine.sql.binder import bind_query
+from engine.sql.parser import parse
+from engine.sql.scope import BindContext, ParameterTypes
+from engine.sql.statements import Query
+from wire.errors import SqlError
+from wire.text_settings import InputSettings
+
+MEMBERS = ("a", "b", "c")
+#: What a session would tell.
+CONTEXT = {"now": 1_700_000_000_000_000, "statement_timestamp": 1_700_000_000_000_000, "current_user": "me"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Tables in files, planned from member a. pinned: files to members."""
+
+    tables: dict[str, Table]
+    mirror_limit: int = 0
+    pinned: dict[str, str] = field(default_factory=dict)
+    members: tuple[str, ...] = MEMBERS
+
+    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
+        del schema, search_path
+        return self.tables.get(name)
+
+    def has_schema(self, name: str) -> bool:
+        return name == "public"
+
+    def plan(self, text: str) -> Final:
+        """The optimised plan of one query. Raises SqlError."""
+        (query,) = parse(text)
+        assert isinstance(query, Query)
+        context = BindContext(self, ("public",), InputSettings(), ParameterTypes(()))
+        return optimise(bind_query(query, context).plan)
+
+    def setting(self) -> Setting:
+        return Setting(self.members, "a", self.pinned, mirror_limit=self.mirror_limit)
+
+    def distributed(self, text: str) -> PhysicalPlan:
+        return distribute(self.plan(text), self.setting(), "it is asked for")
+
+
+def table(name: str, files: Sequence[str], file_format: FileFormat = "parquet", **options: str) -> Table:
+    """A table over files, its columns as the first of them has them."""
+    columns = infer_columns(tuple(files), file_format, options)
+    return Table(20_000 + sum(map(ord, name)), "public", name, columns, file_format, files[0], tuple(files), 1, options)
+
+
+def on_one(plan: Final) -> PhysicalPlan:
+    """The plan as one fragment, from whole tables."""
+    return PhysicalPlan("a", (Fragment(1, plan, (Instance("a"),)),), (), "")
+
+
+def answer(plan: PhysicalPlan, final: Final, database: LocalDatabase, parameters: Sequence[Any] = ()) -> Answer:
+    """What comes of it: an SQLSTATE, or rows as text."""
+    bindings = Bindings(dict(enumerate(parameters, 1)), CONTEXT)
+    try:
+        rows = PhysicalRunner(database).run(plan, bindings)
+    except SqlError as error:
+        return Answer(error.sqlstate)
+    except duckdb.Error as error:
+        return Answer(translate(error, "").sqlstate)
+    columns = tuple((c.name, c.type.pg.oid) for c in final.columns)
+    return Answer(None, columns, tuple(zip(*(_texts(column) for column in rows.columns), strict=True)))
+
+
+def _texts(column: Any) -> list[str | None]:
+    if pa.types.is_date(column.type) or pa.types.is_time(column.type) or pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())
+    return [None if value is None else str(value) for value in column.to_pylist()]
