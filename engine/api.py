@@ -124,6 +124,12 @@ class Client(Protocol):
 
     backend_pid: int
 
+    @property
+    def turn(self) -> int:
+        """The same for messages that had all arrived when the first of them was taken: the client said them without
+        having learnt anything in between."""
+        ...
+
     def notice(self, notice: Notice) -> None:
         """Tell the client at once, also while a statement runs; `client_min_messages` is applied here."""
         ...

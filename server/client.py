@@ -19,13 +19,20 @@ from wire.errors import Notice
 class ConnectionClient:
     """See the module's docstring. `commands` is set once the engine's session is made."""
 
-    def __init__(self, pid: int, registry: SessionRegistry, deliver: Callable[[Notice], None]) -> None:
+    def __init__(
+        self, pid: int, registry: SessionRegistry, deliver: Callable[[Notice], None], turn: Callable[[], int]
+    ) -> None:
         self.backend_pid = pid
+        self._turn = turn
         self.commands: Commands | None = None
         self._registry = registry
         self._deliver = deliver
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
+
+    @property
+    def turn(self) -> int:
+        return self._turn()
 
     def notice(self, notice: Notice) -> None:
         if threading.get_ident() == self._thread:

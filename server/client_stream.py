@@ -51,6 +51,9 @@ class ClientStream(asyncio.Protocol):
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        #: Grows with each message that may not have been there yet when the one before it was taken (`engine.api.Client`).
+        self.turn = 0
+        self._arrivals = self._arrivals_taken = 0
         self._on_open: Callable[[], None] = _nothing
         self._on_gone: Callable[[], None] = _nothing
         self._loop = asyncio.get_running_loop()
@@ -80,6 +83,7 @@ class ClientStream(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.connection.receive_data(data)
+        self._arrivals += 1
         self._wake(self._arrived)
         self._adjust_reading()
 
@@ -114,6 +118,9 @@ class ClientStream(asyncio.Protocol):
         while True:
             event = self.connection.next_event()
             if not isinstance(event, Nothing):
+                if self._arrivals != self._arrivals_taken:
+                    self._arrivals_taken = self._arrivals
+                    self.turn += 1
                 if not self._reading:
                     self._adjust_reading()
                 return event

@@ -229,7 +229,7 @@ class Session:
         """Make the engine's session and tell the client all it has to know. Raises FatalError."""
         registry = self._host.registry
         registry.assign(self, beginning.protocol)
-        client = ConnectionClient(self.pid, registry, self._deliver)
+        client = ConnectionClient(self.pid, registry, self._deliver, lambda: self._stream.turn)
         try:
             engine = self._host.new_session(
                 user=beginning.user, database=beginning.database, options=beginning.settings, client=client

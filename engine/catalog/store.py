@@ -12,7 +12,7 @@ What the question costs depends on where the database lies (`engine.catalog.stor
 
 - SQLite: one row from a page that is in memory, 4 microseconds; `pragma data_version`, which exists for this, takes as long
   and tells less (it moves with OIDs too). It is asked on the caller's thread.
-- PostgreSQL: one round trip, off the loop. Statements that ask at the same time share one (a question that was asked after
+- PostgreSQL: one round trip a statement, off the loop. Statements that ask at the same time share one (a question that was asked after
   I came is as good as mine), so that the catalog database sees at most one question at a time from a member.
 
 Rejected for PostgreSQL: LISTEN/NOTIFY, and a time to live. Both are cheaper and late: a client that created a table here
