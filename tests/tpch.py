@@ -15,11 +15,14 @@ from engine.catalog.infer import infer_columns
 TABLES = ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem")
 
 
-def generate(folder: Path, scale: float, file_format: str) -> Path:
-    """`folder` with one file a table in `file_format` (parquet or csv)."""
+def generate(folder: Path, scale: float, file_format: str, parts: int = 1) -> Path:
+    """`folder` with one file a table in `file_format` (parquet or csv), or with a folder of several a table."""
     tool = Path(sys.executable).with_name("tpchgen-cli")
+    several = ("--parts", str(parts)) if parts > 1 else ()
     subprocess.run(
-        [str(tool), file_format, "-s", f"{scale:g}", "--output-dir", str(folder)], check=True, capture_output=True
+        [str(tool), file_format, "-s", f"{scale:g}", "--output-dir", str(folder), *several],
+        check=True,
+        capture_output=True,
     )
     return folder
 
