@@ -26,6 +26,7 @@ from itertools import count
 from random import Random
 
 from engine.plan.logical import Evaluator, Node, SetOperation, Sort, TableReader
+from engine.plan.ordering import ordering_of
 from engine.plan.physical import (
     Edge,
     Fragment,
@@ -50,8 +51,8 @@ from wire.errors import FeatureNotSupported
 def relocate(plan: PhysicalPlan, topology: Topology, chance: Random | None = None) -> PhysicalPlan:
     """The plan as it is where the topology allows it, else one with the same answer that the topology allows.
 
-    Raises as `engine.plan.placement.place`, and FeatureNotSupported for streams that are read one after another and would
-    have to be passed on.
+    Raises as `engine.plan.placement.place`, and FeatureNotSupported for streams that are read one after another, would have
+    to be passed on, and have no order to merge them by.
     """
     if _has_room(plan, topology) and all(_is_allowed(plan, edge, topology) for edge in plan.edges):
         return plan
@@ -175,11 +176,21 @@ class _Move:
             edge = self._plan.edge(number)
             senders = _names(self._plan.fragment(edge.source))
             ways = [(name, self._placed.routes[name]) for name in senders]
-            received[number], arriving = self._deliver(edge, at, ways, edge.synchronizer)
+            received[number], arriving = self._deliver(edge, at, ways, self._wanted(edge, ways))
             inputs += arriving
         instances = tuple(replace(self._instances[name], member=self._placed.nodes[name]) for name in names)
         root = _with_received(fragment.root, received)
         return self._add(replace(fragment, root=root, instances=instances, inputs=tuple(inputs), output=output))
+
+    def _wanted(self, edge: Edge, arrivals: Sequence[_Arrival]) -> Synchronizer:
+        """How the rows are to arrive. Streams that are read one after another are each in order: where some are passed on,
+        they are merged by it."""
+        if not isinstance(edge.synchronizer, Sequential) or all(len(way) <= 2 for _, way in arrivals):
+            return edge.synchronizer
+        keys = ordering_of(self._plan.fragment(edge.source).root)
+        if not keys:
+            raise FeatureNotSupported("not supported: streams that are read one after another by way of other members")
+        return Ordered(keys)
 
     def _add(self, fragment: Fragment) -> int:
         number = len(self._fragments) + 1
@@ -197,8 +208,6 @@ class _Move:
         for name, way in arrivals:
             if len(way) > 2:
                 between.setdefault(way[-2], []).append((name, way[:-1]))
-        if between and isinstance(wanted, Sequential):
-            raise FeatureNotSupported("not supported: streams that are read one after another by way of other members")
         if isinstance(wanted, Ordered) and len(between) + bool(direct) > 1:
             number = self._edge(edge, wanted, partial(self._pass_on, edge, wanted, member, arrivals))
             return Receive(edge.columns, number), [number]

@@ -242,7 +242,20 @@ def test_what_the_topology_lacks_is_told() -> None:
         relocate(_grouped(), _topology({"a": "gw", "b": "gw", "gw": ""}, {"gw": 1}))
 
 
-def test_streams_one_after_another_are_not_passed_on() -> None:
+def test_streams_one_after_another_are_merged_where_they_are_passed_on() -> None:
+    plan = _grouped()
+    sort = plan.fragments[1].root
+    assert isinstance(sort, Sort)
+    first = replace(plan.fragments[0], root=replace(sort, input=plan.fragments[0].root), output=2)
+    edge = replace(plan.edges[1], source=1, synchronizer=Sequential())
+    before = replace(plan, fragments=(first, plan.root), edges=(edge,))
+    links = {"a": "r", "r": "gw", "b": "gw", "gw": ""}
+    moved = relocate(before, _topology(links))
+    _check(before, moved, _topology(links))
+    assert moved.edge(moved.root.inputs[0]).synchronizer == Ordered(sort.keys)
+
+
+def test_streams_one_after_another_without_an_order_are_not_passed_on() -> None:
     plan = _grouped()
     whole = replace(plan.edges[0], synchronizer=Sequential())
     with pytest.raises(FeatureNotSupported, match="one after another"):
