@@ -23,6 +23,8 @@ import msgspec
 import psutil
 
 _STATE: Final = "cluster.json"
+#: Of `cluster.name` (`server.config.ClusterSection`).
+_NAME_LENGTH_MAX: Final = 63
 
 
 class MemberProcess(msgspec.Struct, frozen=True):
@@ -114,7 +116,7 @@ def configure(
                 "catalog": str(folder / "catalog.sqlite"),
             },
             cluster={
-                "name": folder.name,
+                "name": folder.name[:_NAME_LENGTH_MAX] or "sluice",
                 "role": member.role,
                 "seeds": list(seeds),
                 "secret_file": str(secret(folder)),
