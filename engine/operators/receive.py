@@ -5,7 +5,8 @@ and hands their batches to one consumer:
 
 - unordered: whichever batch comes first is delivered first;
 - ordered: the partitions are inter-stream ordered (a range-partitioned sort), so partition 0 is read to its end, then 1, and
-  so on. Later ones fill their windows and wait, or go to disk when `engine.operators.slots` says that they hold up others;
+  so on. Later ones fill their windows and wait, or go to disk when `engine.operators.slots` says that they hold up others.
+  Whoever opens streams may ask for its `turn` first, and then not even begin before it is near;
 - one at a time (`next_from`), for whoever merges streams that are each ordered (`engine.operators.ordered_merge`).
 
 A receiver may exist before anybody knows what it receives: a **mailbox** made for a sender that was quicker than the query's
@@ -261,6 +262,7 @@ class Receiver:
         self._error: SqlError | None = None
         self._closed = False
         self._wake: asyncio.Future[None] | None = None
+        self._turns: list[asyncio.Future[None]] = []
         self._counters = {"rows": 0, "bytes": 0, "batches": 0, "streams": 0}
 
     def now(self) -> float:
@@ -336,6 +338,7 @@ class Receiver:
         """The query fails. The first error is the cause; later ones are echoes."""
         if self._error is None and not self._closed:
             self._error = error
+            self._next_turn()
             self._notify()
 
     @property
@@ -393,9 +396,17 @@ class Receiver:
                 return None
             await self._wait_change()
 
+    async def turn(self, partition: int) -> None:
+        """Wait until that partition is read, or is the next to be read, or nothing more will be."""
+        while partition > self._current + 1 and not self._closed and self._error is None:
+            waiter: asyncio.Future[None] = self._loop.create_future()
+            self._turns.append(waiter)
+            await waiter
+
     async def close(self) -> None:
         """Stop the senders and delete the files."""
         self._closed = True
+        self._next_turn()
         self._notify()
         self._ready.clear()
         streams = [*self._streams.values(), *self._retired]
@@ -462,7 +473,14 @@ class Receiver:
             if stream is not None and not stream.complete:
                 return False
             self._current += 1
+            self._next_turn()
         return False
+
+    def _next_turn(self) -> None:
+        waiters, self._turns = self._turns, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def _absent(self, partition: int) -> bool:
         """Whether that partition is known to have no stream, and a later one may have."""

@@ -30,11 +30,12 @@ Key = tuple[str, int, int]
 
 @dataclass(slots=True)
 class Mailbox:
-    """A receiver and how senders find it."""
+    """A receiver and how senders find it. in_turn: senders are told only when it is their turn to send."""
 
     receiver: Receiver
     channel: str
     token: bytes
+    in_turn: bool = False
 
 
 class Mailboxes:
@@ -71,11 +72,12 @@ class Mailboxes:
 
     def adopt(self, query: str, edge: EdgeSpec, instance: int, page_bytes: int) -> Receiver:
         """The receiver of an edge's instance, knowing what it receives. (A window that was granted stays as it is.)"""
-        receiver = self.find_or_make((query, edge.id, instance), WINDOW_BATCHES * page_bytes).receiver
+        mailbox = self.find_or_make((query, edge.id, instance), WINDOW_BATCHES * page_bytes)
+        receiver, mailbox.in_turn = mailbox.receiver, edge.synchronizer == "sequential"
         schema = pa.ipc.read_schema(pa.py_buffer(edge.schema))
-        in_turn = edge.synchronizer != "unsynchronized"
+        ordered = edge.synchronizer != "unsynchronized"
         receiver.adopt(
-            schema, ordered=in_turn, senders=1 if edge.counted else len(edge.senders), retried=not edge.counted
+            schema, ordered=ordered, senders=1 if edge.counted else len(edge.senders), retried=not edge.counted
         )
         if edge.counted:
             receiver.finish(range(len(edge.senders)))

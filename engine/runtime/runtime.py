@@ -41,7 +41,7 @@ from engine.operators.spool import Spooler
 from engine.plan.spec import EdgeSpec, MemberSpec, SharedSpec
 from engine.runtime.analysis import merged
 from engine.runtime.listener import DataListener
-from engine.runtime.mailboxes import Mailboxes
+from engine.runtime.mailboxes import Mailbox, Mailboxes
 from engine.runtime.mesh import Mesh
 from engine.runtime.operation_pool import OperationPool
 from engine.runtime.queries import ChannelState, MemberQueries
@@ -185,6 +185,8 @@ class MeshRuntime:
         if member != self._mesh.member:
             return await self._ask_channel(member, query, edge.id, sender, receiver)
         mailbox = self.mailboxes.find_or_make((query, edge.id, receiver))
+        if mailbox.in_turn:
+            await mailbox.receiver.turn(sender)
         return ChannelOk(0, mailbox.channel, mailbox.token, *self._listener.address_from_afar)
 
     def produced(self, query: str, edge: EdgeSpec, sender: int, receiver: int, partitions: Sequence[int]) -> None:
@@ -242,16 +244,22 @@ class MeshRuntime:
             mailbox = self.mailboxes.find_or_make((message.query, message.edge, message.receiver))
             if isinstance(message, Produced):
                 mailbox.receiver.finish(message.partitions)
-                return
-            host, port = self._address()
-            answer = ChannelOk(message.request, mailbox.channel, mailbox.token, host, port)
-        elif isinstance(message, Produced):
+            else:
+                self.spawn(self._offer(member, message, mailbox))
             return
-        elif state == "unknown":
+        if isinstance(message, Produced):
+            return
+        if state == "unknown":
             answer = ChannelDeny(message.request, "unknown", "too many queries have not started yet")
         else:
             answer = ChannelDeny(message.request, "closed", "the query is over")
         self._mesh.send(member, answer)
+
+    async def _offer(self, member: str, message: OpenChannel, mailbox: Mailbox) -> None:
+        """Say where to connect; where streams are read one after another, when its turn has come."""
+        if mailbox.in_turn:
+            await mailbox.receiver.turn(message.sender)
+        self._mesh.send(member, ChannelOk(message.request, mailbox.channel, mailbox.token, *self._address()))
 
     def _address(self) -> tuple[str, int]:
         """Where other members connect to for data."""

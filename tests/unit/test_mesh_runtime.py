@@ -58,6 +58,15 @@ async def test_sequential_streams_come_one_after_another(members: list[MeshMembe
     assert await rows(_open(members, plan)) == [(n,) for n in range(3000)]
 
 
+async def test_a_stream_whose_turn_is_far_is_not_begun(members: list[MeshMember]) -> None:
+    statement = "select range as c1 from range($number * 1000000000, $number * 1000000000 + 1000000000)"
+    stream = _open(members, gathered(members, statement, _ONE, synchronizer="sequential", count=10))
+    assert await stream.next_batch() is not None
+    await asyncio.sleep(0.1)
+    assert members[2].local.statistics()["streams"] == 0
+    assert await rows(stream) == []
+
+
 async def test_a_limit_stops_its_producers(members: list[MeshMember]) -> None:
     endless = "select range as c1 from range(1000000000000)"
     plan = gathered(members, endless, _ONE, skip=5, count=10_000)
