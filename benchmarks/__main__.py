@@ -18,6 +18,7 @@ from benchmarks import (
     exchange,
     lineitem_cursor,
     machine,
+    mesh_latency,
     orders_rows,
     report,
     short_query,
@@ -27,7 +28,17 @@ from benchmarks.figures import Measure
 from benchmarks.ground import Ground, tpch_data
 
 MEASURES: Final = tuple(
-    module.MEASURE for module in (lineitem_cursor, orders_rows, tpch_queries, short_query, cancel, encode, exchange)
+    module.MEASURE
+    for module in (
+        lineitem_cursor,
+        orders_rows,
+        tpch_queries,
+        short_query,
+        cancel,
+        encode,
+        exchange,
+        mesh_latency,
+    )
 )
 
 

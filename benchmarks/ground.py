@@ -37,14 +37,22 @@ class Ground:
         path.mkdir()
         return path
 
+    def of_scale(self, scale: float, parts: int) -> Path:
+        """The folder with TPC-H of another scale, each table of some size in a folder with `parts` files."""
+        return tpch_data(self.data.parent, scale, self.console, parts)
+
     def say(self, words: str) -> None:
         self.console.print(f"  {words}", style="dim", highlight=False)
 
 
-def tpch_data(folder: Path, scale: float, console: Console) -> Path:
-    """The folder with TPC-H Parquet files of that scale below `folder`; generated if it is not there."""
-    target = folder / f"tpch-{scale:g}"
-    if all((target / f"{table}.parquet").exists() for table in TABLES):
+def tpch_data(folder: Path, scale: float, console: Console, parts: int = 1) -> Path:
+    """The folder with TPC-H Parquet files of that scale below `folder`; generated if it is not there.
+
+    parts: 1: a file a table, `lineitem.parquet`; more: a folder a table, `lineitem`, with up to so many.
+    """
+    several = ("--parts", str(parts)) if parts > 1 else ()
+    target = folder / "-".join(["tpch", f"{scale:g}", *several[1:]])
+    if all((target / (table if several else f"{table}.parquet")).exists() for table in TABLES):
         return target
     partial = target.with_name(target.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -52,7 +60,9 @@ def tpch_data(folder: Path, scale: float, console: Console) -> Path:
     tool = Path(sys.executable).with_name("tpchgen-cli")
     with console.status(f"generating TPC-H data at scale {scale:g} ..."):
         subprocess.run(
-            [str(tool), "parquet", "-s", f"{scale:g}", "--output-dir", str(partial)], check=True, capture_output=True
+            [str(tool), "parquet", "-s", f"{scale:g}", "--output-dir", str(partial), *several],
+            check=True,
+            capture_output=True,
         )
     shutil.rmtree(target, ignore_errors=True)
     return partial.rename(target)

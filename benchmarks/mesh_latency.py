@@ -1,0 +1,67 @@
+"""What it adds to a short query that it runs on three members: the same statement, there and on one, in turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+import psycopg
+
+from benchmarks import cluster
+from benchmarks.figures import Figure, Measure, percentile
+from benchmarks.ground import Ground
+
+_MEMBERS: Final = 3
+_SCALE: Final = 0.01
+_WARM: Final = 100
+_RUNS: Final = 500
+_QUERY: Final = b"select l_returnflag, count(*), sum(l_quantity) from lineitem group by l_returnflag"
+_BAR_MS: Final = 5.0
+
+
+def _run(ground: Ground) -> Iterator[Figure]:
+    data = ground.of_scale(_SCALE, _MEMBERS)
+    with (
+        cluster.running(ground, "latency", _MEMBERS, data) as members,
+        members.connect("off") as one,
+        members.connect("always") as all_,
+    ):
+        _require_distributed(all_)
+        alone, together = [], []
+        for _ in range(_WARM + _RUNS):
+            alone.append(_taken(one))
+            together.append(_taken(all_))
+    alone, together = alone[_WARM:], together[_WARM:]
+    added = percentile(together, 50) - percentile(alone, 50)
+    yield Figure("added, p50", added, "ms", _BAR_MS)
+    for name, times in (("on one member", alone), (f"on {_MEMBERS} members", together)):
+        yield Figure(f"{name}, p50", percentile(times, 50), "ms")
+        yield Figure(f"{name}, p99", percentile(times, 99), "ms")
+
+
+def _require_distributed(connection: psycopg.Connection[Any]) -> None:
+    plan = "\n".join(line for (line,) in connection.execute(b"explain (distsql) " + _QUERY))
+    if "m3" not in plan:
+        raise RuntimeError(f"the query does not run on {_MEMBERS} members:\n{plan}")
+
+
+def _taken(connection: psycopg.Connection[Any]) -> float:
+    """Milliseconds from asking to all rows in the client's hands."""
+    started = time.perf_counter()
+    rows = connection.execute(_QUERY, prepare=True).fetchall()
+    taken = (time.perf_counter() - started) * 1000
+    if len(rows) != 3:
+        raise RuntimeError(f"a short query gave {len(rows)} rows")
+    return taken
+
+
+MEASURE: Final = Measure(
+    "mesh_latency",
+    "A short query on three members, over the same on one",
+    f"`{_QUERY.decode()}` over TPC-H of scale {_SCALE:g} with `lineitem` in {_MEMBERS} files, through psycopg, prepared, on the "
+    f"local engine of a cluster of {_MEMBERS} processes: on one connection with `sluice.distribution = off`, on another "
+    f"with `always`, in turns; {_RUNS} runs of each after {_WARM} to warm up, each from asking to all rows read. "
+    "Added: the difference of the medians.",
+    _run,
+)
