@@ -10,6 +10,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from jdbc import Jdbc
 from local_cluster import LocalCluster
 
 PSQL = shutil.which("psql") or "/usr/lib/postgresql/15/bin/psql"
@@ -107,3 +108,14 @@ def test_a_connection_may_ask_to_be_carried_on(cluster: LocalCluster) -> None:
 def test_a_wrong_wish_is_told(cluster: LocalCluster) -> None:
     with pytest.raises(psycopg.OperationalError, match="Available values: refuse, forward"):
         cluster.connect("l1", options="-c sluice.lite_routing=perhaps")
+
+
+def test_jdbc_finds_a_data_member_among_several_hosts(cluster: LocalCluster) -> None:
+    hosts = ",".join(f"127.0.0.1:{cluster.port_of(member)}" for member in ("l1", "m2"))
+    url = f"jdbc:postgresql://{hosts}/sluice?user=me"
+    with Jdbc() as jdbc:
+        for target, member in (("primary", "m2"), ("secondary", "l1"), ("any", "l1")):
+            connection = jdbc.connect(f"{url}&targetServerType={target}")
+            here = jdbc.rows(connection, "select id from sluice.members where is_local")
+            assert here == [(member,)], target
+            connection.close()

@@ -1,0 +1,62 @@
+"""PostgreSQL's JDBC driver in a Java process of its own, for tests that connect as a BI tool does.
+
+    with Jdbc() as jdbc:
+        connection = jdbc.connect("jdbc:postgresql://127.0.0.1:5432/sluice?user=me")
+
+Objects are Java's, by Py4J (PySpark brings it): `connection.createStatement().executeQuery(...)`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+import pyspark
+import pytest
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+
+DRIVER: Final = Path("/usr/share/java/postgresql.jar")
+
+
+class Jdbc:
+    """See the module's docstring. Skips the test where Debian's package of the driver is missing."""
+
+    def __init__(self) -> None:
+        if not DRIVER.exists():
+            pytest.skip("libpostgresql-jdbc-java is not installed; scripts/install_clients.sh installs it")
+
+    def __enter__(self) -> Jdbc:
+        jars = Path(pyspark.__file__).parent / "jars"
+        [py4j] = jars.glob("py4j-*.jar")
+        port, self._process = launch_gateway(
+            jarpath=str(py4j), classpath=str(DRIVER), die_on_exit=True, return_proc=True
+        )
+        self._gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
+        self._gateway.jvm.java.lang.Class.forName("org.postgresql.Driver")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._gateway.shutdown()
+        # It ends with its standard input.
+        self._process.stdin.close()
+        self._process.wait(10)
+
+    def connect(self, url: str) -> Any:
+        """A java.sql.Connection. Raises Py4JJavaError."""
+        return self._gateway.jvm.java.sql.DriverManager.getConnection(url)
+
+    def rows(self, connection: Any, query: str) -> list[tuple[str, ...]]:
+        """All rows of a query, each value as the driver's text."""
+        statement = connection.createStatement()
+        try:
+            result = statement.executeQuery(query)
+            width = result.getMetaData().getColumnCount()
+            found = []
+            while result.next():
+                found.append(tuple(result.getString(i + 1) for i in range(width)))
+            return found
+        finally:
+            statement.close()
