@@ -148,6 +148,7 @@ class _Compiled:
         self._fragment = fragment
         self._bindings = bindings
         self._node = fragment.root if fragment.output is None else _outlet(plan, fragment)
+        self._readers = {n.reader for n in walk_all(self._node) if isinstance(n, TableReader) and n.reader}
         self._statements: dict[Hashable, str] = {}
 
     def spec(self) -> FragmentSpec:
@@ -170,7 +171,7 @@ class _Compiled:
         fragment = self._fragment
         if fragment.engine == "spark":
             return self._spark_instance(number, instance)
-        readers = {n.reader for n in walk_all(self._node) if isinstance(n, TableReader) and n.reader}
+        readers = self._readers
         told = tuple(_reader(reader, splits) for reader, splits in sorted(instance.splits.items()) if reader in readers)
         absent = frozenset(readers - instance.splits.keys())
         statement = None
@@ -180,8 +181,7 @@ class _Compiled:
 
     def _spark_instance(self, number: int, instance: Instance) -> InstanceSpec:
         """Spark names its tables by what they hold: each instance has tables of its own, and a statement that names them."""
-        readers = {n.reader for n in walk_all(self._node) if isinstance(n, TableReader) and n.reader}
-        files = {reader: tuple(split.file for split in instance.splits.get(reader, ())) for reader in readers}
+        files = {reader: tuple(s.file for s in instance.splits.get(reader, ())) for reader in self._readers}
         node = _reading(self._node, files)
         statement = self._statement(node, tuple(sorted(files.items())))
         tables = {
@@ -325,6 +325,8 @@ def _sort_key_call(keys: Ordering) -> Expr:
             placed = f"{direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
             for tree in _sort_forms(arg, key.column.type):
                 parts += [tree, string(placed)]
+        # Of a few bytes in all, DuckDB makes a number instead.
+        parts += [string(""), string("ASC NULLS LAST")]
         return call("CREATE_SORT_KEY", *parts)
 
     return _function(SORT_KEY, columns, t.BYTEA, build)

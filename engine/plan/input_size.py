@@ -46,11 +46,13 @@ Test = tuple[str, str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Rows `first` .. `end` - 1 of a Parquet file. columns: bytes, and least and greatest value, by top-level column."""
+    """Rows `first` .. `end` - 1 of a Parquet file. columns: bytes, and least and greatest value, by top-level column.
+    full: the columns that have no null."""
 
     first: int
     end: int
     columns: Mapping[str, tuple[int, Range | None]]
+    full: frozenset[str] = frozenset()
 
     def size(self, names: tuple[str, ...]) -> int:
         """Bytes of these columns."""
@@ -136,7 +138,7 @@ def _row_groups(file: str, version: int) -> tuple[RowGroup, ...]:
     first = 0
     for index in range(metadata.num_row_groups):
         group = metadata.row_group(index)
-        groups.append(RowGroup(first, first + group.num_rows, _columns(group)))
+        groups.append(RowGroup(first, first + group.num_rows, _columns(group), _full(group)))
         first += group.num_rows
     return tuple(groups)
 
@@ -149,6 +151,11 @@ def _columns(group: Any) -> dict[str, tuple[int, Range | None]]:
         before = sizes.get(name, (0, None))[0]
         sizes[name] = (before + chunk.total_compressed_size, _range(chunk))
     return sizes
+
+
+def _full(group: Any) -> frozenset[str]:
+    chunks = [group.column(index) for index in range(group.num_columns)]
+    return frozenset(c.path_in_schema for c in chunks if c.statistics is not None and c.statistics.null_count == 0)
 
 
 def _range(chunk: Any) -> Range | None:

@@ -12,16 +12,21 @@ so this ends, and nobody has more than the average and one file. Files that are 
 **Ranges**: a reader has one range for all its files, so an instance has a range of one file. Members are dealt to files by
 size, and each file is cut into as many runs of row groups of about the same size.
 
+**In order**: where the files' ranges of a column do not overlap, runs of them can be dealt out so that each instance's values
+precede the next one's (the RFC's inter-stream ordering). Then a LIMIT over that order reads one instance after the other.
+
 Considered and rejected: a ring with virtual nodes (it balances worse, and needs hundreds of points a member to come near);
 rendezvous without a bound (the greatest share of ten files on four members is often twice the average).
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import heapq
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,9 +38,18 @@ from engine.plan.compile.files import ROW_NUMBER
 from engine.plan.input_size import UNSEEN_BYTES, RowGroup, filter_tests, groups_to_read
 from engine.plan.logical import TableReader
 from engine.plan.physical import Split
+from engine.sql.expr import Column
+from wire import types as t
 
 #: Scores computed at a time: as many as fit a processor's cache.
 _SCORES: Final = 1 << 16
+#: The types whose order is that of the statistics' values, and what those are.
+_ORDERED: Final[Mapping[t.PgType, type]] = {
+    **dict.fromkeys((t.INT2, t.INT4, t.INT8), int),
+    **dict.fromkeys((t.TEXT, t.VARCHAR), str),
+    t.DATE: dt.date,
+    t.TIMESTAMP: dt.datetime,
+}
 Hashes = NDArray[np.uint32]
 
 
@@ -201,16 +215,74 @@ def _shares(files: Sequence[_File], members: int) -> list[int]:
 
 
 def _cut(file: _File, parts: int) -> Iterator[Split]:
-    """A file's row groups in `parts` runs of about the same size, none of them empty."""
-    start, done = 0, 0
-    for part in range(parts):
-        last = len(file.groups) - (parts - part - 1)
-        end, size = start + 1, file.sizes[start]
-        while end < last and (done + size) * parts < file.size * (part + 1):
-            size += file.sizes[end]
+    """A file's row groups in `parts` runs of about the same size."""
+    for start, end in _runs(file.sizes, parts):
+        yield Split(file.name, sum(file.sizes[start:end]), file.groups[start].first, file.groups[end - 1].end)
+
+
+def _runs(sizes: Sequence[int], parts: int) -> Iterator[tuple[int, int]]:
+    """(first, end) of `parts` runs of about the same size, none of them empty."""
+    total, start, done = sum(sizes), 0, 0
+    for part in range(1, parts + 1):
+        last = len(sizes) - (parts - part)
+        end, size = start + 1, sizes[start]
+        while end < last and (part == parts or (done + size) * parts < total * part):
+            size += sizes[end]
             end += 1
-        if part == parts - 1:
-            size += sum(file.sizes[end:last])
-            end = last
-        yield Split(file.name, size, file.groups[start].first, file.groups[end - 1].end)
+        yield start, end
         start, done = end, done + size
+
+
+# -- in order --------------------------------------------------------------------------------------------------------
+
+
+def reading_in_order(
+    reader: TableReader,
+    table: Table,
+    key: tuple[Column, bool],
+    members: Sequence[str],
+    pinned: Mapping[str, str],
+    parameters: Mapping[int, Any],
+) -> Reading | None:
+    """As `reading`, of whole files, such that each instance's values of a column precede the next one's; None where the
+    files do not allow it. key: the column, and whether its greatest value comes first."""
+    column, descending = key
+    name = reader.names[reader.columns.index(column)]
+    values = _ORDERED.get(column.type.pg)
+    if values is None or column.type.typmod != -1 or table.format != "parquet":
+        return None
+    files = tuple(_files(reader, table, parameters))
+    ranges = [_range_of(file, name, values) for file in files]
+    known = sorted(((r, file) for r, file in zip(ranges, files, strict=True) if r is not None), key=lambda k: k[0])
+    if len(known) < len(files) or len(files) < 2 or any(a[0][1] >= b[0][0] for a, b in pairwise(known)):
+        return None
+    ordered = [file for _, file in known][:: -1 if descending else 1]
+    splits = _dealt_in_order(ordered, members, pinned)
+    return None if splits is None else Reading(splits, size=sum(file.size for file in files))
+
+
+def _range_of(file: _File, name: str, values: type) -> tuple[Any, Any] | None:
+    """The least and greatest value of a column that has no null; None where that is not known."""
+    ranges = [group.columns[name][1] for group in file.groups if name in group.full and name in group.columns]
+    found = [r for r in ranges if r is not None and type(r[0]) is values]
+    if not file.groups or len(found) < len(file.groups):
+        return None
+    return min(low for low, _ in found), max(high for _, high in found)
+
+
+def _dealt_in_order(
+    files: Sequence[_File], members: Sequence[str], pinned: Mapping[str, str]
+) -> dict[str, tuple[Split, ...]] | None:
+    """Runs of files to members; None when one that is pinned would have to be in two runs."""
+    owners = [pinned.get(file.name) for file in files]
+    if not any(owners):
+        runs = _runs([max(file.size, 1) for file in files], min(len(files), len(members)))
+        owners = [members[number] for number, (start, end) in enumerate(runs) for _ in range(start, end)]
+    dealt = {owner: tuple(Split(f.name, f.size) for f in run) for owner, run in _by_owner(owners, files)}
+    changes = 1 + sum(a != b for a, b in pairwise(owners))
+    return dealt if len(dealt) == changes and "" not in dealt else None
+
+
+def _by_owner(owners: Sequence[str | None], files: Sequence[_File]) -> Iterator[tuple[str, list[_File]]]:
+    for owner, run in groupby(zip(owners, files, strict=True), key=lambda pair: pair[0]):
+        yield owner or "", [file for _, file in run]

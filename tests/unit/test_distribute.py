@@ -29,6 +29,7 @@ from engine.plan.physical import (
     MirrorRouter,
     Ordered,
     PhysicalPlan,
+    Sequential,
     SingleRouter,
     Unsynchronized,
 )
@@ -128,6 +129,7 @@ def test_sorted_streams_are_merged(layout: Layout, database: LocalDatabase, colu
     text = f"select id, {column} as k from t order by {column} {direction}, id desc"
     physical = _same(layout, database, text, ordered=True)
     assert isinstance(physical.edges[-1].synchronizer, Ordered)
+    _same(layout, database, f"select {column} is null from t order by {column} {direction}", ordered=True)
 
 
 @pytest.mark.parametrize("column", COLUMNS)
@@ -234,7 +236,7 @@ def test_grouped(layout: Layout, database: LocalDatabase, text: str) -> None:
             "select n, (select count(*) from t) from r",
             False,
         ),
-        ("select id, unnest(array[g, i4]) from t where id < 9", False),
+        ("select id, unnest(array[g, i4]) from t where id % 9 = 0", False),
         ("select count(*) from t, u where t.g = u.g and t.i4 > u.i4", False),
         ("select count(*) from t, u", False),
         ("select t.id, x.s from t left join (select distinct g, s from u) x on t.g = x.g", False),
@@ -341,3 +343,39 @@ def test_the_rule(layout: Layout) -> None:
     assert not should_distribute(plan, "always", Setting(("a",), "a"))[0]
     assert should_distribute(plan, "off", replace(setting, pinned={layout.tables["t"].files[0]: "b"}))[0]
     assert not should_distribute(layout.plan("select 1"), "always", setting)[0]
+
+
+# -- in turn ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("direction", ["", "desc"])
+def test_a_limit_over_files_in_order_reads_them_in_turn(
+    layout: Layout, database: LocalDatabase, direction: str
+) -> None:
+    text = f"select s, id as k from t where i4 is not null order by k {direction}, s limit 70 offset 2"
+    physical = _same(layout, database, text, ordered=True)
+    assert isinstance(physical.edges[-1].synchronizer, Sequential)
+    pinned = dict(zip(layout.tables["t"].files, "bbca", strict=True))
+    assert isinstance(
+        _same(replace(layout, pinned=pinned), database, text, ordered=True).edges[-1].synchronizer, Sequential
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select id from t order by id",
+        "select i4 from t order by i4 limit 3",
+        "select id from t order by id fetch first 3 rows with ties",
+        "select id from t order by id % 3, id limit 3",
+    ],
+)
+def test_others_are_merged(layout: Layout, database: LocalDatabase, text: str) -> None:
+    physical = _same(layout, database, text, ordered=True)
+    assert not isinstance(physical.edges[-1].synchronizer, Sequential)
+
+
+def test_files_that_would_be_visited_twice_are_not_read_in_turn(layout: Layout, database: LocalDatabase) -> None:
+    pinned = dict(zip(layout.tables["t"].files, "bcbc", strict=True))
+    physical = _same(replace(layout, pinned=pinned), database, "select id from t order by id limit 3", ordered=True)
+    assert isinstance(physical.edges[-1].synchronizer, Ordered)

@@ -94,5 +94,7 @@ def _files(reader: TableReader) -> Sequence[str]:
 
 
 def _is_elsewhere(plan: Node, setting: Setting) -> bool:
+    if not setting.pinned:
+        return False
     readers = (node for node in walk_all(plan) if isinstance(node, TableReader))
     return any(setting.pinned.get(f, setting.initiator) != setting.initiator for r in readers for f in _files(r))

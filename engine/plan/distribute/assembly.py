@@ -67,6 +67,7 @@ class Assembly:
         self._readers = count(1)
         self._edges: dict[int, Edge] = {}
         self._fragments: list[Fragment] = []
+        self._pinned: dict[tuple[int, int, int], bool] = {}
 
     # -- fresh things ------------------------------------------------------------------------------------------------
 
@@ -173,7 +174,10 @@ class Assembly:
             return False
         if isinstance(node.table, SystemTable):
             return True
-        return any(file in self.setting.pinned for file in node.table.files)
+        key = (node.table.oid, node.table.version, len(node.table.files))
+        if key not in self._pinned:
+            self._pinned[key] = any(file in self.setting.pinned for file in node.table.files)
+        return self._pinned[key]
 
     def rows(self, node: Node) -> Estimate:
         """About how many rows a relation has."""

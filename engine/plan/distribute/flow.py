@@ -26,6 +26,7 @@ class Flow:
     parted: rows that agree in these columns are in one instance; None: nothing is known. Each key is a set of columns that
         are equal to one another, in the order in which the keys were hashed.
     order: every instance gives its rows in this order, by columns of `node`.
+    in_turn: whether each instance's rows precede the next one's in that order.
     limit: a LIMIT whose first stage each instance has done, and whose second is still to be done over all of them.
     size: bytes of column data below it, as far as known: what a choice between moving one side or the other goes by.
     """
@@ -35,6 +36,7 @@ class Flow:
     inputs: tuple[int, ...] = ()
     parted: tuple[Equals, ...] | None = None
     order: Ordering = ()
+    in_turn: bool = False
     limit: Limit | None = None
     size: int = 0
 

@@ -6,7 +6,8 @@ In the order of preference:
    instance of the other side. It is read as often as there are instances, which costs less than an exchange's round trip;
 2. **mirrored**: another small side (pinned, or a result) is sent to every instance of the other;
 3. **hashed**: both sides go where their equality keys meet; a side that is there already does not move;
-4. **gathered**: everything goes to the initiator.
+4. **mirrored** again, whatever its size, where there is no equality: comparing all with all costs more than sending does;
+5. **gathered**: everything goes to the initiator.
 
 What is sent everywhere must not be the side whose rows an outer join keeps when nothing matches: each instance would keep them.
 """
@@ -51,6 +52,7 @@ def join(node: Join, assembly: Assembly) -> Flow:
         _with_one_read_whole(node, left, right, assembly)
         or _with_one_mirrored(node, left, right, assembly)
         or _hashed(node, left, right, assembly)
+        or _with_one_mirrored(node, left, right, assembly, limited=False)
         or _joined(node, assembly.gather(left), assembly.gather(right))
     )
 
@@ -65,14 +67,15 @@ def _with_one_read_whole(node: Join, left: Flow, right: Flow, assembly: Assembly
     return min(sides, key=lambda side: side[0])[1] if sides else None
 
 
-def _with_one_mirrored(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Flow | None:
-    limit = assembly.setting.mirror_limit
-    if node.kind in _RIGHT_EVERYWHERE and right.size <= min(limit, left.size):
+def _with_one_mirrored(node: Join, left: Flow, right: Flow, assembly: Assembly, *, limited: bool = True) -> Flow | None:
+    """The smaller side moves, if the kind lets it. limited: only if it is within the setting's limit."""
+    most = assembly.setting.mirror_limit if limited else max(left.size, right.size)
+    may_left = node.kind in _LEFT_EVERYWHERE and left.size <= most
+    may_right = node.kind in _RIGHT_EVERYWHERE and right.size <= most
+    if may_right and not (may_left and left.size < right.size):
         return _joined(node, left, assembly.mirror(right, left.instances), onto=left, also=True)
-    if node.kind in _LEFT_EVERYWHERE and left.size <= limit:
+    if may_left:
         return _joined(node, assembly.mirror(left, right.instances), right, onto=right, also=True)
-    if node.kind in _RIGHT_EVERYWHERE and right.size <= limit:
-        return _joined(node, left, assembly.mirror(right, left.instances), onto=left, also=True)
     return None
 
 

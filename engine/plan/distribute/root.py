@@ -13,7 +13,7 @@ from engine.plan.distribute.assembly import Assembly
 from engine.plan.distribute.flow import Flow
 from engine.plan.distribute.orderings import bound
 from engine.plan.logical import Final, Limit
-from engine.plan.physical import Ordered, SingleRouter, Synchronizer, Unsynchronized
+from engine.plan.physical import Ordered, Sequential, SingleRouter, Synchronizer, Unsynchronized
 
 
 def root(node: Final, assembly: Assembly) -> Flow:
@@ -23,8 +23,10 @@ def root(node: Final, assembly: Assembly) -> Flow:
         below = assembly.gather(below)
         return replace(below, node=replace(node, input=below.node))
     order = below.order
-    together: Synchronizer = Ordered(order) if order else Unsynchronized()
-    moved = assembly.exchange(below, SingleRouter(), assembly.here(), node.columns, together)
+    merged: Synchronizer = Ordered(order) if order else Unsynchronized()
+    if below.in_turn:
+        merged = Sequential()
+    moved = assembly.exchange(below, SingleRouter(), assembly.here(), node.columns, merged)
     passed = moved.node
     if below.limit is not None:
         passed = Limit(node.columns, passed, below.limit.count, below.limit.offset, below.limit.requirement)
