@@ -20,13 +20,13 @@ from typing import Final, Protocol, cast
 
 import pyarrow as pa
 
-from engine.operators.receive import Denied, InboundStream, Receiver
+from engine.operators.receive import InboundStream, Receiver
 from engine.operators.send import StreamRefused
 from wire.errors import ConnectionFailure
 from wire.mesh.channel import BatchArrived, DataSender, SenderEvent, State
 from wire.mesh.credits import ReceiveCredits
 from wire.mesh.framing import RemoteProtocolError
-from wire.mesh.messages import Cancel, Deny, Ok, Open
+from wire.mesh.messages import Cancel, Deny, DenyReason, Ok, Open
 
 _CONNECT_SECONDS: Final = 10.0
 
@@ -52,6 +52,15 @@ class OutboundStream(Protocol):
 
 class DeniedNow(Exception):
     """The receiver does not know the channel; it may be asked again."""
+
+
+def refusal(reason: DenyReason, message: str) -> Exception:
+    """What a deny means to a sender. Only who is done with the query may leave rows unsent; all else is a fault."""
+    if reason == "unknown":
+        return DeniedNow(message)
+    if reason in ("closed", "complete"):
+        return StreamRefused(message)
+    return ConnectionFailure(f"a data connection was refused: {message}")
 
 
 async def open_remote(host: str, port: int, opening: Open) -> RemoteStream:
@@ -130,9 +139,9 @@ class RemoteStream(asyncio.Protocol):
 
     def _hear(self, event: SenderEvent) -> None:
         match event:
-            case Deny(reason="unknown", message=message):
-                self._fail(DeniedNow(message))
-            case Deny() | Cancel():
+            case Deny(reason, message):
+                self._fail(refusal(reason, message))
+            case Cancel():
                 self._fail(StreamRefused(event.message))
             case Ok():
                 pass
@@ -232,6 +241,3 @@ class LoopbackStream:
     def _notify(self) -> None:
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
-
-
-__all__ = ["Denied", "DeniedNow", "LoopbackStream", "OutboundStream", "RemoteStream", "StreamRefused", "open_remote"]

@@ -34,7 +34,7 @@ import pyarrow as pa
 
 from engine.executor import QueryId
 from engine.local.executor import LocalExecutor
-from engine.operators.outbound import DeniedNow, LoopbackStream, OutboundStream, StreamRefused, open_remote
+from engine.operators.outbound import LoopbackStream, OutboundStream, open_remote, refusal
 from engine.operators.receive import Denied
 from engine.operators.send import schema_fingerprint
 from engine.operators.spool import Spooler
@@ -177,7 +177,7 @@ class MeshRuntime:
         try:
             return LoopbackStream(mailbox.receiver, opening)
         except Denied as denied:
-            raise StreamRefused(str(denied)) from denied
+            raise refusal(denied.reason, str(denied)) from denied
 
     async def find_channel(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> ChannelOk:
         """Where that stream is to connect. Raises as `edge_output.Opener` says."""
@@ -273,10 +273,8 @@ class MeshRuntime:
             return
         if isinstance(message, ChannelOk):
             answer.set_result(message)
-        elif message.reason == "unknown":
-            answer.set_exception(DeniedNow(message.message))
         else:
-            answer.set_exception(StreamRefused(message.message))
+            answer.set_exception(refusal(message.reason, message.message))
 
     def _stream_lost(self, query: str, opening: Open, fatal: bool) -> None:
         """A stream into this member broke before its end; whoever broke it may say more. If it may be sent again, all is well."""
