@@ -11,12 +11,12 @@ A `Start` has the plan as its frame's body: an encoding that only the engine kno
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
-from wire.mesh.framing import RemoteProtocolError, frame
 from wire.mesh.messages import DenyReason, Message
+from wire.mesh.vocabulary import Vocabulary
 
 #: Bytes of randomness that each end adds to a handshake.
 NONCE_BYTES: Final = 32
@@ -186,46 +186,28 @@ class CancelBackend(ControlMessage, frozen=True):
     terminate: bool
 
 
-_BY_KIND: Final[dict[int, type[ControlMessage]]] = {
-    64: Hello,
-    65: Welcome,
-    66: Proof,
-    67: Heartbeat,
-    68: Goodbye,
-    69: Members,
-    70: Start,
-    71: Cancel,
-    72: Check,
-    73: CheckResponse,
-    74: OpenChannel,
-    75: ChannelOk,
-    76: ChannelDeny,
-    77: Produced,
-    78: Counted,
-    80: CancelRequest,
-    81: CancelBackend,
-}
 #: The first message's number, by which a control connection is told from a data connection.
 HELLO_KIND: Final = 64
-_KINDS: Final = {message: kind for kind, message in _BY_KIND.items()}
-_DECODERS: Final[dict[int, msgspec.msgpack.Decoder[Any]]] = {
-    kind: msgspec.msgpack.Decoder(message) for kind, message in _BY_KIND.items()
-}
-_ENCODER: Final = msgspec.msgpack.Encoder()
-
-
-def encode(message: ControlMessage, body_length: int = 0) -> bytes:
-    """The frame of a message, up to its body."""
-    return frame(_KINDS[type(message)], _ENCODER.encode(message), body_length)
-
-
-def decode(kind: int, header: bytes | memoryview) -> ControlMessage:
-    """The message in a frame. Raises RemoteProtocolError."""
-    decoder = _DECODERS.get(kind)
-    if decoder is None:
-        raise RemoteProtocolError(f"unknown message {kind}")
-    try:
-        message: ControlMessage = decoder.decode(header)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise RemoteProtocolError(f"malformed message {kind}: {error}") from error
-    return message
+_VOCABULARY: Final = Vocabulary[ControlMessage](
+    {
+        64: Hello,
+        65: Welcome,
+        66: Proof,
+        67: Heartbeat,
+        68: Goodbye,
+        69: Members,
+        70: Start,
+        71: Cancel,
+        72: Check,
+        73: CheckResponse,
+        74: OpenChannel,
+        75: ChannelOk,
+        76: ChannelDeny,
+        77: Produced,
+        78: Counted,
+        80: CancelRequest,
+        81: CancelBackend,
+    }
+)
+encode = _VOCABULARY.encode
+decode = _VOCABULARY.decode

@@ -9,11 +9,11 @@ Credits are totals since the connection opened (`wire.mesh.credits`).
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
-from wire.mesh.framing import RemoteProtocolError, frame
+from wire.mesh.vocabulary import Vocabulary
 
 VERSION: Final = 1
 
@@ -94,34 +94,16 @@ class Cancel(Message, frozen=True):
     message: str
 
 
-_BY_KIND: Final[dict[int, type[Message]]] = {
-    1: Open,
-    2: Ok,
-    3: Deny,
-    4: Batch,
-    5: Oversize,
-    6: FlowControl,
-    7: Cancel,
-}
-_KINDS: Final = {message: kind for kind, message in _BY_KIND.items()}
-_DECODERS: Final[dict[int, msgspec.msgpack.Decoder[Any]]] = {
-    kind: msgspec.msgpack.Decoder(message) for kind, message in _BY_KIND.items()
-}
-_ENCODER: Final = msgspec.msgpack.Encoder()
-
-
-def encode(message: Message, body_length: int = 0) -> bytes:
-    """The frame of a message, up to its body."""
-    return frame(_KINDS[type(message)], _ENCODER.encode(message), body_length)
-
-
-def decode(kind: int, header: bytes | memoryview) -> Message:
-    """The message in a frame. Raises RemoteProtocolError."""
-    decoder = _DECODERS.get(kind)
-    if decoder is None:
-        raise RemoteProtocolError(f"unknown message {kind}")
-    try:
-        message: Message = decoder.decode(header)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise RemoteProtocolError(f"malformed message {kind}: {error}") from error
-    return message
+_VOCABULARY: Final = Vocabulary[Message](
+    {
+        1: Open,
+        2: Ok,
+        3: Deny,
+        4: Batch,
+        5: Oversize,
+        6: FlowControl,
+        7: Cancel,
+    }
+)
+encode = _VOCABULARY.encode
+decode = _VOCABULARY.decode
