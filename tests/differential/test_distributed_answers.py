@@ -65,7 +65,7 @@ def layouts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Layout]:
     return {
         "parts": Layout(parts),
         "groups": Layout(_tables(grouped), 20_000),
-        "pinned": Layout(parts, 20_000, pinned),
+        "pinned": Layout(parts, 20_000, pinned=pinned),
     }
 
 

@@ -1,20 +1,23 @@
 """From a logical node to its flow: which file knows what about which operator.
 
-Every operator first asks whether its own expressions may be evaluated in several places (`whole.may_be_spread`); if not, it
-runs on the initiator over what its inputs send there. Then its own rule applies.
+First come the subqueries in a node's own expressions, whose rows may be sent to it. Then every operator asks whether its
+expressions may be evaluated in several places (`whole.may_be_spread`); if not, it runs on the initiator over what its inputs send
+there. Then its own rule applies.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.plan.distribute.aggregates import aggregator
-from engine.plan.distribute.assembly import Assembly
+from engine.plan.distribute.assembly import Assembly, references_to
 from engine.plan.distribute.evaluators import evaluator
 from engine.plan.distribute.flow import Flow
 from engine.plan.distribute.joins import join
 from engine.plan.distribute.orderings import limit, sort
 from engine.plan.distribute.readers import table_reader
 from engine.plan.distribute.sets import set_operation
-from engine.plan.distribute.whole import may_be_spread, on_initiator
+from engine.plan.distribute.whole import may_be_spread, on_initiator, with_results_sent
 from engine.plan.distribute.windows import distinct_on, window
 from engine.plan.logical import (
     Aggregator,
@@ -29,10 +32,28 @@ from engine.plan.logical import (
     TableReader,
     Window,
 )
+from engine.plan.rewrite import subplans
 
 
 def plan(node: Node, assembly: Assembly) -> Flow:
     """The flow of a logical node. Raises NotDistributable."""
+    if isinstance(node, Aggregator) and node.filter is not None and any(subplans(node)):
+        node = _with_having_apart(node)
+    if not isinstance(node, (Evaluator, Join)):
+        return _plan(node, assembly)
+    node, arriving = with_results_sent(node, assembly)
+    flow = _plan(node, assembly)
+    inputs = (*flow.inputs, *(edge for other in arriving for edge in other.inputs))
+    return replace(flow, inputs=inputs, size=flow.size + sum(other.size for other in arriving))
+
+
+def _with_having_apart(node: Aggregator) -> Evaluator:
+    """HAVING above the groups, where its subqueries have the place of any filter's."""
+    groups = replace(node, filter=None)
+    return Evaluator(node.columns, groups, references_to(node.columns), node.filter)
+
+
+def _plan(node: Node, assembly: Assembly) -> Flow:
     if not may_be_spread(node, assembly):
         return on_initiator(node, assembly)
     match node:

@@ -1,10 +1,12 @@
 """What is not taken apart: nodes whose expressions must be evaluated in one place, and plans inside of expressions.
 
-A subquery in an expression (and a lateral join's right side) is evaluated whole by every instance of the node that has it,
-if each would find the same: all it reads can be read everywhere, and its rows do not depend on chance. Otherwise the node runs
-on the initiator. There, what its subqueries read from members' own files is sent; the rest is read in place. A part that stands
-for itself (no column of an enclosing query in it) and aggregates is distributed too, since its few rows are cheaper than its
-input. Common table expressions that are used more than once are such parts, with their body on the initiator.
+A subquery in an expression that stands for itself (no column of an enclosing query in it) and reads more than a little is
+distributed like a query of its own, and its rows are mirrored to every instance of the node that asks. Any other, and a lateral
+join's right side, is evaluated whole by every instance, if each would find the same: all it reads can be read everywhere, and
+its rows do not depend on chance. Where that is not so the node runs on the initiator; there, what its subqueries read from
+members' own files is sent, and the rest is read in place. A part that stands for itself and aggregates is distributed too, since
+its few rows are cheaper than its input. Common table expressions that are used more than once are such parts, with their body on
+the initiator.
 
 Considered and rejected: correlated subqueries as semi and anti joins, hashed like others. The engines find these joins by
 themselves inside of one fragment; here it would be a rewrite of its own, with its own rules for nulls.
@@ -15,10 +17,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.plan.compile.block import is_volatile
-from engine.plan.distribute.assembly import Assembly
+from engine.plan.distribute.assembly import Assembly, is_carriable
 from engine.plan.distribute.flow import Flow, together
 from engine.plan.distribute.join_order import order_joins
 from engine.plan.free_columns import free_columns
+from engine.plan.input_size import input_bytes
 from engine.plan.logical import (
     Aggregator,
     CteReader,
@@ -26,6 +29,7 @@ from engine.plan.logical import (
     Join,
     Limit,
     Node,
+    Sort,
     TableReader,
     Window,
     With,
@@ -43,6 +47,30 @@ def may_be_spread(node: Node, assembly: Assembly) -> bool:
     if isinstance(node, Join) and node.lateral:
         inner.append(node.right)
     return all(is_same_everywhere(plan, assembly) for plan in inner)
+
+
+def with_results_sent(node: Node, assembly: Assembly) -> tuple[Node, tuple[Flow, ...]]:
+    """The node with subqueries that read what is sent to it, and the flows that arrive so."""
+    arriving: list[Flow] = []
+
+    def sent(expr: Expr) -> Expr:
+        if not isinstance(expr, Subquery) or not _is_worth_sending(expr.plan, assembly):
+            return expr
+        flow = assembly.flow(order_joins(expr.plan, assembly.rows))
+        moved = assembly.mirror(flow, assembly.here())
+        arriving.append(moved)
+        return replace(expr, plan=Sort(moved.node.columns, moved.node, flow.order) if flow.order else moved.node)
+
+    return map_expressions(node, lambda expr: rewrite_expr(expr, sent)), tuple(arriving)
+
+
+def _is_worth_sending(plan: Node, assembly: Assembly) -> bool:
+    if not _stands_for_itself(plan) or not all(map(is_carriable, plan.columns)):
+        return False
+    if not any(isinstance(part, TableReader) for part in walk_all(plan)):
+        return False
+    cheap = input_bytes(plan, assembly.setting.parameters) <= assembly.setting.mirror_limit
+    return not (cheap and is_same_everywhere(plan, assembly))
 
 
 def is_same_everywhere(plan: Node, assembly: Assembly) -> bool:
