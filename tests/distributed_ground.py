@@ -34,12 +34,13 @@ CONTEXT = {"now": 1_700_000_000_000_000, "statement_timestamp": 1_700_000_000_00
 
 @dataclass(frozen=True)
 class Layout:
-    """Tables in files, planned from member a. pinned: files to members."""
+    """Tables in files, planned from member a. pinned: files to members. By default nothing is too small to be hashed."""
 
     tables: dict[str, Table]
     mirror_limit: int = 0
     pinned: dict[str, str] = field(default_factory=dict)
     members: tuple[str, ...] = MEMBERS
+    gather_limit: int = 0
 
     def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
         del schema, search_path
@@ -56,7 +57,7 @@ class Layout:
         return optimise(bind_query(query, context).plan)
 
     def setting(self) -> Setting:
-        return Setting(self.members, "a", self.pinned, mirror_limit=self.mirror_limit)
+        return Setting(self.members, "a", self.pinned, mirror_limit=self.mirror_limit, gather_limit=self.gather_limit)
 
     def distributed(self, text: str) -> PhysicalPlan:
         return distribute(self.plan(text), self.setting(), "it is asked for")

@@ -23,7 +23,7 @@ from distributed_ground import Layout, answer, on_one, table
 from engine.config import EngineConfig
 from engine.local.database import LocalDatabase
 from engine.plan.distribute import Setting, distribute, should_distribute
-from engine.plan.logical import Join, SetOperation, TableReader
+from engine.plan.logical import Evaluator, Join, SetOperation, TableReader
 from engine.plan.physical import (
     HashRouter,
     MirrorRouter,
@@ -277,6 +277,28 @@ def test_a_grouped_aggregate_has_as_many_buckets_as_flows(layout: Layout) -> Non
     assert [i.member for i in first.instances] == [i.member for i in second.instances]
 
 
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("select g, sum(i4), max(s) from t group by g", 3 << 10),
+        ("select g, d, count(*) from t group by rollup (g, d)", 1 << 20),
+        ("select s, avg(n1) from t group by s having count(*) > 3", 1 << 20),
+        ("select g, count(distinct i4), sum(n3) from t group by g", 1 << 20),
+        ("select count(distinct s), count(distinct s) filter (where s is not null) from t", 1 << 20),
+    ],
+)
+def test_few_groups_are_put_together_on_the_initiator(
+    layout: Layout, database: LocalDatabase, text: str, limit: int
+) -> None:
+    plan = _same(replace(layout, gather_limit=limit), database, text)
+    assert _routers(plan) == [SingleRouter]
+
+
+def test_many_groups_are_not(layout: Layout) -> None:
+    plan = replace(layout, gather_limit=256).distributed("select g, sum(i4) from t group by g")
+    assert _routers(plan) == [HashRouter, SingleRouter]
+
+
 def test_a_small_side_is_read_whole_and_a_pinned_one_is_mirrored(layout: Layout) -> None:
     text = "select t.id, u.s from t join u on t.id = u.id"
     plan = replace(layout, mirror_limit=1 << 20).distributed(text)
@@ -379,3 +401,30 @@ def test_files_that_would_be_visited_twice_are_not_read_in_turn(layout: Layout, 
     pinned = dict(zip(layout.tables["t"].files, "bcbc", strict=True))
     physical = _same(replace(layout, pinned=pinned), database, "select id from t order by id limit 3", ordered=True)
     assert isinstance(physical.edges[-1].synchronizer, Ordered)
+
+
+# -- subqueries ------------------------------------------------------------------------------------------------------
+
+
+def test_a_subquery_that_stands_for_itself_is_distributed_and_mirrored(layout: Layout, database: LocalDatabase) -> None:
+    text = "select id from t where i8 in (select i4 from u group by i4 having count(*) > 9)"
+    physical = _same(layout, database, text)
+    assert [type(edge.router) for edge in physical.edges] == [HashRouter, MirrorRouter, SingleRouter]
+    pinned = dict.fromkeys(layout.tables["u"].files, "b")
+    assert MirrorRouter in _routers(_same(replace(layout, pinned=pinned), database, text))
+
+
+def test_a_small_subquery_is_evaluated_by_each(layout: Layout, database: LocalDatabase) -> None:
+    text = "select id from t where i8 in (select i4 from u)"
+    assert _routers(_same(replace(layout, mirror_limit=1 << 20), database, text)) == [SingleRouter]
+
+
+def test_a_condition_with_a_subquery_goes_before_the_join(layout: Layout, database: LocalDatabase) -> None:
+    text = "select t.id from t, u where t.g = u.g and exists (select 1 from u x where x.i4 = t.i4 and x.b)"
+    physical = _same(layout, database, text)
+    assert any(isinstance(f.root, Evaluator) and f.root.filter is not None for f in physical.fragments[:2])
+
+
+def test_having_with_a_subquery(layout: Layout, database: LocalDatabase) -> None:
+    _same(layout, database, "select g, sum(i4) from t group by g having sum(i4) > (select avg(i2) from u)")
+    _same(layout, database, "select id, (select max(s) from u), array(select i2 from u order by i2, id) from t")

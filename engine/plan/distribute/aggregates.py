@@ -8,6 +8,9 @@ sets the first stage's rows also carry which set they are of, as a further key.
 aggregate itself over what is left; without one, the rows go by hash of the argument, so that no two instances have one in common;
 there they are grouped once more, and what is left is an aggregate without DISTINCT, in two stages.
 
+Where little is left after the first stage (few groups, by what footers say of the keys, or little input), the second stage is the
+initiator's: a stream from each instance, instead of one between any two, and a fragment less to wait for.
+
 What cannot be taken apart goes by hash of the group key as it is, or to one place: without a group key, where an aggregate
 listens to its input's order, or where its result cannot cross an edge.
 """
@@ -31,6 +34,8 @@ from wire import types as t
 
 #: Bytes that a single row of aggregates is taken to have.
 _ONE_ROW: Final = 64
+#: The most groups that an estimate is made of.
+_GROUPS_MAX: Final = 1 << 40
 #: GROUPING has a bit for each key, in an int4.
 _KEYS_OF_SETS: Final = 31
 
@@ -122,13 +127,25 @@ def _first_stage(node: Aggregator, below: Node, calls: Sequence[Sequence[Aggrega
 
 def _two_stages(node: Aggregator, taken_apart: Sequence[Stages], below: Flow, assembly: Assembly) -> Flow:
     first = _first_stage(node, below.node, [s.first for s in taken_apart], assembly)
-    size = below.size if node.group or node.grouping_sets else _ONE_ROW * len(below.instances)
-    made = replace(below, node=first.node, parted=None, order=(), size=size)
+    rows = _ONE_ROW * len(below.instances) * _groups(node, assembly)
+    made = replace(below, node=first.node, parted=None, order=(), size=min(below.size, rows) if node.group else rows)
     moved = _dealt(made, (*first.keys, *first.of), below.members, assembly)
     return _second_stage(node, first, taken_apart, moved, assembly)
 
 
+def _groups(node: Aggregator, assembly: Assembly) -> int:
+    """At most how many groups there are, a null of each key among them."""
+    distinct = assembly.rows(node.input).distinct if node.group else {}
+    groups = len(node.grouping_sets or ((),))
+    for key in node.group:
+        groups = min(groups * (1 + int(min(distinct.get(key.id, _GROUPS_MAX), _GROUPS_MAX))), _GROUPS_MAX)
+    return groups
+
+
 def _dealt(flow: Flow, keys: tuple[Column, ...], members: Sequence[str], assembly: Assembly) -> Flow:
+    """The flow's rows such that those that agree in `keys` meet."""
+    if flow.size <= assembly.setting.gather_limit:
+        return assembly.gather(flow)
     usable = tuple(key for key in keys if hash_class(key.type.pg) is not None)
     return hashed(flow, usable, members, assembly) if usable else assembly.gather(flow)
 

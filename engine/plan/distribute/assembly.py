@@ -46,6 +46,7 @@ class Setting:
 
     members: those that read data, the initiator among them or not. pinned: the member of each file that only it can read.
     parameters: canonical values by number. mirror_limit: bytes up to which one side of a join is given to all.
+    gather_limit: bytes of partial results up to which they are put together on the initiator.
     engine: which engine the fragments without inputs run on.
     """
 
@@ -54,6 +55,7 @@ class Setting:
     pinned: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[int, Any] = field(default_factory=dict)
     mirror_limit: int = 4 << 20
+    gather_limit: int = 1 << 20
     engine: EngineName = "local"
 
 
