@@ -5,7 +5,7 @@ is at first a product of a and b. So a group of inner and cross joins, with the 
 conjuncts and built anew, left-deep: the largest relation first, since it is the one that should not move, then always the one
 that an equality connects with what is there and that leaves the fewest rows (`engine.plan.cardinality`); one that nothing connects
 comes last. Each conjunct goes to the first join where all that it names is there. An equality that every branch of an OR has is
-taken out of it, besides staying in it.
+taken out of it, besides staying in it. A condition with a subquery that concerns one relation goes to that, before it moves.
 
 Taking the smallest relation instead was tried first: TPC-H's query 5 then joins customers with suppliers of the same nation
 before it looks at the orders, and has sixty rows for each of lineitem's. Within a fragment the order does not matter: there the
@@ -36,10 +36,12 @@ def order_joins(node: Node, rows: Estimator) -> Node:
     if isinstance(node, Evaluator) and _is_group(node.input):
         relations, conditions = _taken_apart(node.input)
         movable, rest = _parted([*conditions, *conjuncts(node.filter)])
+        relations, rest = _with_own_filters(relations, rest)
         return replace(node, input=_joined(relations, movable, rows), filter=conjunction(tuple(rest)))
     if _is_group(node):
         relations, conditions = _taken_apart(node)
         movable, rest = _parted(conditions)
+        relations, rest = _with_own_filters(relations, rest)
         joined = _joined(relations, movable, rows)
         return Evaluator(node.columns, joined, references_to(node.columns), conjunction(tuple(rest)))
     return map_inputs(node, lambda child: order_joins(child, rows))
@@ -67,6 +69,23 @@ def _parted(parts: Iterable[Expr]) -> tuple[list[Expr], list[Expr]]:
         if not stays and isinstance(part, Or):
             movable += [common for common in _common(part) if common not in movable]
     return movable, rest
+
+
+def _with_own_filters(relations: Sequence[Node], parts: Sequence[Expr]) -> tuple[list[Node], list[Expr]]:
+    """Conditions with subqueries that concern one relation, applied to it before it is joined; and the others."""
+    filtered: list[Node] = []
+    left = list(parts)
+    for relation in relations:
+        own = tuple(part for part in left if _concerns(part, relation))
+        left = [part for part in left if part not in own]
+        columns = relation.columns
+        filtered.append(Evaluator(columns, relation, references_to(columns), conjunction(own)) if own else relation)
+    return filtered, left
+
+
+def _concerns(part: Expr, relation: Node) -> bool:
+    named = set(references(part))
+    return bool(named) and named <= set(relation.columns) and not is_volatile(part)
 
 
 def _common(part: Or) -> Iterator[Expr]:
