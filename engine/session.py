@@ -7,8 +7,9 @@ the new one or says that it cannot (0A000 cached plan must not change result typ
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -23,6 +24,7 @@ from engine.catalog.transaction import SessionCatalog
 from engine.distribution import CompiledQuery, Terms, compile_query, data_members
 from engine.executor import ExecutionContext
 from engine.explaining import ExplainRequest, explain
+from engine.fault_policy import Policy, RepeatableQuery
 from engine.plan.compile import Bindings
 from engine.plan.logical import Final as FinalNode
 from engine.plan.planner import optimise
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
 _SYSTEM_SCHEMAS: Final = (PG_CATALOG,)
 Digits = Mapping[int, tuple[int, int]]
+Bound = tuple[FinalNode, Bindings]
 
 
 @dataclass(slots=True)
@@ -179,22 +182,23 @@ class Session(EngineSession):
             raise FeatureNotSupported("cached plan must not change result type")
         return planned
 
-    def _compile(self, planned: PlannedQuery, arguments: Sequence[Any]) -> CompiledQuery:
+    def _compile(
+        self, planned: PlannedQuery, arguments: Sequence[Any], bound: Callable[[], Bound], terms: Terms
+    ) -> CompiledQuery:
         """What the query runs as, kept for the next time with the same values under the same terms."""
-        terms, members = Terms.of(self.settings), data_members(self._engine.mesh)
-        key = None
+        members, key = data_members(self._engine.mesh), None
         if not planned.context_names and not planned.calls_session:
             zone, styles = self.settings.get("TimeZone"), foreign_styles(self.settings)
             key = (terms, members, zone, styles, tuple(map(repr, arguments)))
             if found := planned.compiled.get(key):
                 return found
-        plan, bindings = self._bound(planned, arguments)
+        plan, bindings = bound()
         query = compile_query(plan, terms, bindings, self._engine.mesh, self._engine.pinned)
         if key is not None:
             planned.remember(key, query)
         return query
 
-    def _bound(self, planned: PlannedQuery, arguments: Sequence[Any]) -> tuple[FinalNode, Bindings]:
+    def _bound(self, planned: PlannedQuery, arguments: Sequence[Any]) -> Bound:
         """The plan with what only this session, now, knows."""
         parameters = dict(enumerate(arguments, 1))
         plan = session_functions.evaluate(planned.plan, self, parameters) if planned.calls_session else planned.plan
@@ -205,8 +209,17 @@ class Session(EngineSession):
     async def _run_query(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> Execution:
         planned = await self._replan(prepared, query, arguments)
         self._engine.initiation.require_for_query(planned.reads)
-        stream = await self._engine.open(self._compile(planned, arguments), self._execution_context())
-        return StreamExecution(planned.columns, "SELECT", counted=True, stream=stream)
+        # Functions of the session may do something, so they are called once, however often the query is begun.
+        bound = functools.cache(lambda: self._bound(planned, arguments))
+        repeatable = RepeatableQuery(
+            self._engine,
+            cast("Policy", self.settings.get("sluice.fault_policy")),
+            Terms.of(self.settings),
+            lambda terms: self._compile(planned, arguments, bound, terms),
+            self._execution_context,
+            self._notify,
+        )
+        return StreamExecution(planned.columns, "SELECT", counted=True, stream=await repeatable.open())
 
     def _execution_context(self) -> ExecutionContext:
         return ExecutionContext(

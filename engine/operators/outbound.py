@@ -1,6 +1,6 @@
 """SEND for the loop: streams of an edge from this member, to another one or to itself.
 
-    stream = await open_remote(address, opening)      # or LoopbackStream(receiver, opening)
+    stream = await open_remote(host, port, opening)   # or LoopbackStream(receiver, opening)
     await stream.send(body, rows)                     # returns when the batch is on its way: a wait for credit is a future,
     await stream.finish()                             #   never a thread
     stream.abandon(sqlstate, message)                 # instead of finish: tells the receiver why
@@ -63,28 +63,32 @@ def refusal(reason: DenyReason, message: str) -> Exception:
     return ConnectionFailure(f"a data connection was refused: {message}")
 
 
-async def open_remote(host: str, port: int, opening: Open) -> RemoteStream:
-    """Connect and introduce the stream. Raises DeniedNow, StreamRefused, ConnectionFailure."""
+async def open_remote(host: str, port: int, opening: Open, *, member: str = "") -> RemoteStream:
+    """Connect and introduce the stream. member: who is there, for errors. Raises DeniedNow, StreamRefused, ConnectionFailure."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(_CONNECT_SECONDS):
-            _, stream = await loop.create_connection(lambda: RemoteStream(opening), host, port)
+            _, stream = await loop.create_connection(lambda: RemoteStream(opening, member), host, port)
             try:
                 await stream.opened()
             except BaseException:
                 stream.abandon("57014", "the stream was not opened")
                 raise
     except (OSError, TimeoutError) as error:
-        raise ConnectionFailure(f"could not open a data connection to {host}:{port}: {error or 'timed out'}") from error
+        why = str(error) or "timed out"
+        raise ConnectionFailure(
+            f"could not open a data connection to member {member} at {host}:{port}: {why}"
+        ) from error
     return stream
 
 
 class RemoteStream(asyncio.Protocol):
-    """A stream over a data connection of its own."""
+    """A stream over a data connection of its own. member: where it goes, for errors."""
 
-    def __init__(self, opening: Open) -> None:
+    def __init__(self, opening: Open, member: str = "") -> None:
         self.bytes = 0
         self.stalls = 0
+        self._member = member
         self._machine = DataSender(opening)
         self._transport: asyncio.Transport | None = None
         self._failure: Exception | None = None
@@ -103,7 +107,7 @@ class RemoteStream(asyncio.Protocol):
             for event in self._machine.receive_data(data):
                 self._hear(event)
         except RemoteProtocolError as error:
-            self._fail(ConnectionFailure(f"a data connection failed: {error}"))
+            self._fail(ConnectionFailure(f"a data connection to member {self._member} failed: {error}"))
         self._notify()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -158,7 +162,7 @@ class RemoteStream(asyncio.Protocol):
             if reached():
                 return
             if self._gone:
-                raise ConnectionFailure("a data connection was lost")
+                raise ConnectionFailure(f"a data connection to member {self._member} was lost")
             self._wake = asyncio.get_running_loop().create_future()
             await self._wake
 

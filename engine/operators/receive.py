@@ -142,9 +142,11 @@ class InboundStream:
             self._receiver.attempt_failed(self)
 
     def cancelled(self, message: Cancel) -> None:
-        """The sender gave the stream up, and says why."""
+        """The sender gave the stream up, and says why. That it lost a connection is no more the cause here than it was there."""
         self.dead = True
-        self._receiver.attempt_failed(self, SqlError(message.message, sqlstate=message.sqlstate))
+        lost = message.sqlstate == ConnectionFailure.default_sqlstate
+        error = ConnectionFailure(message.message) if lost else SqlError(message.message, sqlstate=message.sqlstate)
+        self._receiver.attempt_failed(self, error)
 
     def broken(self, message: str) -> None:
         """The peer does not keep to the protocol."""
@@ -203,14 +205,14 @@ class InboundStream:
         if not self.open or not self._receiver.spooling:
             return None
         entry = next((e for e in self.entries if e.place is None), None)
-        return entry if entry is not None and self._receiver.spooler.covers(entry.cost) else None
+        return entry if entry is not None and self._receiver.may_spool(entry.cost) else None
 
     async def _write(self, entry: _Entry) -> None:
         if self._file is None:
             self._file = self._receiver.spooler.create()
         assert entry.body is not None
-        entry.place = await self._file.write(entry.body)
         self._receiver.spooled_bytes += entry.cost
+        entry.place = await self._file.write(entry.body)
         if entry.held:
             entry.body = None
             self._release(entry)
@@ -246,6 +248,7 @@ class Receiver:
         self.window = window
         self.spooler = spooler
         self.spooling = False
+        self.spool_bytes_max: int | None = None
         self.spooled_bytes = 0
         self.waiting_since: float | None = None
         self._loop = asyncio.get_running_loop()
@@ -365,6 +368,11 @@ class Receiver:
         if self.waiting_since is None or self.waiting_since > since or self._expected is not None:
             return False
         return self.streams_open == len(self.streams_blocked(since))
+
+    def may_spool(self, size: int) -> bool:
+        """Whether there is room for so many bytes more."""
+        within = self.spool_bytes_max is None or self.spooled_bytes + size <= self.spool_bytes_max
+        return within and self.spooler.covers(size)
 
     def spool(self, on: bool) -> None:
         """Let the senders of this edge go on into files, or no more."""

@@ -24,6 +24,7 @@ from engine.executor import ExecutionContext, QueryId
 from engine.local.executor import LocalExecutor, LocalWork
 from engine.operators.limit import LimitedRows
 from engine.operators.outbound import OutboundStream
+from engine.operators.receive import Receiver
 from engine.operators.send import Edge
 from engine.plan.physical import relation_of
 from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, ReaderSpec, SharedSpec, TableSpec
@@ -35,6 +36,7 @@ from engine.sql import types as st
 from wire import types as t
 from wire.errors import ConnectionFailure, SqlError
 from wire.mesh.control_messages import ChannelOk
+from wire.mesh.messages import Open
 
 _log = logging.getLogger(__name__)
 _BUCKET: Final = pa.field("bucket", pa.int32())
@@ -141,6 +143,15 @@ class QueryRun:
         instance = next(i for i in self._instances if self._fragments[i.fragment].output is None)
         return self._source(self._fragments[instance.fragment], instance, schema)
 
+    @property
+    def root_receiver(self) -> Receiver | None:
+        """What the portal reads from with nothing in between; None: a statement does, which takes in its inputs by itself."""
+        instance = next(i for i in self._instances if self._fragments[i.fragment].output is None)
+        fragment = self._fragments[instance.fragment]
+        if instance.statement or fragment.statement:
+            return None
+        return self._host.mailboxes.find_or_make((self.query, fragment.inputs[0], instance.instance)).receiver
+
     def stop(self, cause: Cause) -> None:
         """End all instances now; each reports its end. Only the first call says anything new."""
         if self._cause is None:
@@ -157,6 +168,14 @@ class QueryRun:
     def all_arrived(self) -> bool:
         """Whether every stream into this member has been received whole and read to its end."""
         return all(mailbox.receiver.at_end for mailbox in self._host.mailboxes.of_query(self.query))
+
+    def sender_of(self, opening: Open) -> str:
+        """The member that sends a stream into this one; empty if the stream has a number that none of its edge has."""
+        edge = self._edges.get(opening.edge)
+        if edge is None:
+            return ""
+        number = opening.partition if edge.counted else opening.partition >> PARTITION_BITS
+        return edge.senders[number] if number < len(edge.senders) else ""
 
     async def ended(self) -> None:
         """Wait until all instances have ended."""

@@ -39,6 +39,7 @@ from engine.operators.receive import Denied
 from engine.operators.send import schema_fingerprint
 from engine.operators.spool import Spooler
 from engine.plan.spec import EdgeSpec, MemberSpec, SharedSpec
+from engine.runtime.absence import Absence
 from engine.runtime.analysis import merged
 from engine.runtime.listener import DataListener
 from engine.runtime.mailboxes import Mailbox, Mailboxes
@@ -172,7 +173,7 @@ class MeshRuntime:
         found = await self.find_channel(query, edge, sender, receiver)
         opening = Open(VERSION, found.channel, found.token, edge.id, sender, 0, 0, schema_fingerprint(edge.schema))
         if edge.receivers[receiver] != self._mesh.member:
-            return await open_remote(found.host, found.port, opening)
+            return await open_remote(found.host, found.port, opening, member=edge.receivers[receiver])
         mailbox = self.mailboxes.find_or_make((query, edge.id, receiver))
         try:
             return LoopbackStream(mailbox.receiver, opening)
@@ -280,7 +281,9 @@ class MeshRuntime:
         """A stream into this member broke before its end; whoever broke it may say more. If it may be sent again, all is well."""
         if not fatal:
             return
-        message = f"could not complete the query: a data connection of edge {opening.edge} was lost"
+        run = self._runs.get(query)
+        sender = run.sender_of(opening) if run is not None else ""
+        message = f"could not complete the query: a data connection from member {sender or 'unknown'} was lost"
         self.cancel(query, Cause("40001", message, hint="The statement may be repeated.", echo=True))
 
     # -- stepping the machines -----------------------------------------------------------------------------------
@@ -331,8 +334,8 @@ class MeshRuntime:
     def _run(self, prepared: _Prepared) -> None:
         query, spec = prepared.query, prepared.spec
         if spec is None or prepared.shared is None or self._closing:
-            why = "a member is shutting down" if self._closing else "the plan could not be read"
-            cause = Cause("57P01" if self._closing else "08P01", f"could not complete the query: {why}")
+            unread = Cause("08P01", "could not complete the query: the plan could not be read")
+            cause = self._shutting_down() if self._closing else unread
             self._post(query, lambda queries, now: queries.started(query, (), now))
             self.cancel(query, cause)
             return
@@ -377,12 +380,17 @@ class MeshRuntime:
     def statistics(self) -> Mapping[str, int]:
         return {"queries": len(self._runs), "requests": len(self._requests), **self.mailboxes.statistics()}
 
+    def _shutting_down(self) -> Cause:
+        member = self._mesh.member
+        message = f"could not complete the query: member {member} is shutting down"
+        return Cause("57P01", message, hint="The statement may be repeated.", member=member)
+
     async def close(self) -> None:
         """End all queries; idempotent. The mesh and the listener are their owner's to close, afterwards."""
         self._closing = True
         if self._ticking is not None:
             self._ticking.cancel()
-        cause = Cause("57P01", "could not complete the query: a member is shutting down", member=self._mesh.member)
+        cause = self._shutting_down()
         for query in list(self._runs):
             self.cancel(query, cause)
         for run in list(self._runs.values()):
@@ -408,6 +416,7 @@ class DistributedStream:
         self._error: SqlError | None = None
         self._failed = asyncio.get_running_loop().create_future()
         self._closed: asyncio.Task[None] | None = None
+        self._absence: Absence | None = None
         self._counts = {"rows": 0, "bytes": 0, "batches": 0}
 
     def begin(self, schema: pa.Schema) -> None:
@@ -415,6 +424,8 @@ class DistributedStream:
 
     async def next_batch(self) -> pa.RecordBatch | None:
         assert self._root is not None
+        if self._absence is not None:
+            self._absence.end()
         try:
             batch = await self._root.next_batch()
         except ConnectionFailure as error:
@@ -430,7 +441,16 @@ class DistributedStream:
         self._counts["rows"] += batch.num_rows
         self._counts["bytes"] += batch.nbytes
         self._counts["batches"] += 1
+        if self._absence is not None:
+            self._absence.begin()
         return batch
+
+    def spool_while_away(self, bytes_max: int) -> None:
+        """While nobody asks for rows, let producers go on into files, so many bytes in all. Before the first row is asked for."""
+        receiver = self._run.root_receiver
+        if receiver is not None:
+            self._absence = Absence(receiver, bytes_max)
+            self._absence.begin()
 
     def fail(self, error: SqlError) -> None:
         """The query failed elsewhere: whoever waits for rows hears of it."""
@@ -483,6 +503,8 @@ class DistributedStream:
         return self._error
 
     async def _close(self) -> None:
+        if self._absence is not None:
+            self._absence.end()
         if not self._ended:
             self._runtime.cancel(self._run.query, _CLOSED_EARLY)
         if self._root is not None:

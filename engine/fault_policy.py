@@ -1,0 +1,173 @@
+"""What becomes of a query over several members when it loses one: `SET sluice.fault_policy`.
+
+    stream = await RepeatableQuery(engine, policy, terms, compile_as, context, notice).open()
+
+`compile_as` plans the query under given terms for the members that are there now, so to begin again is to plan again, under
+a new query id. Nothing of the attempt that failed can be confused with the next one: it was closed, and on every member its
+token is over.
+
+**What may be repeated.** A query whose rows nobody has seen. From the first batch on the portal has given rows that a second
+attempt might give again, or in another order, so it fails as it does under `fail`. What is repeated is a transient failure
+(40001, or 57P01 of another member that ends): a member or a connection was lost. Errors of the statement are told at once.
+
+- `retry`: on the members that are left, `REPEATS_MAX` times.
+- `local`: once, on the initiator alone, which then depends on nobody. If only other members hold some of its tables, that is
+  not possible, and the error is told.
+- `wait`: on the same members, as soon as all of them are up again, as often as it takes: until the statement is cancelled or
+  `statement_timeout` ends it.
+- `spool`: is about a client that is slow and not about a loss; the stream does it (`DistributedStream.spool_while_away`).
+
+Considered and rejected, for `wait`: to keep what a sender has on its way and to go on when the connection is back. A receiver
+that lost a connection does not know which of the batches that TCP had taken were consumed on the other side of its crash, and
+one that did not crash has told its query's initiator within the same second; streams would need acknowledgements and numbers
+that outlive connections, for all queries, to save those that break in the middle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, Protocol
+
+import pyarrow as pa
+
+from engine.distribution import CompiledQuery, DistributedQuery, Terms
+from engine.executor import BatchStream, CompiledFragment, ExecutionContext
+from engine.runtime.mesh import Mesh
+from engine.runtime.runtime import DistributedStream
+from wire.errors import FatalError, QueryCanceled, SqlError
+
+Policy = Literal["fail", "retry", "local", "spool", "wait"]
+REPEATS_MAX: Final = 3
+_TRANSIENT: Final = ("40001", "57P01")
+_LOOK_SECONDS: Final = 0.1
+
+
+class Opener(Protocol):
+    """What begins to run a planned query: `engine.engine.Engine`."""
+
+    @property
+    def mesh(self) -> Mesh: ...
+
+    async def open(self, query: CompiledQuery, context: ExecutionContext) -> BatchStream: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatableQuery:
+    """A query that can be planned again.
+
+    compile_as: the query under these terms, for the members of this moment. context: of an execution, with a new query id.
+    notice: tells the client.
+    """
+
+    engine: Opener
+    policy: Policy
+    terms: Terms
+    compile_as: Callable[[Terms], CompiledQuery]
+    context: Callable[[], ExecutionContext]
+    notice: Callable[[str], None]
+
+    async def open(self) -> BatchStream:
+        """Begin to run it. What runs on this member alone runs as it is."""
+        query = self.compile_as(self.terms)
+        context = self.context()
+        stream = await self.engine.open(query, context)
+        if isinstance(query.runs, CompiledFragment) or self.policy == "fail":
+            return stream
+        if self.policy == "spool":
+            assert isinstance(stream, DistributedStream), "fragments on several members are read as one stream"
+            stream.spool_while_away(context.settings["spool_limit"])
+            return stream
+        return RepeatedStream(self, stream, tuple(query.runs.members))
+
+    async def again(self) -> tuple[BatchStream, Sequence[str]]:
+        """A further attempt, and the members that it runs on."""
+        query = self.compile_as(self.terms)
+        members = tuple(query.runs.members) if isinstance(query.runs, DistributedQuery) else (self.engine.mesh.member,)
+        return await self.engine.open(query, self.context()), members
+
+    async def alone(self) -> BatchStream | None:
+        """The attempt that needs no other member; None: there is none such."""
+        query = self.compile_as(replace(self.terms, distribution="off"))
+        if isinstance(query.runs, DistributedQuery):
+            return None
+        return await self.engine.open(query, self.context())
+
+
+class RepeatedStream:
+    """A query's rows, whichever attempt gives them (`engine.executor.BatchStream`). members: the first attempt's."""
+
+    def __init__(self, query: RepeatableQuery, stream: BatchStream, members: Sequence[str]) -> None:
+        self._query = query
+        self._stream = stream
+        self._members = members
+        self._repeats = 0
+        self._begun = False
+        self._closed = False
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        while True:
+            try:
+                batch = await self._stream.next_batch()
+            except SqlError as error:
+                if self._begun or self._closed or not is_transient(error):
+                    raise
+                await self._stream.close()
+                self._stream = await self._begin_again(error)
+                if self._closed:
+                    await self._stream.close()
+            else:
+                self._begun = True
+                return batch
+
+    async def close(self) -> None:
+        self._closed = True
+        await self._stream.close()
+
+    def statistics(self) -> Mapping[str, int]:
+        return self._stream.statistics()
+
+    async def _begin_again(self, error: SqlError) -> BatchStream:
+        """The next attempt, or the error where there is to be none."""
+        self._repeats += 1
+        match self._query.policy:
+            case "local" if self._repeats == 1:
+                stream = await self._query.alone()
+                if stream is None:
+                    raise error
+                self._tell(error, f"it runs again on member {self._query.engine.mesh.member} alone")
+                return stream
+            case "wait":
+                await self._wait(error)
+            case "retry" if self._repeats <= REPEATS_MAX:
+                pass
+            case _:
+                raise error
+        stream, self._members = await self._query.again()
+        self._tell(error, f"it runs again on {', '.join(sorted(self._members))}")
+        return stream
+
+    async def _wait(self, error: SqlError) -> None:
+        """Until all members of the last attempt are up."""
+        mesh = self._query.engine.mesh
+        if missing := absent(mesh, self._members):
+            self._tell(error, f"it waits for {', '.join(missing)}")
+        while absent(mesh, self._members):
+            if self._closed:
+                raise QueryCanceled("canceling statement due to user request")
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _tell(self, error: SqlError, what: str) -> None:
+        self._query.notice(f"{error.message}; {what}")
+
+
+def is_transient(error: SqlError) -> bool:
+    """Whether it is the loss of a member or of a connection. What ends this session, ends it."""
+    return error.sqlstate in _TRANSIENT and not isinstance(error, FatalError)
+
+
+def absent(mesh: Mesh, wanted: Collection[str]) -> list[str]:
+    """Those of the members that do not run fragments now."""
+    there = {member.id for member in mesh.members() if member.local or member.state == "up"}
+    return sorted(set(wanted) - there)

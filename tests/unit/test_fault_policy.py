@@ -1,0 +1,219 @@
+"""What `sluice.fault_policy` does when a member is lost: over real members in one process, of which one goes away."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from mesh_ground import MeshMember, gathered, mesh, rows, until
+from sqlglot import exp
+
+from engine.distribution import CompiledQuery, DistributedQuery, Terms
+from engine.executor import BatchStream, CompiledFragment, ExecutionContext, OutputColumn, QueryId
+from engine.fault_policy import REPEATS_MAX, Policy, RepeatableQuery
+from engine.plan.physical import PhysicalPlan
+from engine.plan.planner import Choice
+from engine.runtime.mesh import Mesh
+from engine.sql import types as st
+from wire import types as t
+from wire.errors import SqlError
+
+_ONE = pa.schema([("c1", pa.int64())])
+_TOKENS = itertools.count(1)
+_LONG = "select count(*)::bigint as c1 from range(100000000) a, range(100000000) b where a.range % 7 = b.range % 11"
+_SHORT = "select 1::bigint as c1"
+_TOTAL = "select sum(c1)::bigint c1 from edge_1"
+_CHOICE = Choice("local", "")
+_TERMS = Terms("local", "always", 1 << 20, 1 << 16)
+
+
+@pytest.fixture
+async def members(tmp_path: Path) -> AsyncIterator[list[MeshMember]]:
+    async with mesh(tmp_path, 3) as started:
+        yield started
+
+
+@dataclass
+class Asked:
+    """A statement on each member and their total, asked on the first. It takes long on the first `long` attempts."""
+
+    members: list[MeshMember]
+    policy: Policy
+    long: int = 1
+    on: Callable[[], Sequence[MeshMember]] | None = None
+    pinned: bool = False
+    root: str | None = _TOTAL
+    statement: str = _SHORT
+    spool_limit: int = 1 << 30
+    attempts: list[Terms] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+    @property
+    def mesh(self) -> Mesh:
+        return self.members[0].link
+
+    async def open(self, query: CompiledQuery, context: ExecutionContext) -> BatchStream:
+        """As `engine.engine.Engine` does."""
+        first = self.members[0]
+        if isinstance(query.runs, CompiledFragment):
+            return await first.local.open(query.runs, context)
+        return first.runtime.open(str(context.query), query.runs.shared, query.runs.members, query.runs.schema)
+
+    async def begin(self) -> BatchStream:
+        return await RepeatableQuery(self, self.policy, _TERMS, self.compiled, self.context, self.notices.append).open()
+
+    def context(self) -> ExecutionContext:
+        return ExecutionContext(QueryId("m1", next(_TOKENS)), settings={"spool_limit": self.spool_limit})
+
+    def compiled(self, terms: Terms) -> CompiledQuery:
+        self.attempts.append(terms)
+        if terms.distribution == "off" and not self.pinned:
+            column = OutputColumn("c1", st.of(t.INT8))
+            answer = exp.select(exp.alias_(exp.Literal.number(42), "c1"))
+            return CompiledQuery(_CHOICE, CompiledFragment("local", answer, (column,)))
+        statement = _LONG if len(self.attempts) <= self.long else self.statement
+        there = self.on() if self.on is not None else self.members
+        shared, specs = gathered(there, statement, _ONE, root=self.root)
+        return CompiledQuery(_CHOICE, DistributedQuery(PhysicalPlan("m1", (), (), ""), shared, specs, _ONE))
+
+
+async def _lose(members: list[MeshMember], asked: Asked) -> None:
+    """The last member goes, as soon as all take part."""
+    await until(lambda: all(member.runtime.load for member in members))
+    lost = members.pop()
+    asked.members = members
+    await lost.leave()
+    await lost.close()
+
+
+async def _fails(running: Any) -> SqlError:
+    with pytest.raises(SqlError) as caught:
+        await running
+    assert caught.value.sqlstate in ("40001", "57P01")
+    return caught.value
+
+
+def _told(asked: Asked, what: str) -> None:
+    """One notice: the loss, in the words of whoever noticed first, and what is done about it."""
+    [notice] = asked.notices
+    loss, _, then = notice.partition("; ")
+    assert "member m3" in loss
+    assert then == what
+
+
+async def test_fail_tells_the_loss(members: list[MeshMember]) -> None:
+    asked = Asked(members, "fail")
+    running = asyncio.ensure_future(rows(await asked.begin()))
+    await _lose(members, asked)
+    assert "m3" in str(await _fails(running))
+    assert len(asked.attempts) == 1
+
+
+async def test_retry_begins_again_on_those_that_are_left(members: list[MeshMember]) -> None:
+    asked = Asked(members, "retry")
+    running = asyncio.ensure_future(rows(await asked.begin()))
+    await _lose(members, asked)
+    assert await running == [(2,)]
+    _told(asked, "it runs again on m1, m2")
+
+
+async def test_retry_ends(members: list[MeshMember]) -> None:
+    """The plan keeps to a member that is gone, as one of tables that only it holds does."""
+    everybody = list(members)
+    asked = Asked(members, "retry", on=lambda: everybody)
+    running = asyncio.ensure_future(rows(await asked.begin()))
+    await _lose(members, asked)
+    assert "m3" in str(await _fails(running))
+    assert len(asked.attempts) == 1 + REPEATS_MAX
+
+
+@pytest.mark.parametrize("policy", ["retry", "local", "wait"])
+async def test_nothing_is_repeated_once_rows_were_given(members: list[MeshMember], policy: Policy) -> None:
+    endless = "select range as c1 from range(1000000000000)"
+    asked = Asked(members, policy, long=0, root=None, statement=endless)
+    stream = await asked.begin()
+    assert await stream.next_batch() is not None
+    await _lose(members, asked)
+    await _fails(rows(stream))
+    assert len(asked.attempts) == 1
+
+
+async def test_errors_of_the_statement_are_not_repeated(members: list[MeshMember]) -> None:
+    asked = Asked(members, "retry", long=0, statement="select error('22012')::bigint as c1")
+    with pytest.raises(SqlError):
+        await rows(await asked.begin())
+    assert len(asked.attempts) == 1
+
+
+async def test_local_runs_on_the_initiator_alone(members: list[MeshMember]) -> None:
+    asked = Asked(members, "local")
+    running = asyncio.ensure_future(rows(await asked.begin()))
+    await _lose(members, asked)
+    assert await running == [(42,)]
+    assert [terms.distribution for terms in asked.attempts] == ["always", "off"]
+    _told(asked, "it runs again on member m1 alone")
+
+
+async def test_local_fails_where_only_others_hold_the_tables(members: list[MeshMember]) -> None:
+    asked = Asked(members, "local", pinned=True)
+    running = asyncio.ensure_future(rows(await asked.begin()))
+    await _lose(members, asked)
+    assert "m3" in str(await _fails(running))
+    assert len(asked.attempts) == 2
+
+
+async def test_wait_goes_on_when_the_member_is_back(members: list[MeshMember], tmp_path: Path) -> None:
+    asked = Asked(members, "wait")
+    running = asyncio.ensure_future(rows(await asked.begin()))
+    await _lose(members, asked)
+    await until(lambda: bool(asked.notices))
+    _told(asked, "it waits for m3")
+    assert len(asked.attempts) == 1
+    back = MeshMember("m3", tmp_path / "again", [members[0].address])
+    await back.start()
+    members.append(back)
+    assert await running == [(3,)]
+
+
+async def test_waiting_ends_with_its_stream(members: list[MeshMember]) -> None:
+    asked = Asked(members, "wait")
+    stream = await asked.begin()
+    running = asyncio.ensure_future(stream.next_batch())
+    await _lose(members, asked)
+    await until(lambda: bool(asked.notices))
+    await stream.close()
+    with pytest.raises(SqlError) as caught:
+        await running
+    assert caught.value.sqlstate == "57014"
+
+
+def _spooling(members: list[MeshMember], limit: int) -> Asked:
+    statement = "select range as c1 from range(1000000)"
+    return Asked(members, "spool", long=0, root=None, statement=statement, spool_limit=limit)
+
+
+async def test_spool_lets_producers_finish_while_the_consumer_is_away(members: list[MeshMember]) -> None:
+    stream = await _spooling(members, 1 << 30).begin()
+    first = await stream.next_batch()
+    assert first is not None
+    await until(lambda: not any(member.runtime.load for member in members[1:]))
+    assert members[0].spooler.bytes_used > 1 << 20
+    found = await rows(stream)
+    assert sorted(found + [(x,) for x in first.column(0).to_pylist()]) == sorted([(n,) for n in range(1_000_000)] * 3)
+    await until(lambda: members[0].spooler.bytes_used == 0)
+
+
+async def test_spooling_has_a_limit(members: list[MeshMember]) -> None:
+    limit = 1 << 20
+    stream = await _spooling(members, limit).begin()
+    await until(lambda: members[0].spooler.bytes_used > limit // 2)
+    await asyncio.sleep(0.3)
+    assert members[0].spooler.bytes_used <= limit
+    assert all(member.runtime.load for member in members)
+    assert len(await rows(stream)) == 3_000_000
