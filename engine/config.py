@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from engine.plan.topology import Topology
+
 
 @dataclass(frozen=True, slots=True)
 class SparkConfig:
@@ -30,6 +32,7 @@ class EngineConfig:
     role: data: it initiates queries; lite: only those that read no table.
     fragment_threads, operation_threads: sizes of the pools. local_memory: DuckDB's limit.
     settings: defaults of session settings that differ from `engine.settings`.
+    topology: which files only some members hold, and where data may flow; None: everybody sees every file and everybody.
     """
 
     data: Path
@@ -44,6 +47,7 @@ class EngineConfig:
     local_memory: str = "2GB"
     spark: SparkConfig = field(default_factory=SparkConfig)
     settings: Mapping[str, str] = field(default_factory=dict)
+    topology: Topology | None = None
 
     @property
     def private(self) -> Path:

@@ -2,7 +2,9 @@
 
 The rule, in order (`SET sluice.distribution = auto | off | always`):
 
-- tables that only other members hold are read there, whatever was wished;
+- tables that only other members hold are read there, whatever was wished; how much that is nobody here knows, so `auto` leaves
+  it to their local engines, which need not be started;
+- where a topology's links or capacities forbid what the plan needs, it is moved (`engine.plan.relocate`);
 - over shared storage a query for Spark is Spark's to spread: one fragment, here;
 - `auto`: what is small is done here before its parts would have been handed out; what is too large for this member's local
   engine, but not for a share of it on each, runs on the local engines of all;
@@ -11,13 +13,15 @@ The rule, in order (`SET sluice.distribution = auto | off | always`):
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
 import pyarrow as pa
 
 from engine.carry import carrier_schema
+from engine.catalog.elsewhere import stand_in
+from engine.catalog.objects import Table
 from engine.executor import CompiledFragment, OutputColumn
 from engine.plan import logical
 from engine.plan.compile import Bindings
@@ -25,12 +29,21 @@ from engine.plan.compile.unsupported import Unsupported
 from engine.plan.dispatch import specs
 from engine.plan.distribute import Distribution, Setting, distribute, should_distribute
 from engine.plan.input_size import input_bytes
+from engine.plan.logical import TableReader
 from engine.plan.physical import PhysicalPlan
 from engine.plan.planner import Choice, Wish, choose, compile_choice
+from engine.plan.relocate import relocate
+from engine.plan.rewrite import walk_all
 from engine.plan.spec import MemberSpec
+from engine.plan.topology import Topology
 from engine.runtime.mesh import Mesh
 from engine.settings import SessionSettings, size_text
-from wire.errors import FeatureNotSupported
+from wire.errors import (
+    ConfigurationLimitExceeded,
+    FeatureNotSupported,
+    ObjectNotInPrerequisiteState,
+    SerializationFailure,
+)
 
 _TAKES_PART: Final = ("up", "suspect")
 
@@ -89,21 +102,22 @@ def compile_query(
     terms: Terms,
     bindings: Bindings,
     mesh: Mesh,
-    pinned: Mapping[str, str],
+    topology: Topology | None,
     *,
     analyze: bool = False,
 ) -> CompiledQuery:
-    """The query as it will run under these terms. Raises FeatureNotSupported.
+    """The query as it will run under these terms. Raises FeatureNotSupported, SerializationFailure where a member that holds
+    some of its tables is lost, ObjectNotInPrerequisiteState and ConfigurationLimitExceeded where the topology has no way.
 
-    pinned: the member of each file that only it can read. analyze: members are to count what they do.
+    analyze: members are to count what they do.
     """
     choice = choose(plan, terms.wish, terms.local_limit, bindings.parameters)
     members = data_members(mesh)
-    if not pinned and members == (mesh.member,):
+    if topology is None and members == (mesh.member,):
         fragment, choice = compile_choice(plan, choice, terms.wish, bindings)
         return CompiledQuery(choice, fragment)
     choice = _shared_out(plan, choice, terms, bindings, members)
-    physical = _physical(plan, choice, terms, bindings, mesh, pinned)
+    physical = _physical(plan, choice, terms, bindings, mesh, topology)
     if len(physical.fragments) == 1:
         fragment, choice = compile_choice(plan, choice, terms.wish, bindings)
         return CompiledQuery(choice, fragment, physical)
@@ -111,21 +125,92 @@ def compile_query(
 
 
 def physical_plan(
-    plan: logical.Final, query: CompiledQuery, terms: Terms, bindings: Bindings, mesh: Mesh, pinned: Mapping[str, str]
+    plan: logical.Final,
+    query: CompiledQuery,
+    terms: Terms,
+    bindings: Bindings,
+    mesh: Mesh,
+    topology: Topology | None,
 ) -> PhysicalPlan:
     """The query's plan as it is spread, also where nothing is."""
-    return query.physical or _physical(plan, query.choice, terms, bindings, mesh, pinned)
+    return query.physical or _physical(plan, query.choice, terms, bindings, mesh, topology)
 
 
 def _physical(
-    plan: logical.Final, choice: Choice, terms: Terms, bindings: Bindings, mesh: Mesh, pinned: Mapping[str, str]
+    plan: logical.Final,
+    choice: Choice,
+    terms: Terms,
+    bindings: Bindings,
+    mesh: Mesh,
+    topology: Topology | None,
 ) -> PhysicalPlan:
-    setting = Setting(data_members(mesh), mesh.member, pinned, bindings.parameters, engine=choice.engine)
+    pinned = pinned_files(plan, mesh) if topology is not None else {}
+    setting = Setting(_within(topology, mesh), mesh.member, pinned, bindings.parameters, engine=choice.engine)
     spread, why = should_distribute(plan, terms.distribution, setting)
     if not spread:
         setting, why = replace(setting, members=(mesh.member,)), f"not distributed: {why}"
     physical = distribute(plan, setting, why)
-    return physical if spread else replace(physical, reason=why)
+    if not spread:
+        return replace(physical, reason=why)
+    if topology is None or len(physical.fragments) == 1:
+        return physical
+    try:
+        return _along_links(physical, topology)
+    except (ConfigurationLimitExceeded, FeatureNotSupported, ObjectNotInPrerequisiteState) as obstacle:
+        if any(member != mesh.member for member in pinned.values()):
+            raise
+        return distribute(plan, replace(setting, members=(mesh.member,)), f"not distributed: {obstacle.message}")
+
+
+def _within(topology: Topology | None, mesh: Mesh) -> tuple[str, ...]:
+    """The members that may run fragments now: where links say what may be sent, those that the topology names."""
+    members = data_members(mesh)
+    if topology is None or topology.is_open:
+        return members
+    return tuple(m for m in members if m in topology.members) if mesh.member in topology.members else (mesh.member,)
+
+
+def _along_links(physical: PhysicalPlan, topology: Topology) -> PhysicalPlan:
+    if not topology.is_open and physical.initiator not in topology.members:
+        raise ObjectNotInPrerequisiteState(
+            f'member "{physical.initiator}" is not in the topology, whose links say what may be sent to it',
+            hint=f"Connect to one that is: {', '.join(topology.members)}.",
+        )
+    return relocate(physical, topology)
+
+
+def pinned_files(plan: logical.Final, mesh: Mesh) -> dict[str, str]:
+    """The member of each file, or stand-in for files, that only one can read.
+
+    Raises SerializationFailure when one of those members cannot run anything now.
+    """
+    pinned: dict[str, str] = {}
+    able = data_members(mesh)
+    for table in _declared_tables(plan):
+        for part in table.parts:
+            if part.member not in able and part.member != mesh.member:
+                raise _holder_lost(table, part.member, mesh)
+        for file in table.files:
+            held = stand_in(file)
+            pinned[file] = held.member if held is not None else mesh.member
+    return pinned
+
+
+def _declared_tables(plan: logical.Final) -> Iterator[Table]:
+    for node in walk_all(plan):
+        if isinstance(node, TableReader) and isinstance(node.table, Table) and node.table.parts:
+            yield node.table
+
+
+def _holder_lost(table: Table, member: str, mesh: Mesh) -> SerializationFailure:
+    known = next((info for info in mesh.members() if info.id == member), None)
+    state: str = "not there" if known is None else known.state
+    if known is not None and known.role == "lite":
+        state = "a lite member, which reads no tables"
+    return SerializationFailure(
+        f'could not read table "{table.name}": member "{member}", which holds files of it, is {state}',
+        hint="The statement may be repeated when that member is up.",
+    )
 
 
 def _told(physical: PhysicalPlan, terms: Terms, bindings: Bindings, analyze: bool) -> DistributedQuery:
@@ -141,7 +226,11 @@ def _shared_out(
     plan: logical.Final, choice: Choice, terms: Terms, bindings: Bindings, members: tuple[str, ...]
 ) -> Choice:
     """The local engines of all members, where one would be too small and the choice is ours."""
-    if terms.wish != "auto" or terms.distribution == "off" or choice.engine == "local" or len(members) < 2:
+    if terms.wish != "auto" or choice.engine == "local":
+        return choice
+    if any(stand_in(file) is not None for table in _declared_tables(plan) for file in table.files):
+        return Choice("local", "how much the tables hold that other members read is not known here")
+    if terms.distribution == "off" or len(members) < 2:
         return choice
     size = input_bytes(plan, bindings.parameters)
     if size > terms.local_limit * len(members):

@@ -12,11 +12,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, TypeVar
 
 from engine.api import Client
+from engine.catalog.elsewhere import StandIn
 from engine.catalog.files import DataRoots
 from engine.catalog.store import CatalogStore
 from engine.config import EngineConfig
@@ -28,12 +29,14 @@ from engine.operators.spool import Spooler
 from engine.runtime.listener import DataListener
 from engine.runtime.mesh import AloneMesh, MemberInfo, Mesh
 from engine.runtime.operation_pool import OperationPool
+from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime
 from engine.session import Session
 from engine.spark.executor import SparkExecutor
 from engine.sql.parser import parse
 from engine.sql.statements import Statement
 from engine.statement_cache import StatementCache
+from engine.topology_tables import topology_tables
 
 T = TypeVar("T")
 _SPOOL_BYTES_MAX: Final = 8 << 30
@@ -54,8 +57,10 @@ class Engine:
         self.initiation = Initiation(config.role, self.mesh)
         self.store = CatalogStore(config.catalog or config.private / "catalog.sqlite")
         self.roots = DataRoots(config.base or config.data, config.roots)
+        self._own_files = DataRoots(config.data, config.roots)
+        if config.topology is not None:
+            self.store.declare(topology_tables(config.topology, config.member, self._own_files))
         self.statements = StatementCache()
-        self.pinned: Mapping[str, str] = {}
         self._listener = listener
         self._operations = OperationPool(config.operation_threads)
         # Numbers are never given twice, also not after a restart: a second has more of them than any member uses.
@@ -73,7 +78,10 @@ class Engine:
         """Ready the executors. Spark starts in the background; a query that needs it waits for it."""
         for executor in self._executors.values():
             await executor.start()
-        self._runtime = MeshRuntime(self.mesh, self._listener, self._local, self._spark, self._spooler, self._messages)
+        files = ReadableFiles(self.config.member, self._own_files, _held(self.config))
+        self._runtime = MeshRuntime(
+            self.mesh, self._listener, self._local, self._spark, self._spooler, self._messages, files
+        )
         self._runtime.start()
 
     def session(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> Session:
@@ -135,3 +143,11 @@ class Engine:
         self._spooler.close()
         self._operations.close()
         self.store.close()
+
+
+def _held(config: EngineConfig) -> Iterator[StandIn]:
+    """The physical sources that the topology gives this member, as other members name them."""
+    nodes = config.topology.nodes if config.topology is not None else ()
+    for node in nodes:
+        if node.name == config.member:
+            yield from (StandIn(node.name, source.format, source.path) for source in node.physical)

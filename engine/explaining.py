@@ -49,7 +49,7 @@ async def explain(request: ExplainRequest, engine: Engine, started: float) -> li
     """The lines of the answer (JSON: one). started: when planning began, in seconds of `time.perf_counter`."""
     statement = request.statement
     query = compile_query(
-        request.plan, request.terms, request.bindings, engine.mesh, engine.pinned, analyze=statement.analyze
+        request.plan, request.terms, request.bindings, engine.mesh, engine.config.topology, analyze=statement.analyze
     )
     actual: dict[str, float | int | str] = {"Planning Time": (time.perf_counter() - started) * 1e3}
     run = await _run(query, engine, request.context) if statement.analyze else _Run({}, {})
@@ -69,7 +69,7 @@ def _physical(
     request: ExplainRequest, query: CompiledQuery, engine: Engine, analysis: PhysicalAnalysis, run: _Run
 ) -> list[str]:
     statement = request.statement
-    plan = physical_plan(request.plan, query, request.terms, request.bindings, engine.mesh, engine.pinned)
+    plan = physical_plan(request.plan, query, request.terms, request.bindings, engine.mesh, engine.config.topology)
     analysis = analysis_of(run.members, analysis.totals)
     statements = _statements(query, engine) if statement.verbose else None
     if statement.format == "json":

@@ -193,7 +193,7 @@ class Session(EngineSession):
             if found := planned.compiled.get(key):
                 return found
         plan, bindings = bound()
-        query = compile_query(plan, terms, bindings, self._engine.mesh, self._engine.pinned)
+        query = compile_query(plan, terms, bindings, self._engine.mesh, self._engine.config.topology)
         if key is not None:
             planned.remember(key, query)
         return query

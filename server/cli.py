@@ -96,7 +96,10 @@ ClusterData = Annotated[Path, typer.Option(help="The cluster's directory; relati
 
 @cluster.command()
 def up(
-    members: Annotated[int, typer.Option(help="Data members.", min=1, max=64)] = 3,
+    members: Annotated[int | None, typer.Option(help="Data members [3].", min=1, max=64)] = None,
+    topology: Annotated[
+        Path | None, typer.Option(help="A topology file; its nodes are the data members, its addresses are replaced.")
+    ] = None,
     lite: Annotated[int, typer.Option(help="Lite members: they take clients and keep no data.", min=0, max=64)] = 0,
     listen: Annotated[str, typer.Option(help="Where clients reach the first member; the others take free ports.")] = (
         "127.0.0.1:5432"
@@ -120,8 +123,11 @@ def up(
         _fail(f"--listen: {error}")
     if lite_routing not in ("refuse", "forward"):
         _fail("--lite-routing: expected refuse or forward")
+    if topology is not None and members is not None:
+        _fail("--members: the topology file says which members there are")
     spark = {"master": spark_master, "driver_memory": spark_memory}
-    _run_cluster(lambda c: c.up(Wanted(members, lite, address, data, lite_routing, spark), c.Console(highlight=False)))
+    wanted = Wanted(members or 3, lite, address, data, lite_routing, spark, topology)
+    _run_cluster(lambda c: c.up(wanted, c.Console(highlight=False)))
 
 
 @cluster.command()

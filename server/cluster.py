@@ -5,7 +5,8 @@ the command: each has its own session, so that nothing that happens to the termi
 written down (`server.cluster_files`) before it is waited for, so that `down` can end whatever an interrupted `up` left.
 
 All ports but the first member's are free ones, chosen before anybody starts and written into the configurations, so that a
-member that is started again is found where it was.
+member that is started again is found where it was. With a topology file its nodes are the members, and its addresses are
+replaced by theirs, in a copy: the file is that of the real cluster, tried out on one machine, where its addresses are not.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from rich.table import Table
 
 from server import cluster_files as files
 from server.cluster_files import Cluster, MemberProcess
-from server.config import Address
+from server.config import Address, ConfigurationError
+from server.topology import load_topology
 
 _READY_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.1
@@ -45,7 +47,8 @@ class ClusterError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What `up` is to start. lite_routing: refuse or forward. spark: keys of the `spark` section."""
+    """What `up` is to start. lite_routing: refuse or forward. spark: keys of the `spark` section. topology: a file whose
+    nodes are the data members, instead of a number of them."""
 
     members: int
     lite: int
@@ -53,6 +56,7 @@ class Wanted:
     folder: Path
     lite_routing: str = "refuse"
     spark: Mapping[str, str] = field(default_factory=dict)
+    topology: Path | None = None
 
 
 # -- up ---------------------------------------------------------------------------------------------------------------
@@ -64,11 +68,15 @@ def up(wanted: Wanted, console: Console) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     _require_down(folder)
     planned = _plan(wanted)
+    topology = None
+    if wanted.topology is not None:
+        topology = files.write_topology(folder, wanted.topology, {member.name: member.mesh for member in planned})
     started: list[tuple[MemberProcess, subprocess.Popen[bytes]]] = []
     try:
         for member in planned:
             seeds = [other.mesh for other in planned if other is not member]
-            config = files.configure(folder, member, seeds, {"start": "lazy", **wanted.spark}, wanted.lite_routing)
+            spark = {"start": "lazy", **wanted.spark}
+            config = files.configure(folder, member, seeds, spark, wanted.lite_routing, topology)
             process = _start(folder, member, config)
             started.append((replace(member, pid=process.pid, started=files.started_at(process.pid)), process))
             files.write(folder, Cluster(tuple(member for member, _ in started)))
@@ -97,9 +105,9 @@ def _read(folder: Path) -> Cluster | None:
 
 def _plan(wanted: Wanted) -> list[MemberProcess]:
     """Names, roles and addresses of all members."""
-    names = [(f"m{n}", "data") for n in range(1, wanted.members + 1)] + [
-        (f"l{n}", "lite") for n in range(1, wanted.lite + 1)
-    ]
+    names = [(name, "data") for name in _data_members(wanted)] + [(f"l{n}", "lite") for n in range(1, wanted.lite + 1)]
+    if len({name for name, _ in names}) < len(names):
+        raise ClusterError(f"{wanted.topology}: a node has the name of a lite member: {names[-1][0]}")
     ports = _free_ports(3 * len(names))
     planned: list[MemberProcess] = []
     for name, role in names:
@@ -107,6 +115,15 @@ def _plan(wanted: Wanted) -> list[MemberProcess]:
         mesh, console = (str(Address("127.0.0.1", next(ports))) for _ in range(2))
         planned.append(MemberProcess(name, role, str(listen), mesh, console))
     return planned
+
+
+def _data_members(wanted: Wanted) -> Sequence[str]:
+    if wanted.topology is None:
+        return [f"m{n}" for n in range(1, wanted.members + 1)]
+    try:
+        return list(load_topology(wanted.topology).members)
+    except ConfigurationError as error:
+        raise ClusterError(str(error)) from None
 
 
 def _free_ports(count: int) -> Iterator[int]:

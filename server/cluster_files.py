@@ -3,6 +3,7 @@
     DIR/cluster.json           the members: names, roles, addresses, process ids with their start times
     DIR/secret                 what members prove to each other that they know; readable by its owner alone
     DIR/catalog.sqlite         the catalog that they share
+    DIR/topology.yaml          the topology file, if one was given, with the addresses that the members have here
     DIR/<member>/member.toml   the member's configuration; member.log beside it, its own files in .sluice
     DIR/...                    data: relative paths of tables begin at DIR for every member
 
@@ -21,6 +22,7 @@ from typing import Any, Final
 
 import msgspec
 import psutil
+import yaml
 
 _STATE: Final = "cluster.json"
 #: Of `cluster.name` (`server.config.ClusterSection`).
@@ -97,8 +99,23 @@ def log_of(folder: Path, member: MemberProcess) -> Path:
     return folder / member.name / "member.log"
 
 
+def write_topology(folder: Path, given: Path, addresses: Mapping[str, str]) -> Path:
+    """Copy a topology file that is without faults; the nodes' addresses become these, by their names."""
+    values = yaml.safe_load(given.read_text())
+    for node in values["nodes"]:
+        node["address"] = addresses[node["name"]]
+    path = folder / "topology.yaml"
+    path.write_text(yaml.safe_dump(values, sort_keys=False))
+    return path
+
+
 def configure(
-    folder: Path, member: MemberProcess, seeds: Sequence[str], spark: Mapping[str, str], lite_routing: str
+    folder: Path,
+    member: MemberProcess,
+    seeds: Sequence[str],
+    spark: Mapping[str, str],
+    lite_routing: str,
+    topology: Path | None = None,
 ) -> Path:
     """Write a member's configuration; its path."""
     settings = {"sluice.lite_routing": lite_routing} if member.role == "lite" else {}
@@ -120,6 +137,7 @@ def configure(
                 "role": member.role,
                 "seeds": list(seeds),
                 "secret_file": str(secret(folder)),
+                **({"topology": str(topology)} if topology else {}),
             },
             spark=dict(spark),
             settings=settings,

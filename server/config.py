@@ -31,11 +31,16 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from engine.catalog.store import URL_SCHEMES
 from engine.config import EngineConfig
 from engine.config import SparkConfig as EngineSparkConfig
+from engine.plan.topology import Topology
 from engine.settings import SETTINGS
 from wire.errors import SqlError
 
 _PREFIX: Final = "SLUICE_"
 _LOOPBACK: Final[list[IPv4Network | IPv6Network]] = [IPv4Network("127.0.0.0/8"), IPv6Network("::1/128")]
+
+
+#: Hosts that stand for every interface.
+WILDCARDS: Final = ("0.0.0.0", "::")  # noqa: S104
 
 
 class ConfigurationError(Exception):
@@ -126,6 +131,7 @@ class ClusterSection(_Section):
         None, description="where others reach the mesh port; where it listens if not given"
     )
     advertise_client: HostPort | None = Field(None, description="where clients reach this member, for others to know")
+    topology: Path | None = Field(None, description="YAML: which files which members hold, where data may flow")
     heartbeat: float = Field(1.0, ge=0.01, le=3600, description="seconds from one sign of life to the next")
     failure_after: float = Field(5.0, gt=0, le=86_400, description="seconds without a byte until a member is lost")
     forget_after: float = Field(60.0, gt=0, description="seconds until a member that is lost is no longer shown")
@@ -212,8 +218,14 @@ class Config(_Section):
             )
         return self
 
+    def topology(self) -> Topology | None:
+        """What the topology file says, if there is one. Blocks on the file system; raises ConfigurationError."""
+        from server.topology import load_topology  # it reads addresses as this module does
+
+        return load_topology(self.cluster.topology) if self.cluster.topology else None
+
     def engine(self) -> EngineConfig:
-        """The engine's part."""
+        """The engine's part. Raises as `topology`."""
         return EngineConfig(
             data=self.data.absolute(),
             base=self.base.absolute() if self.base else None,
@@ -227,6 +239,7 @@ class Config(_Section):
             local_memory=self.local.memory,
             spark=EngineSparkConfig(self.spark.master, self.spark.driver_memory, self.spark.conf, self.spark.start),
             settings=self.settings,
+            topology=self.topology(),
         )
 
 
@@ -263,9 +276,31 @@ def load(
     for source in reversed(sources):
         merged = _merge(merged, source.values)
     try:
-        return Config.model_validate(merged)
+        config = Config.model_validate(merged)
     except ValidationError as error:
         raise ConfigurationError("\n".join(_tell(e, sources) for e in error.errors())) from None
+    if (topology := config.topology()) is not None:
+        _check_topology(config, topology)
+    return config
+
+
+def _check_topology(config: Config, topology: Topology) -> None:
+    """Whether this member can be what the topology says of it. Raises ConfigurationError."""
+    path = config.cluster.topology
+    far = next((node for node in topology.nodes if not is_loopback(Address.parse(node.address).host)), None)
+    if far is not None and not config.cluster.secret_bytes():
+        raise ConfigurationError(f"{path}: node {far.name} is on another machine; expected cluster.secret to be given")
+    if config.member not in topology.members:
+        return
+    node = topology.node(config.member)
+    if node.physical and config.cluster.role == "lite":
+        raise ConfigurationError(f"{path}: node {node.name} has physical sources, but is a lite member (cluster.role)")
+    told = Address.parse(config.cluster.advertise or config.mesh)
+    if told.port and told.host not in WILDCARDS and told != Address.parse(node.address):
+        raise ConfigurationError(
+            f"{path}: node {node.name} has the address {node.address}, but tells the others {told} "
+            "(cluster.advertise, else mesh)"
+        )
 
 
 def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,10 +19,11 @@ from typing import Any, Final
 import uvloop
 
 from engine.engine import Engine
+from engine.plan.topology import Topology
 from engine.runtime.listener import DataListener
 from engine.settings import SETTINGS
 from server import __version__
-from server.config import Address, Config
+from server.config import WILDCARDS, Address, Config, ConfigurationError
 from server.console import ConsoleServer
 from server.listener import Listener, ListenerOptions
 from server.lite import ROUTING, LiteDoor
@@ -36,7 +37,6 @@ from wire.mesh.control_messages import Identity
 log: Final = logging.getLogger(__name__)
 #: How long open transactions may go on after SIGTERM.
 _GRACE_SECONDS: Final = 0.5
-_WILDCARDS: Final = ("0.0.0.0", "::")  # noqa: S104
 
 
 class CannotStart(Exception):
@@ -52,9 +52,10 @@ class Member:
         self._incarnation = new_incarnation()
         self.listener = DataListener(address.host, address.port)
         identity = self._identity(address, Address.parse(config.listen))
-        self.link = MeshLink(identity, _link_options(config), lambda: self.engine.load, _host_and_port)
+        engine = config.engine()
+        self.link = MeshLink(identity, _link_options(config, engine.topology), lambda: self.engine.load, _host_and_port)
         mesh = ServerMesh(self.link)
-        self.engine = Engine(config.engine(), self.listener, mesh)
+        self.engine = Engine(engine, self.listener, mesh)
         self.clients = Listener(
             self.engine.session,
             ListenerOptions(
@@ -140,10 +141,13 @@ def _door(config: Config, mesh: ServerMesh) -> LiteDoor | None:
     return LiteDoor(mesh, settings.get(ROUTING, SETTINGS[ROUTING].default))
 
 
-def _link_options(config: Config) -> LinkOptions:
+def _link_options(config: Config, topology: Topology | None) -> LinkOptions:
+    """The others are looked for at the seeds, and where the topology says that they are."""
     cluster = config.cluster
+    nodes = topology.nodes if topology is not None else ()
+    seeds = dict.fromkeys((*cluster.seeds, *(node.address for node in nodes if node.name != config.member)))
     timing = Timing(cluster.heartbeat, cluster.failure_after, cluster.forget_after)
-    return LinkOptions(cluster.name, cluster.secret_bytes(), tuple(cluster.seeds), timing)
+    return LinkOptions(cluster.name, cluster.secret_bytes(), tuple(seeds), timing)
 
 
 def _host_and_port(address: str) -> tuple[str, int]:
@@ -153,7 +157,7 @@ def _host_and_port(address: str) -> tuple[str, int]:
 
 def _reachable(address: Address) -> str:
     """Where others reach what listens at an address: at this machine's name where that is every interface."""
-    return str(Address(socket.gethostname(), address.port) if address.host in _WILDCARDS else address)
+    return str(Address(socket.gethostname(), address.port) if address.host in WILDCARDS else address)
 
 
 async def _serve(config: Config) -> None:
@@ -183,7 +187,7 @@ def run(config: Config) -> int:
         hint = f" ({error.hint})" if error.hint else ""
         print(f"sluice: {error.message}{hint}", file=sys.stderr)  # noqa: T201
         return 1
-    except (CannotStart, OSError) as error:
+    except (CannotStart, ConfigurationError, OSError) as error:
         print(f"sluice: {error}", file=sys.stderr)  # noqa: T201
         return 1
     return 0

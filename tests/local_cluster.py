@@ -36,11 +36,12 @@ def processes_over(folder: Path) -> list[psutil.Process]:
 
 
 class LocalCluster:
-    """A context manager around one cluster."""
+    """A context manager around one cluster. members: None: those of the topology file that the flags name."""
 
-    def __init__(self, folder: Path, members: int, lite: int = 0, *flags: str) -> None:
+    def __init__(self, folder: Path, members: int | None, lite: int = 0, *flags: str) -> None:
         self.folder = folder
-        self._words = ["--members", str(members), "--lite", str(lite), "--data", str(folder), *flags]
+        counted = [] if members is None else ["--members", str(members)]
+        self._words = [*counted, "--lite", str(lite), "--data", str(folder), *flags]
         self.port = free_port()
 
     def __enter__(self) -> LocalCluster:

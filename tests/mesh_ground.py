@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
+from engine.catalog.files import DataRoots
 from engine.config import EngineConfig, SparkConfig
 from engine.executor import BatchStream
 from engine.local.executor import LocalExecutor
@@ -21,6 +22,7 @@ from engine.operators.spool import Spooler
 from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, RouterSpec, SharedSpec
 from engine.runtime.listener import DataListener
 from engine.runtime.operation_pool import OperationPool
+from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime
 from engine.spark.executor import SparkExecutor
 from server.config import Address
@@ -47,7 +49,10 @@ class MeshMember:
         options = LinkOptions(seeds=tuple(seeds), timing=Timing(heartbeat=0.2, failure_after=2.0))
         self.link = MeshLink(self._identity("127.0.0.1:0"), options, lambda: self.runtime.load, _parse)
         self.spark = SparkExecutor(SparkConfig(), folder / name, listener=self.listener)
-        self.runtime = MeshRuntime(self.link, self.listener, self.local, self.spark, self.spooler, self.operations)
+        files = ReadableFiles(name, DataRoots(folder))
+        self.runtime = MeshRuntime(
+            self.link, self.listener, self.local, self.spark, self.spooler, self.operations, files
+        )
 
     @property
     def address(self) -> str:

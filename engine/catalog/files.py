@@ -10,13 +10,15 @@ from __future__ import annotations
 import glob
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from engine.catalog.elsewhere import StandIn
+from engine.catalog.infer import infer_columns
 from engine.catalog.objects import FileFormat, Table
-from wire.errors import InsufficientPrivilege, UndefinedFile
+from wire.errors import InsufficientPrivilege, ObjectNotInPrerequisiteState, UndefinedFile
 
 _SUFFIXES: Final[dict[FileFormat, tuple[str, ...]]] = {
     "parquet": (".parquet", ".parq", ".pq"),
@@ -37,11 +39,25 @@ class DataRoots:
         whole = os.path.normpath(self.base / os.path.expanduser(path))
         fixed = Path(os.path.realpath(_before_magic(whole)))
         if self.roots and not any(fixed.is_relative_to(os.path.realpath(root)) for root in self.roots):
-            raise InsufficientPrivilege(
-                f'path "{path}" lies outside the folders that this member may read',
-                hint="Its configuration names them under roots.",
-            )
+            raise _outside(path)
         return whole
+
+    def require(self, files: Iterable[str]) -> None:
+        """Raises InsufficientPrivilege when one of these files, links resolved, lies outside the roots. May block."""
+        if not self.roots:
+            return
+        roots = [os.path.realpath(root) for root in self.roots]
+        for file in files:
+            fixed = Path(os.path.realpath(file))
+            if not any(fixed.is_relative_to(root) for root in roots):
+                raise _outside(file)
+
+
+def _outside(path: str) -> InsufficientPrivilege:
+    return InsufficientPrivilege(
+        f'path "{path}" lies outside the folders that this member may read',
+        hint="Its configuration names them under roots.",
+    )
 
 
 def _before_magic(path: str) -> str:
@@ -85,7 +101,36 @@ def _below(folder: str, file_format: FileFormat) -> Sequence[str]:
 
 def refresh(table: Table) -> Table:
     """The table with its files as they are now; the same object when nothing changed."""
+    if table.parts:
+        return _refresh_parts(table)
     files, version = list_files(table.path, table.format)
     if version == table.version and files == table.files:
         return table
     return replace(table, files=files, version=version)
+
+
+def _refresh_parts(table: Table) -> Table:
+    """Parts that are held here are listed; for the others there are stand-ins. Columns that nobody declared are those of
+    the files here. Raises ObjectNotInPrerequisiteState where there are none."""
+    files: list[str] = []
+    here: list[str] = []
+    version = 0
+    for part in table.parts:
+        if part.here:
+            found, digest = list_files(part.path, table.format)
+            here += found
+        else:
+            found, digest = (str(StandIn(part.member, table.format, part.path)),), 0
+        files += found
+        version = zlib.crc32(f"{part.member}|{part.path}|{digest}".encode(), version)
+    if table.columns and version == table.version and tuple(files) == table.files:
+        return table
+    columns = table.columns or (infer_columns(tuple(here), table.format, table.options) if here else ())
+    if not columns:
+        holders = ", ".join(dict.fromkeys(part.member for part in table.parts))
+        raise ObjectNotInPrerequisiteState(
+            f'the columns of "{table.name}" are not known to this member',
+            detail=f"The topology file does not declare them, and its files are at {holders}.",
+            hint=f"Declare them there (columns), or ask one of {holders}.",
+        )
+    return replace(table, files=tuple(files), version=version, columns=columns)

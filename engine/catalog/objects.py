@@ -24,6 +24,18 @@ class TableColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Files of a table that one member alone can read (a physical source of the topology).
+
+    path: a file, folder or glob: absolute where that member is this one (`here`), else as the topology says it.
+    """
+
+    member: str
+    path: str
+    here: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A foreign table over files.
 
@@ -33,6 +45,8 @@ class Table:
     version: a digest of the files' names, sizes and times: another version is another table to whoever caches.
     options: the remaining options (delimiter, header ...), as strings.
     guarantee: the names of the columns by which every file is sorted, if known.
+    parts: of a table that the topology declares: who holds what of it; `path` is then only its name, and `files` has a
+        stand-in (`engine.catalog.elsewhere`) for each part that another member holds.
     """
 
     oid: int
@@ -45,6 +59,7 @@ class Table:
     version: int = 0
     options: Mapping[str, str] = field(default_factory=dict, hash=False)
     guarantee: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,10 @@ class Snapshot:
             if isinstance(relation, View) and oid in relation.depends:
                 yield relation
 
+    def with_declared(self, tables: Iterable[Table]) -> Snapshot:
+        """With tables that the topology declares, which hide what was stored under their names."""
+        return replace(self, relations={**self.relations, **{(table.schema, table.name): table for table in tables}})
+
     def tables(self) -> Iterator[Table]:
         for relation in self.relations.values():
             if isinstance(relation, Table):

@@ -12,8 +12,8 @@ What the question costs depends on where the database lies (`engine.catalog.stor
 
 - SQLite: one row from a page that is in memory, 4 microseconds; `pragma data_version`, which exists for this, takes as long
   and tells less (it moves with OIDs too). It is asked on the caller's thread.
-- PostgreSQL: one round trip a statement, off the loop. Statements that ask at the same time share one (a question that was asked after
-  I came is as good as mine), so that the catalog database sees at most one question at a time from a member.
+- PostgreSQL: one round trip a statement, off the loop. Statements that ask at the same time share one (a question that was
+  asked after I came is as good as mine), so that the catalog database sees at most one question at a time from a member.
 
 Rejected for PostgreSQL: LISTEN/NOTIFY, and a time to live. Both are cheaper and late: a client that created a table here
 and reads it there a millisecond later, through a load balancer, would be told that it does not exist. Where members share
@@ -27,7 +27,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
+from engine.catalog.objects import Table
 from engine.catalog.snapshot import TEMPORARY, Change, Snapshot
+from wire.errors import DuplicateTable
 
 #: What a location in PostgreSQL begins with.
 URL_SCHEMES: Final = ("postgresql://", "postgres://")
@@ -85,7 +87,23 @@ class CatalogStore:
         self._asking = threading.Lock()
         self._asked = 0
         self._answered = 0
+        self._declared: tuple[Table, ...] = ()
         self.snapshot = self._database.load()
+
+    def declare(self, tables: Sequence[Table]) -> None:
+        """Show these tables of the topology in every snapshot; they are not stored. Called once, before any statement.
+
+        A name that the catalog has already is refused (DuplicateTable): whichever of the two won, somebody would read rows
+        that he did not mean. One that is stored later, by a member that has not been given the file, is hidden.
+        """
+        for table in tables:
+            if (table.schema, table.name) in self.snapshot.relations:
+                raise DuplicateTable(
+                    f'relation "{table.name}", which the topology file declares, is in the catalog already',
+                    hint="Give the logical source another name, or drop what is in the catalog.",
+                )
+        self._declared = tuple(tables)
+        self.snapshot = self.snapshot.with_declared(self._declared)
 
     def is_current(self) -> bool:
         """Whether `snapshot` is known to be the newest, found out without waiting; where False, `refresh`."""
@@ -119,7 +137,7 @@ class CatalogStore:
         """Two threads may come with states of different age."""
         with self._lock:
             if snapshot.version > self.snapshot.version:
-                self.snapshot = snapshot
+                self.snapshot = snapshot.with_declared(self._declared) if self._declared else snapshot
 
     def close(self) -> None:
         self._database.close()

@@ -3,8 +3,8 @@
 The machine is `wire.mesh.channel.DataSender`; this owns its socket. It runs where Spark's tasks run, so it imports nothing
 heavier than Arrow. The peer is `engine.runtime.listener` with a receiver (`engine.operators.receive`).
 
-The stream is given up with the error that made it fail; a receiver that has gone, or does not want the stream any more,
-shows as `StreamRefused`.
+The stream is given up with the error that made it fail. A receiver that does not want the stream any more shows as
+`StreamRefused`, one that has gone as `StreamLost`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from wire.errors import SqlError
+from wire.errors import QueryCanceled, SqlError
 from wire.mesh.channel import DataSender, State
 from wire.mesh.messages import VERSION, Cancel, Deny, Ok, Open
 
@@ -28,7 +28,15 @@ _RECEIVE_BYTES: Final = 4096
 
 
 class StreamRefused(Exception):
-    """The receiver denied or cancelled the stream, or has gone."""
+    """The receiver denied or cancelled the stream. over: because it is done with the query, rather than with this attempt."""
+
+    def __init__(self, message: str, *, over: bool = False) -> None:
+        super().__init__(message)
+        self.over = over
+
+
+class StreamLost(ConnectionError):
+    """The connection ended without a word: the receiver may still want the stream, from another attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +126,9 @@ class StreamSender:
                 return connection, machine
             connection.close()
             if answer.reason != "unknown":
-                raise StreamRefused(answer.message)
+                raise StreamRefused(answer.message, over=answer.reason == "closed")
             time.sleep(pause)
-        raise StreamRefused("the receiver does not know the channel")
+        raise StreamLost("the receiver does not know the channel")
 
     def _open_once(self) -> tuple[socket.socket, DataSender, Ok | Deny]:
         machine = DataSender(self._opening)
@@ -132,7 +140,7 @@ class StreamSender:
             while machine.state is State.OPENING:
                 for event in machine.receive_data(_receive(connection)):
                     if isinstance(event, Cancel):
-                        raise StreamRefused(event.message)
+                        raise _refused(event)
                     if isinstance(event, Ok | Deny):
                         return connection, machine, event
         except BaseException:
@@ -144,7 +152,7 @@ class StreamSender:
         """What the receiver says. Raises StreamRefused if it is that we may stop."""
         for event in self._machine.receive_data(data):
             if isinstance(event, Cancel):
-                raise StreamRefused(event.message)
+                raise _refused(event)
 
     def _write(self, chunks: tuple[bytes | memoryview, ...]) -> None:
         for chunk in chunks:
@@ -158,6 +166,10 @@ class StreamSender:
             return  # The receiver has gone: it knows more about the end of this query than we do.
 
 
+def _refused(cancel: Cancel) -> StreamRefused:
+    return StreamRefused(cancel.message, over=cancel.sqlstate == QueryCanceled.default_sqlstate)
+
+
 def schema_fingerprint(schema: bytes | pa.Buffer) -> bytes:
     """What stands for a schema (its Arrow IPC message) where a stream is opened."""
     return hashlib.sha256(schema).digest()
@@ -166,5 +178,5 @@ def schema_fingerprint(schema: bytes | pa.Buffer) -> bytes:
 def _receive(connection: socket.socket) -> bytes:
     data = connection.recv(_RECEIVE_BYTES)
     if not data:
-        raise StreamRefused("the receiver closed the connection")
+        raise StreamLost("the receiver closed the connection")
     return data

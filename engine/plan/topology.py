@@ -13,7 +13,7 @@ can add the line.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
@@ -70,12 +70,17 @@ class Topology:
     nodes: tuple[TopologyNode, ...]
     logical: tuple[LogicalSource, ...] = ()
 
+    @property
+    def members(self) -> Collection[str]:
+        """The nodes' names, in the order of the file."""
+        return self._by_name.keys()
+
     def node(self, name: str) -> TopologyNode:
         return self._by_name[name]
 
     def may_send(self, sender: str, receiver: str) -> bool:
         """Whether data may flow from one member to another without passing a third."""
-        return sender != receiver if self._is_open else sender in self._senders[receiver]
+        return sender != receiver if self.is_open else sender in self._senders[receiver]
 
     def next_hops(self, target: str, chance: Random | None = None) -> Mapping[str, str]:
         """For each member from which data can reach `target`: where it sends it, along a shortest path.
@@ -83,7 +88,7 @@ class Topology:
         These are the seed's tree: of several paths one is taken and the others are ignored; the first in the order of
         the file, or with `chance` a random one.
         """
-        if self._is_open:
+        if self.is_open:
             return {name: target for name in self._by_name if name != target}
         hops: dict[str, str] = {}
         layer = [target]
@@ -101,7 +106,7 @@ class Topology:
 
     def reached_from(self, sender: str) -> frozenset[str]:
         """The members that data of `sender` can reach, itself included."""
-        if self._is_open:
+        if self.is_open:
             return frozenset(self._by_name)
         reached, waiting = {sender}, [sender]
         while waiting:
@@ -115,7 +120,7 @@ class Topology:
         return {node.name: node for node in self.nodes}
 
     @cached_property
-    def _is_open(self) -> bool:
+    def is_open(self) -> bool:
         """Whether nothing is forbidden, which is not worth n * n pairs to know."""
         return not any(node.links for node in self.nodes)
 

@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-from engine.catalog.objects import Table, TableColumn
+from engine.catalog.objects import Table
 from engine.executor import ExecutionContext, QueryId
 from engine.local.executor import LocalExecutor, LocalWork
 from engine.operators.limit import LimitedRows
@@ -27,13 +27,12 @@ from engine.operators.outbound import OutboundStream
 from engine.operators.receive import Receiver
 from engine.operators.send import Edge
 from engine.plan.physical import relation_of
-from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, ReaderSpec, SharedSpec, TableSpec
+from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, ReaderSpec, SharedSpec
 from engine.runtime.edge_output import EdgeOutput, Pieces, retried
 from engine.runtime.inflow import EdgeInflow
 from engine.runtime.mailboxes import Mailboxes
 from engine.runtime.query_state import Cause
-from engine.sql import types as st
-from wire import types as t
+from engine.runtime.readable_files import Readable, ReadableFiles
 from wire.errors import ConnectionFailure, SqlError
 from wire.mesh.control_messages import ChannelOk
 from wire.mesh.messages import Open
@@ -59,6 +58,9 @@ class Host(Protocol):
 
     @property
     def mailboxes(self) -> Mailboxes: ...
+
+    @property
+    def files(self) -> ReadableFiles: ...
 
     async def find_channel(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> ChannelOk:
         """Where a stream is to connect. Raises as `edge_output.Opener` says."""
@@ -95,8 +97,8 @@ class TaskSenders(Protocol):
         self,
         context: ExecutionContext,
         statement: str,
-        tables: tuple[Table, ...],
-        edges: tuple[Edge, ...],
+        tables: Mapping[str, Table],
+        edges: tuple[Edge | None, ...],
         *,
         parting: str | None = None,
         base: int = 0,
@@ -141,7 +143,7 @@ class QueryRun:
     def root(self, schema: pa.Schema) -> Source:
         """The stream that the portal reads. schema: of its batches, in carriers."""
         instance = next(i for i in self._instances if self._fragments[i.fragment].output is None)
-        return self._source(self._fragments[instance.fragment], instance, schema)
+        return self._source(self._fragments[instance.fragment], instance, instance.readers, schema)
 
     @property
     def root_receiver(self) -> Receiver | None:
@@ -216,7 +218,8 @@ class QueryRun:
             if edge.synchronizer == "sequential":
                 # Its turn comes when the receiver takes the stream; until then nothing is read for it.
                 await output.opened()
-            source = self._source(fragment, instance, _output_schema(edge))
+            readers = (await self._readable(instance)).readers
+            source = self._source(fragment, instance, readers, _output_schema(edge))
             while output.wanted and (batch := await source.next_batch()) is not None:
                 await output.send(batch)
             if output.wanted:
@@ -241,17 +244,17 @@ class QueryRun:
         assert fragment.output is not None, "the root runs in this process"
         assert instance.statement is not None, "on Spark each instance has a statement of its own"
         edge, sender = self._edges[fragment.output], instance.instance
+        tables = (await self._readable(instance)).tables
         channels = await asyncio.gather(
             *(retried(self._finder(edge, sender), receiver) for receiver in range(len(edge.receivers)))
         )
-        wanted = [channel for channel in channels if channel is not None]
-        if len(wanted) < len(channels):
-            return  # Whoever refused it is done with the query.
+        if all(channel is None for channel in channels):
+            return
         send_to = tuple(
-            Edge(c.host, c.port, c.channel, c.token, edge.id, edge.schema, self.shared.page_bytes) for c in wanted
+            Edge(c.host, c.port, c.channel, c.token, edge.id, edge.schema, self.shared.page_bytes) if c else None
+            for c in channels
         )
         context = ExecutionContext(QueryId.parse(self.query), self.shared.time_zone, self.shared.page_bytes)
-        tables = tuple(_table(spec) for spec in instance.tables)
         production = await self._host.spark.produce(
             context, instance.statement, tables, send_to, parting=edge.router.parting, base=sender << PARTITION_BITS
         )
@@ -265,7 +268,17 @@ class QueryRun:
     def _finder(self, edge: EdgeSpec, sender: int) -> Callable[[int], Awaitable[ChannelOk]]:
         return lambda receiver: self._host.find_channel(self.query, edge, sender, receiver)
 
-    def _source(self, fragment: FragmentSpec, instance: InstanceSpec, schema: pa.Schema) -> Source:
+    async def _readable(self, instance: InstanceSpec) -> Readable:
+        """What it reads, found and allowed by this member. Raises SqlError."""
+        if not instance.readers and not instance.tables:
+            return Readable((), {})
+        readable: Readable = await self._host.local.in_pool(lambda: self._host.files.of(instance))
+        return readable
+
+    def _source(
+        self, fragment: FragmentSpec, instance: InstanceSpec, readers: Sequence[ReaderSpec], schema: pa.Schema
+    ) -> Source:
+        """readers: those of the instance; the root's are as this member has told itself."""
         inflows = {relation_of(edge): self._inflows[edge, instance.instance] for edge in fragment.inputs}
         statement = instance.statement or fragment.statement
         if statement is None:
@@ -277,7 +290,7 @@ class QueryRun:
                 schema,
                 _batch_rows(schema, self.shared.page_bytes),
                 self.shared.time_zone,
-                parameters=_parameters(instance.readers),
+                parameters=_parameters(readers),
                 inputs=inflows,
             )
         )
@@ -320,15 +333,6 @@ async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.shield(task)
     task.result()
-
-
-def _table(spec: TableSpec) -> Table:
-    columns = tuple(
-        TableColumn(name, st.of(t.BY_OID[oid], typmod), number)
-        for number, (name, oid, typmod) in enumerate(spec.columns, 1)
-    )
-    options = dict(spec.options)
-    return Table(spec.oid, "", spec.name, columns, spec.format, "", spec.files, spec.version, options)
 
 
 def _output_schema(edge: EdgeSpec) -> pa.Schema:

@@ -1,6 +1,6 @@
 """The runtime of a member: what ties queries, mailboxes, engines and the mesh together.
 
-    runtime = MeshRuntime(mesh, listener, local, spark, spooler, operations)
+    runtime = MeshRuntime(mesh, listener, local, spark, spooler, operations, files)
     runtime.start()
     stream = runtime.open(query, shared, members, schema)       # as initiator: a BatchStream for the portal
     await runtime.close()
@@ -48,6 +48,7 @@ from engine.runtime.operation_pool import OperationPool
 from engine.runtime.queries import ChannelState, MemberQueries
 from engine.runtime.query_run import QueryRun, Source, TaskSenders
 from engine.runtime.query_state import SUCCESS, Cause, DropEarly, Fail, Forget, Instruction, Refused, Run, Send, Stop
+from engine.runtime.readable_files import ReadableFiles
 from wire.errors import AdminShutdown, ConnectionFailure, SqlError
 from wire.mesh.control_messages import (
     ChannelDeny,
@@ -95,9 +96,11 @@ class MeshRuntime:
         spark: TaskSenders,
         spooler: Spooler,
         operations: OperationPool,
+        files: ReadableFiles,
     ) -> None:
         self.local = local
         self.spark = spark
+        self.files = files
         self._listener = listener
         self.mailboxes = Mailboxes(listener, spooler, self._stream_lost)
         self._mesh = mesh

@@ -16,6 +16,7 @@ from typing import Any, Final
 from wire.errors import (
     ArraySubscriptError,
     CardinalityViolation,
+    ConnectionFailure,
     DataCorrupted,
     DatetimeFieldOverflow,
     DivisionByZero,
@@ -60,6 +61,8 @@ _CAST: Final = re.compile(
 )
 _MEMORY: Final = ("java.lang.OutOfMemoryError", "SparkOutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY")
 _CANCELLED: Final = ("cancelled part of cancelled job", "SPARK_JOB_CANCELLED", "java.lang.InterruptedException")
+#: Why a task could not send: the member that receives can tell more (`engine.operators.send`).
+_LOST: Final = ("StreamLost", "ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError")
 
 
 def _out_of_range(name: str) -> SqlError:
@@ -145,6 +148,8 @@ def translate(error: BaseException) -> SqlError:
     known = translate_text(text)
     if known is not None:
         return known
+    if any(word in text for word in _LOST):
+        return ConnectionFailure("a data connection to another member was lost")
     _log.error("Spark failed: %s", text, exc_info=error)
     return InternalError(f"Spark failed: {_first_line(text)}")
 

@@ -34,6 +34,7 @@ from engine.operators.send import Edge
 from engine.operators.slots import SlotKeeper
 from engine.operators.spool import Spooler
 from engine.plan.compile import to_sql
+from engine.plan.compile.storage import relation_name
 from engine.runtime.listener import DataListener
 from engine.spark.collect import collect_arrow
 from engine.spark.jobs import SparkJob, failure_of_task
@@ -106,13 +107,16 @@ class SparkExecutor:
         self,
         context: ExecutionContext,
         statement: str,
-        tables: tuple[Table, ...],
-        edges: tuple[Edge, ...],
+        tables: Mapping[str, Table],
+        edges: tuple[Edge | None, ...],
         *,
         parting: str | None = None,
         base: int = 0,
     ) -> SparkProduction:
-        """Begin to run a statement whose rows go to receivers on whichever members; see `engine.spark.worker.SendPartition`."""
+        """Begin to run a statement whose rows go to receivers on whichever members; see `engine.spark.worker.SendPartition`.
+
+        tables: by the names that the statement has for them.
+        """
         send = SendPartition(edges, parting=parting, base=base)
         runtime = await self._runtime(context.notice)
         production = SparkProduction(runtime, context, statement, tables, send, self._views, self.call)
@@ -280,7 +284,7 @@ class SparkStream:
     # On the job's thread.
 
     def _frame(self, session: SparkSession, text: str) -> DataFrame:
-        tables = tuple(table for table in self._fragment.tables if isinstance(table, Table))
+        tables = {relation_name(table): table for table in self._fragment.tables if isinstance(table, Table)}
         self._executor._views.require(session, tables)
         return session.sql(text)
 

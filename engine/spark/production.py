@@ -7,7 +7,7 @@ neither through the driver nor through this member's process. The job's own resu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -35,7 +35,7 @@ class SparkProduction:
         runtime: SparkRuntime,
         context: ExecutionContext,
         statement: str,
-        tables: tuple[Table, ...],
+        tables: Mapping[str, Table],
         send: SendPartition,
         views: Views,
         call: Callable[[Callable[[], Any]], Awaitable[Any]],

@@ -1,9 +1,10 @@
 """Tables as Spark sees them: temporary views under `storage.relation_name`, columns in storage types.
 
 A view is made once per session and version of a table; it holds Spark's list of the files and their schema, so that a
-repeated query asks the file system nothing. Parquet is read with the types its files have (Spark converts next to nothing
-while reading) and cast to the declared ones; text formats are read as strings and cast, so that a malformed value is an
-error and never a silent null.
+repeated query asks the file system nothing. Where another member chose the name and cannot see the files, a name may come to
+stand for a later version: then the view is replaced, and what was analysed before keeps the old one. Parquet is read with the
+types its files have (Spark converts next to nothing while reading) and cast to the declared ones; text formats are read as
+strings and cast, so that a malformed value is an error and never a silent null.
 
 Source of the type names: `engine.plan.compile.storage`. The casts are Spark's, in ANSI mode, as column expressions.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -23,7 +25,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
 from engine.catalog.objects import Table, TableColumn
-from engine.plan.compile.storage import relation_name, storage_name
+from engine.plan.compile.storage import storage_name
 from engine.sql.types import SqlType
 from wire import types as t
 from wire.errors import DataCorrupted, FeatureNotSupported, UndefinedFile
@@ -65,17 +67,19 @@ class Views:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: WeakKeyDictionary[SparkSession, OrderedDict[str, None]] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[SparkSession, OrderedDict[str, int]] = WeakKeyDictionary()
 
-    def require(self, session: SparkSession, tables: tuple[Table, ...]) -> None:
-        """Make sure that the session has a view of each table. Raises SqlError for files that cannot be read."""
+    def require(self, session: SparkSession, tables: Mapping[str, Table]) -> None:
+        """Make sure that the session has a view of each table, by that name, of that version.
+
+        Raises SqlError for files that cannot be read.
+        """
         with self._lock:
             known = self._known.setdefault(session, OrderedDict())
-            for table in tables:
-                name = relation_name(table)
-                if name not in known:
+            for name, table in tables.items():
+                if known.get(name) != table.version:
                     read_table(session, table).createOrReplaceTempView(name)
-                    known[name] = None
+                    known[name] = table.version
                 known.move_to_end(name)
             while len(known) > max(_VIEWS_MAX, len(tables)):
                 session.catalog.dropTempView(known.popitem(last=False)[0])

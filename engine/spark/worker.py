@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from engine.carry import carry_to
-from engine.operators.send import Edge, StreamSender
+from engine.operators.send import Edge, StreamRefused, StreamSender
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,13 +32,16 @@ _SUMMARY: Final = pa.schema(
 class SendPartition:
     """Sends one partition's batches over the streams of an edge, one a receiver.
 
-    edges: how to reach each receiver. always: open streams even for a partition without rows, as an ordered reader must hear
-    of each in its turn. parting: DuckDB's statement over the relation `part` whose only column is the number of each row's
-    receiver, in the order of the rows (hash router); None: every row goes to every receiver. base: added to the
-    partition's number: where this producer's share of the edge's numbers begins.
+    edges: how to reach each receiver; None: it wants nothing. always: open streams even for a partition without rows, as an
+    ordered reader must hear of each in its turn. parting: DuckDB's statement over the relation `part` whose only column is the
+    number of each row's receiver, in the order of the rows (hash router); None: every row goes to every receiver. base: added
+    to the partition's number: where this producer's share of the edge's numbers begins.
+
+    A receiver that is done with the query is left out from then on, and the task ends when none is left. One that refuses this
+    attempt (a later one has taken its place) fails the task: that it ended well would be taken for the partition's rows.
     """
 
-    edges: tuple[Edge, ...]
+    edges: tuple[Edge | None, ...]
     always: bool = False
     parting: str | None = None
     base: int = 0
@@ -46,31 +49,74 @@ class SendPartition:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = TaskContext.get()
         assert task is not None, "runs in a task only"
-        schema = pa.ipc.read_schema(pa.py_buffer(self.edges[0].schema))
+        schema = next(pa.ipc.read_schema(pa.py_buffer(edge.schema)) for edge in self.edges if edge is not None)
         router = _router(self.parting, len(self.edges))
-        streams: dict[int, StreamSender] = {}
-        with contextlib.ExitStack() as open_streams:
-
-            def stream(receiver: int) -> StreamSender:
-                if receiver not in streams:
-                    sender = StreamSender(
-                        self.edges[receiver],
-                        partition=self.base + task.partitionId(),
-                        attempt=task.taskAttemptId(),
-                        stage=task.stageId(),
-                    )
-                    streams[receiver] = open_streams.enter_context(sender)
-                return streams[receiver]
-
+        partition = self.base + task.partitionId()
+        with contextlib.ExitStack() as held:
+            streams = _Streams(self.edges, partition, task.taskAttemptId(), task.stageId(), held)
             for receiver in range(len(self.edges)) if self.always else ():
-                stream(receiver)
+                streams.open(receiver)
             for batch in batches:
+                if not streams.wanted:
+                    break
                 if batch.num_rows:
                     for receiver, rows in router(carry_to(batch, schema)):
-                        stream(receiver).send(rows)
-            for sender in streams.values():
+                        streams.send(receiver, rows)
+            sent = streams.finish()
+        yield _summary(partition, sent)
+
+
+class _Streams:
+    """A partition's streams, opened when there is something to send. held: closes them, whatever happens."""
+
+    def __init__(
+        self, edges: tuple[Edge | None, ...], partition: int, attempt: int, stage: int, held: contextlib.ExitStack
+    ) -> None:
+        self._edges = {number: edge for number, edge in enumerate(edges) if edge is not None}
+        self._partition = partition
+        self._attempt = attempt
+        self._stage = stage
+        self._held = held
+        self._senders: dict[int, StreamSender] = {}
+
+    @property
+    def wanted(self) -> bool:
+        """Whether any receiver may still take rows."""
+        return bool(self._edges)
+
+    def open(self, receiver: int) -> None:
+        with self._leaving_out(receiver):
+            self._sender(receiver)
+
+    def send(self, receiver: int, rows: pa.RecordBatch) -> None:
+        if receiver in self._edges:
+            with self._leaving_out(receiver):
+                self._sender(receiver).send(rows)
+
+    def finish(self) -> dict[int, StreamSender]:
+        """The end of all streams; those that their receivers have whole."""
+        for receiver, sender in list(self._senders.items()):
+            with self._leaving_out(receiver):
                 sender.finish()
-        yield _summary(task.partitionId() + self.base, streams)
+        return self._senders
+
+    def _sender(self, receiver: int) -> StreamSender:
+        if receiver not in self._senders:
+            sender = StreamSender(
+                self._edges[receiver], partition=self._partition, attempt=self._attempt, stage=self._stage
+            )
+            self._senders[receiver] = self._held.enter_context(sender)
+        return self._senders[receiver]
+
+    @contextlib.contextmanager
+    def _leaving_out(self, receiver: int) -> Iterator[None]:
+        try:
+            yield
+        except StreamRefused as refused:
+            if not refused.over:
+                raise
+            del self._edges[receiver]
+            self._senders.pop(receiver, None)
 
 
 class _ToAll:

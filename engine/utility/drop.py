@@ -43,7 +43,17 @@ def _drop_relation(
     kind = kind_of(relation)
     if kind != statement.kind:
         raise WrongObjectType(f'"{name.name}" is not a {statement.kind}', hint=_USE[kind])
+    _require_droppable(relation)
     _remove(relation, statement.cascade, catalog, notify)
+
+
+def _require_droppable(relation: StoredRelation) -> None:
+    """Refuses what the topology declares, in PostgreSQL's words about what an extension has made."""
+    if isinstance(relation, Table) and relation.parts:
+        raise DependentObjectsStillExist(
+            f"cannot drop {_named(relation)} because the topology file requires it",
+            hint="Take it out of the file that all members are given, and start them again.",
+        )
 
 
 def _remove(relation: StoredRelation, cascade: bool, catalog: SessionCatalog, notify: Notify) -> None:
@@ -92,6 +102,8 @@ def _drop_schema(name: str, statement: Drop, catalog: SessionCatalog, notify: No
             detail="\n".join(f"{_named(relation)} depends on schema {name}" for relation in inside),
             hint="Use DROP ... CASCADE to drop the dependent objects too.",
         )
+    for relation in inside:
+        _require_droppable(relation)
     for relation in inside:
         if (relation.schema, relation.name) in catalog.current().relations:
             notify(f"drop cascades to {_named(relation)}")

@@ -7,6 +7,7 @@ partitions, types) is switched off or said; the dialect of a CSV file is as the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -21,6 +22,7 @@ from engine.sql.types import SqlType
 from wire import types as t
 
 _GLOB: Final = str.maketrans({"*": "[*]", "?": "[?]", "[": "[[]"})
+_ESCAPED: Final = re.compile(r"\[([*?[])\]")
 #: file_fdw's option names and DuckDB's.
 _CSV_OPTIONS: Final = {"delimiter": "delim", "quote": "quote", "escape": "escape", "null": "nullstr"}
 _TRUE: Final = ("true", "on", "1", "yes")
@@ -63,6 +65,11 @@ def in_range(splits: Splits, alias: str) -> exp.Expression:
 def literal_path(path: str) -> str:
     """A path such that DuckDB takes it for that file, whatever characters it has."""
     return path.translate(_GLOB)
+
+
+def plain_path(path: str) -> str:
+    """The path that `literal_path` was given."""
+    return _ESCAPED.sub(r"\1", path)
 
 
 def _parameter(text: str) -> exp.Expression:

@@ -1,0 +1,92 @@
+"""Which files a `start` may have this member read, and which files its stand-ins are.
+
+What a fragment reads is named by the initiator, which is another member as a rule. This member decides by itself what is read:
+every file must lie within its roots, with links resolved, whoever names it; and a stand-in must be one of the physical
+sources that its own topology file gives it, else the two members were given different files. Its folder or glob is listed when
+the fragment begins, below this member's data directory.
+
+A table for Spark goes by the name that the initiator's statement has for it. What is behind that name may be another set of
+files each time, which the table's version tells.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from engine.catalog.elsewhere import StandIn, stand_in
+from engine.catalog.files import DataRoots, list_files
+from engine.catalog.objects import Table, TableColumn
+from engine.plan.compile.files import literal_path, plain_path
+from engine.plan.compile.storage import relation_name
+from engine.plan.spec import InstanceSpec, ReaderSpec, TableSpec
+from engine.sql import types as st
+from wire import types as t
+from wire.errors import ObjectNotInPrerequisiteState, UndefinedFile
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """What an instance reads. tables: by the names that its statement has for them."""
+
+    readers: Sequence[ReaderSpec]
+    tables: Mapping[str, Table]
+
+
+class ReadableFiles:
+    """See the module's docstring. roots: its base is where relative paths of stand-ins begin. held: those that are this
+    member's."""
+
+    def __init__(self, member: str, roots: DataRoots, held: Iterable[StandIn] = ()) -> None:
+        self._member = member
+        self._roots = roots
+        self._held = frozenset(held)
+
+    def of(self, instance: InstanceSpec) -> Readable:
+        """What an instance reads. May block.
+
+        Raises InsufficientPrivilege, ObjectNotInPrerequisiteState for what is not this member's, UndefinedFile.
+        """
+        tables = (self._table(spec) for spec in instance.tables)
+        return Readable(tuple(map(self._reader, instance.readers)), dict(tables))
+
+    def _reader(self, spec: ReaderSpec) -> ReaderSpec:
+        files, _ = self._files([plain_path(file) for file in spec.files])
+        return ReaderSpec(spec.reader, tuple(map(literal_path, files)), spec.rows)
+
+    def _table(self, spec: TableSpec) -> tuple[str, Table]:
+        files, digest = self._files(spec.files)
+        columns = tuple(
+            TableColumn(name, st.of(t.BY_OID[oid], typmod), number)
+            for number, (name, oid, typmod) in enumerate(spec.columns, 1)
+        )
+        named = Table(spec.oid, "", spec.name, columns, spec.format, "", files, spec.version, dict(spec.options))
+        return relation_name(named), replace(named, version=zlib.crc32(digest.to_bytes(4), spec.version & 0xFFFFFFFF))
+
+    def _files(self, named: Sequence[str]) -> tuple[tuple[str, ...], int]:
+        """The files that these names stand for, and a digest of those that had to be looked up."""
+        files: list[str] = []
+        digest = 0
+        for name in named:
+            held = stand_in(name)
+            if held is None:
+                files.append(name)
+            else:
+                found, version = self._listed(held)
+                files += found
+                digest = zlib.crc32(version.to_bytes(4), digest)
+        self._roots.require(files)
+        return tuple(files), digest
+
+    def _listed(self, held: StandIn) -> tuple[tuple[str, ...], int]:
+        if held not in self._held:
+            raise ObjectNotInPrerequisiteState(
+                f'member "{self._member}" does not hold {held.format} files at "{held.path}"',
+                detail=f'They were asked for as those of member "{held.member}".',
+                hint="All members need the same topology file.",
+            )
+        try:
+            return list_files(self._roots.absolute(held.path), held.format)
+        except UndefinedFile as error:
+            raise UndefinedFile(f'{error.message} (on member "{self._member}")') from None
