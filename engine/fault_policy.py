@@ -1,6 +1,6 @@
 """What becomes of a query over several members when it loses one: `SET sluice.fault_policy`.
 
-    stream = await RepeatableQuery(engine, policy, terms, compile_as, context, notice).open()
+    stream = await RepeatableQuery(engine, policy, terms, compile_as, context).open()
 
 `compile_as` plans the query under given terms for the members that are there now, so to begin again is to plan again, under
 a new query id. Nothing of the attempt that failed can be confused with the next one: it was closed, and on every member its
@@ -33,7 +33,7 @@ from typing import Final, Literal, Protocol
 import pyarrow as pa
 
 from engine.distribution import CompiledQuery, DistributedQuery, Terms
-from engine.executor import BatchStream, CompiledFragment, ExecutionContext
+from engine.executor import BatchStream, CompiledFragment, ExecutionContext, QueryId
 from engine.runtime.mesh import Mesh
 from engine.runtime.runtime import DistributedStream
 from wire.errors import FatalError, QueryCanceled, SqlError
@@ -50,6 +50,8 @@ class Opener(Protocol):
     @property
     def mesh(self) -> Mesh: ...
 
+    def new_query_id(self) -> QueryId: ...
+
     async def open(self, query: CompiledQuery, context: ExecutionContext) -> BatchStream: ...
 
 
@@ -57,27 +59,25 @@ class Opener(Protocol):
 class RepeatableQuery:
     """A query that can be planned again.
 
-    compile_as: the query under these terms, for the members of this moment. context: of an execution, with a new query id.
-    notice: tells the client.
+    compile_as: the query under these terms, for the members of this moment. context: of the first attempt; a further one
+    differs in its query id.
     """
 
     engine: Opener
     policy: Policy
     terms: Terms
     compile_as: Callable[[Terms], CompiledQuery]
-    context: Callable[[], ExecutionContext]
-    notice: Callable[[str], None]
+    context: ExecutionContext
 
     async def open(self) -> BatchStream:
         """Begin to run it. What runs on this member alone runs as it is."""
         query = self.compile_as(self.terms)
-        context = self.context()
-        stream = await self.engine.open(query, context)
+        stream = await self.engine.open(query, self.context)
         if isinstance(query.runs, CompiledFragment) or self.policy == "fail":
             return stream
         if self.policy == "spool":
             assert isinstance(stream, DistributedStream), "fragments on several members are read as one stream"
-            stream.spool_while_away(context.settings["spool_limit"])
+            stream.spool_while_away(self.context.settings["spool_limit"])
             return stream
         return RepeatedStream(self, stream, tuple(query.runs.members))
 
@@ -85,14 +85,17 @@ class RepeatableQuery:
         """A further attempt, and the members that it runs on."""
         query = self.compile_as(self.terms)
         members = tuple(query.runs.members) if isinstance(query.runs, DistributedQuery) else (self.engine.mesh.member,)
-        return await self.engine.open(query, self.context()), members
+        return await self.engine.open(query, self._next_context()), members
 
     async def alone(self) -> BatchStream | None:
         """The attempt that needs no other member; None: there is none such."""
         query = self.compile_as(replace(self.terms, distribution="off"))
         if isinstance(query.runs, DistributedQuery):
             return None
-        return await self.engine.open(query, self.context())
+        return await self.engine.open(query, self._next_context())
+
+    def _next_context(self) -> ExecutionContext:
+        return replace(self.context, query=self.engine.new_query_id())
 
 
 class RepeatedStream:
@@ -159,7 +162,7 @@ class RepeatedStream:
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _tell(self, error: SqlError, what: str) -> None:
-        self._query.notice(f"{error.message}; {what}")
+        self._query.context.notice(f"{error.message}; {what}")
 
 
 def is_transient(error: SqlError) -> bool:

@@ -216,8 +216,7 @@ class Session(EngineSession):
             cast("Policy", self.settings.get("sluice.fault_policy")),
             Terms.of(self.settings),
             lambda terms: self._compile(planned, arguments, bound, terms),
-            self._execution_context,
-            self._notify,
+            self._execution_context(),
         )
         return StreamExecution(planned.columns, "SELECT", counted=True, stream=await repeatable.open())
 

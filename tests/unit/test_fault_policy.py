@@ -66,10 +66,14 @@ class Asked:
         return first.runtime.open(str(context.query), query.runs.shared, query.runs.members, query.runs.schema)
 
     async def begin(self) -> BatchStream:
-        return await RepeatableQuery(self, self.policy, _TERMS, self.compiled, self.context, self.notices.append).open()
+        return await RepeatableQuery(self, self.policy, _TERMS, self.compiled, self.context()).open()
 
     def context(self) -> ExecutionContext:
-        return ExecutionContext(QueryId("m1", next(_TOKENS)), settings={"spool_limit": self.spool_limit})
+        settings = {"spool_limit": self.spool_limit}
+        return ExecutionContext(self.new_query_id(), notice=self.notices.append, settings=settings)
+
+    def new_query_id(self) -> QueryId:
+        return QueryId("m1", next(_TOKENS))
 
     def compiled(self, terms: Terms) -> CompiledQuery:
         self.attempts.append(terms)
