@@ -18,7 +18,11 @@ from benchmarks import (
     exchange,
     lineitem_cursor,
     machine,
+    mesh_cancel,
     mesh_latency,
+    mesh_memory,
+    mesh_planning,
+    mesh_tpch,
     orders_rows,
     report,
     short_query,
@@ -38,6 +42,10 @@ MEASURES: Final = tuple(
         encode,
         exchange,
         mesh_latency,
+        mesh_tpch,
+        mesh_cancel,
+        mesh_memory,
+        mesh_planning,
     )
 )
 

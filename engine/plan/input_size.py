@@ -76,10 +76,20 @@ def reader_bytes(reader: TableReader, parameters: Mapping[int, Any]) -> int:
 def _file_bytes(file: str, reader: TableReader, table: Table, tests: Sequence[Test]) -> int:
     try:
         if table.format != "parquet":
-            return os.path.getsize(file)
+            return stored_bytes(file, table.version)
         return sum(group.size(reader.names) for group in groups_to_read(file, table, tests))
     except OSError:
         return UNSEEN_BYTES
+
+
+@lru_cache(maxsize=1 << 17)
+def stored_bytes(file: str, version: int) -> int:
+    """A file's size. Asked of a table's files several times for a plan, and kept for the next. Raises OSError.
+
+    version: the table's, which changes with its files; it keys the cache only.
+    """
+    del version
+    return os.path.getsize(file)
 
 
 def groups_to_read(file: str, table: Table, tests: Sequence[Test]) -> tuple[RowGroup, ...]:
@@ -129,7 +139,7 @@ def _comparable(value: Any, pg: t.PgType) -> Any:
     return value
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 14)
 def _row_groups(file: str, version: int) -> tuple[RowGroup, ...]:
     """Sizes and ranges of a Parquet file's top-level columns, by row group. `version` keys the cache only."""
     del version

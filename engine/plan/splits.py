@@ -27,7 +27,6 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -35,7 +34,7 @@ from numpy.typing import NDArray
 
 from engine.catalog.objects import Table
 from engine.plan.compile.files import ROW_NUMBER
-from engine.plan.input_size import UNSEEN_BYTES, RowGroup, filter_tests, groups_to_read
+from engine.plan.input_size import UNSEEN_BYTES, RowGroup, filter_tests, groups_to_read, stored_bytes
 from engine.plan.logical import TableReader
 from engine.plan.physical import Split
 from engine.sql.expr import Column
@@ -100,7 +99,7 @@ def _files(reader: TableReader, table: Table, parameters: Mapping[int, Any]) -> 
     for name in table.files:
         try:
             if table.format != "parquet":
-                yield _File(name, Path(name).stat().st_size)
+                yield _File(name, stored_bytes(name, table.version))
             elif groups := groups_to_read(name, table, tests):
                 sizes = tuple(group.size(reader.names) for group in groups)
                 yield _File(name, sum(sizes), groups, sizes)

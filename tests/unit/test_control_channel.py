@@ -90,6 +90,14 @@ def test_messages_pass_both_ways() -> None:
         assert there.events == [Received(message, bytearray(more)) for message, more in said]
 
 
+def test_a_start_names_a_thousand_members_of_the_longest_names() -> None:
+    one, other = met(dialler(), acceptor())
+    names = tuple(f"{number:04}{'x' * 59}" for number in range(1000))
+    start = Start(f"{names[0]}:{1 << 62}", names)
+    other.hear(b"".join(one.channel.send(start, b"plan")))
+    assert other.events[-1] == Received(start, bytearray(b"plan"))
+
+
 def test_goodbye_is_the_end() -> None:
     one, other = met(dialler(), acceptor())
     other.hear(one.channel.goodbye("leave", "done") + b"whatever comes then")

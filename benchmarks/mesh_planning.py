@@ -1,0 +1,124 @@
+"""What a query costs its initiator before anybody works on it: planned, encoded and handed to many members, with many files.
+
+The members are names, and what is handed to them is counted instead of sent. The files are there (CSV, a
+line each), since a plan asks for the size of each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from benchmarks.figures import Figure, Measure, median
+from benchmarks.ground import Ground
+from engine.catalog.infer import infer_columns
+from engine.catalog.objects import Relation, Table
+from engine.plan.compile import Bindings
+from engine.plan.dispatch import specs
+from engine.plan.distribute import Setting, distribute, should_distribute
+from engine.plan.logical import Final as FinalNode
+from engine.plan.planner import optimise
+from engine.sql.binder import bind_query
+from engine.sql.parser import parse
+from engine.sql.scope import BindContext, ParameterTypes
+from engine.sql.statements import Query
+from wire.mesh.control_messages import ControlMessage, Start, encode
+from wire.text_settings import InputSettings
+
+_SIZES: Final = ((100, 10_000), (100, 100_000), (1_000, 10_000), (1_000, 100_000))
+_RUNS: Final = 5
+_BAR_SECONDS: Final = 1.0
+_PAGE_BYTES: Final = 1 << 20
+_NAME: Final = "sluice-data-{:04}.eu-central-1.example.internal"
+_QUERY: Final = (
+    "select shop, count(*), sum(amount) from sales s join shops k on shop_id = k.id where amount > 10 group by shop"
+)
+
+
+class CountingMesh:
+    """Takes messages as `engine.runtime.mesh.Mesh` does, encodes them as a link would, and counts their bytes."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+    def send(self, member: str, message: ControlMessage, body: bytes = b"") -> bool:
+        del member
+        self.bytes += len(encode(message, len(body))) + len(body)
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Catalog:
+    tables: dict[str, Table]
+
+    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
+        del schema, search_path
+        return self.tables.get(name)
+
+    def has_schema(self, name: str) -> bool:
+        return name == "public"
+
+
+def _run(ground: Ground) -> Iterator[Figure]:
+    shops = _files(ground.folder("shops"), "id,shop\n1,one\n", 1)
+    most = _files(ground.folder("sales"), "shop_id,amount\n1,20\n", max(files for _, files in _SIZES))
+    for members, files in _SIZES:
+        catalog = _Catalog({"shops": _table(1, "shops", shops), "sales": _table(2, "sales", most[:files])})
+        plan = _planned(catalog)
+        names = tuple(_NAME.format(number) for number in range(members))
+        taken = [_handed_out(plan, names) for _ in range(1 + _RUNS)][1:]
+        bar = _BAR_SECONDS if (members, files) == _SIZES[-1] else None
+        label = f"{members:,} members, {files:,} files"
+        yield Figure(label, median([seconds for seconds, _ in taken]), "s", bar)
+        yield Figure(f"{label}: handed over", taken[0][1] / 1e6, "MB")
+
+
+def _handed_out(plan: FinalNode, names: tuple[str, ...]) -> tuple[float, int]:
+    """(seconds, bytes handed over) from the logical plan to the last member's `start`."""
+    started = time.perf_counter()
+    setting = Setting(names, names[0])
+    spread, reason = should_distribute(plan, "always", setting)
+    physical = distribute(plan, setting, reason)
+    _, members = specs(physical, Bindings({}, {}, "UTC"), "UTC", _PAGE_BYTES)
+    mesh = CountingMesh()
+    participants = physical.participants
+    for member in participants[1:]:
+        mesh.send(member, Start("m:1", participants), msgspec.msgpack.encode(members[member]))
+    seconds = time.perf_counter() - started
+    if not spread or len(participants) != len(names):
+        raise RuntimeError(f"{len(participants)} of {len(names)} members take part")
+    return seconds, mesh.bytes
+
+
+def _planned(catalog: _Catalog) -> FinalNode:
+    (query,) = parse(_QUERY)
+    assert isinstance(query, Query)
+    return optimise(bind_query(query, BindContext(catalog, ("public",), InputSettings(), ParameterTypes(()))).plan)
+
+
+def _files(folder: Path, text: str, count: int) -> tuple[str, ...]:
+    paths = [folder / f"part-{number:06}.csv" for number in range(count)]
+    for path in paths:
+        path.write_text(text)
+    return tuple(map(str, paths))
+
+
+def _table(oid: int, name: str, files: tuple[str, ...]) -> Table:
+    options = {"header": "true"}
+    columns = infer_columns(files[:1], "csv", options)
+    return Table(oid, "public", name, columns, "csv", files[0], files, 1, options)
+
+
+MEASURE: Final = Measure(
+    "mesh_planning",
+    "Planning for many members and many files",
+    f"`{_QUERY}`, `sales` in CSV files of one size, `shops` in one: from the optimised logical plan to the physical one, its "
+    "fragments compiled, and a `start` encoded for each member and handed to a mesh that counts its bytes; all in this process, "
+    f"median of {_RUNS} after one to warm up. Members have names like `{_NAME.format(7)}`.",
+    _run,
+)
