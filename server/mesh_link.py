@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from random import SystemRandom
 from typing import Final, cast
 
+from engine.operators.mesh_tls import MeshTls, UntrustedPeer, explained, require_member
 from engine.runtime.mesh import Handler, MemberInfo
 from server.membership import Action, Actions, Close, Dial, Log, Lost, Membership, Proceed, Say, Timing
 from wire.mesh.control_channel import (
@@ -53,12 +54,13 @@ Address = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class LinkOptions:
-    """cluster, secret: those of the cluster. seeds: host and port of members to begin with."""
+    """cluster, secret: those of the cluster. seeds: host and port of members to begin with. tls: None: in the clear."""
 
     cluster: str = "sluice"
     secret: bytes = b""
     seeds: tuple[str, ...] = ()
     timing: Timing = field(default_factory=Timing)
+    tls: MeshTls | None = None
 
 
 def new_incarnation() -> str:
@@ -223,11 +225,12 @@ class MeshLink:
         options = self._options
         nonce = secrets.token_bytes(NONCE_BYTES)
         channel = ControlChannel(self._membership.me, options.cluster, options.secret, nonce, dialled=dialled)
-        return ControlConnection(self, number, channel)
+        return ControlConnection(self, number, channel, certified=options.tls is not None)
 
     async def _dial(self, number: int, address: str) -> None:
         host, port = self._parse(address)
         loop = asyncio.get_running_loop()
+        tls = self._options.tls
         made: list[ControlConnection] = []
 
         def protocol() -> ControlConnection:
@@ -236,11 +239,17 @@ class MeshLink:
 
         try:
             async with asyncio.timeout(self._options.timing.failure_after):
-                await loop.create_connection(protocol, host, port)
+                await loop.create_connection(
+                    protocol,
+                    host,
+                    port,
+                    ssl=tls.dialling if tls is not None else None,
+                    server_hostname="" if tls is not None else None,
+                )
         except TimeoutError:
             self._give_up(number, made, "nobody answers")
         except OSError as error:
-            self._give_up(number, made, error.strerror or str(error))
+            self._give_up(number, made, explained(error))
         except asyncio.CancelledError:
             self._give_up(number, made, "given up")
             raise
@@ -264,12 +273,13 @@ class MeshLink:
 
 
 class ControlConnection(asyncio.BufferedProtocol):
-    """The socket of one control connection."""
+    """The socket of one control connection. certified: whether the peer's certificate has to be that of who it says it is."""
 
-    def __init__(self, link: MeshLink, number: int, channel: ControlChannel) -> None:
+    def __init__(self, link: MeshLink, number: int, channel: ControlChannel, *, certified: bool) -> None:
         self.number = number
         self._link = link
         self._channel = channel
+        self._certified = certified
         self._transport: asyncio.Transport | None = None
         self._ended = False
         self._flush: asyncio.TimerHandle | None = None
@@ -293,6 +303,8 @@ class ControlConnection(asyncio.BufferedProtocol):
         self._link.heard(self.number)
         try:
             for event in self._channel.filled(nbytes):
+                if isinstance(event, Introduced):
+                    self._require_certificate(event.identity)
                 self._link.happened(self.number, event)
                 if self._ended:
                     return
@@ -307,7 +319,7 @@ class ControlConnection(asyncio.BufferedProtocol):
         if self._flush is not None:
             self._flush.cancel()
         self._ended = True
-        self._link.gone(self, str(exc) if exc is not None else "its connection was closed")
+        self._link.gone(self, _why_lost(exc))
 
     # -- the link's ----------------------------------------------------------------------------------------------
 
@@ -333,6 +345,16 @@ class ControlConnection(asyncio.BufferedProtocol):
         self._transport.close()
         self._flush = asyncio.get_running_loop().call_later(_FLUSH_SECONDS, self._transport.abort)
 
+    def _require_certificate(self, identity: Identity) -> None:
+        """Raises Refused."""
+        if not self._certified:
+            return
+        assert self._transport is not None, "bytes come from a transport"
+        try:
+            require_member(self._transport.get_extra_info("ssl_object"), identity.member)
+        except UntrustedPeer as error:
+            raise Refused("name", str(error)) from error
+
     def _fail(self, reason: str, farewell: GoodbyeReason | None = None) -> None:
         """The peer is not what it should be: that is the end of this connection, and of nothing else."""
         peer = self._transport.get_extra_info("peername") if self._transport is not None else None
@@ -343,6 +365,12 @@ class ControlConnection(asyncio.BufferedProtocol):
     def _write(self, data: bytes) -> None:
         if data and self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
+
+
+def _why_lost(error: Exception | None) -> str:
+    if error is None:
+        return "its connection was closed"
+    return explained(error) if isinstance(error, OSError) else str(error)
 
 
 def _now() -> float:

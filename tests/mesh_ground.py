@@ -18,6 +18,7 @@ from engine.catalog.files import DataRoots
 from engine.config import EngineConfig, SparkConfig
 from engine.executor import BatchStream
 from engine.local.executor import LocalExecutor
+from engine.operators.mesh_tls import MeshTls
 from engine.operators.spool import Spooler
 from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, RouterSpec, SharedSpec
 from engine.runtime.listener import DataListener
@@ -37,16 +38,16 @@ def _parse(text: str) -> tuple[str, int]:
 
 
 class MeshMember:
-    """One member. `name`: its id."""
+    """One member. `name`: its id. tls: None: in the clear."""
 
-    def __init__(self, name: str, folder: Path, seeds: Sequence[str]) -> None:
+    def __init__(self, name: str, folder: Path, seeds: Sequence[str], tls: MeshTls | None = None) -> None:
         self.name = name
-        self.listener = DataListener()
+        self.listener = DataListener(tls=tls)
         self.local = LocalExecutor(EngineConfig(folder / name))
         self.spooler = Spooler(folder / name / "spool", 1 << 30)
         self.operations = OperationPool(2)
         self._incarnation = new_incarnation()
-        options = LinkOptions(seeds=tuple(seeds), timing=Timing(heartbeat=0.2, failure_after=2.0))
+        options = LinkOptions(seeds=tuple(seeds), timing=Timing(heartbeat=0.2, failure_after=2.0), tls=tls)
         self.link = MeshLink(self._identity("127.0.0.1:0"), options, lambda: self.runtime.load, _parse)
         self.spark = SparkExecutor(SparkConfig(), folder / name, listener=self.listener)
         files = ReadableFiles(name, DataRoots(folder))
@@ -92,12 +93,15 @@ class MeshMember:
 
 
 @asynccontextmanager
-async def mesh(folder: Path, count: int) -> AsyncIterator[list[MeshMember]]:
-    """`count` members that know each other; at the end each must hold nothing."""
+async def mesh(
+    folder: Path, count: int, tls: Callable[[str], MeshTls] | None = None
+) -> AsyncIterator[list[MeshMember]]:
+    """`count` members that know each other; at the end each must hold nothing. tls: that of a member, by name."""
     members: list[MeshMember] = []
     try:
         for number in range(count):
-            member = MeshMember(f"m{number + 1}", folder, [m.address for m in members[:1]])
+            name = f"m{number + 1}"
+            member = MeshMember(name, folder, [m.address for m in members[:1]], tls(name) if tls is not None else None)
             await member.start()
             members.append(member)
         await until(lambda: all(member.sees(count) for member in members))

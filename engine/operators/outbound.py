@@ -20,6 +20,7 @@ from typing import Final, Protocol, cast
 
 import pyarrow as pa
 
+from engine.operators.mesh_tls import MeshTls, UntrustedPeer, explained, require_member
 from engine.operators.receive import InboundStream, Receiver
 from engine.operators.send import StreamRefused
 from wire.errors import ConnectionFailure
@@ -63,19 +64,30 @@ def refusal(reason: DenyReason, message: str) -> Exception:
     return ConnectionFailure(f"a data connection was refused: {message}")
 
 
-async def open_remote(host: str, port: int, opening: Open, *, member: str = "") -> RemoteStream:
-    """Connect and introduce the stream. member: who is there, for errors. Raises DeniedNow, StreamRefused, ConnectionFailure."""
+async def open_remote(
+    host: str, port: int, opening: Open, *, tls: MeshTls | None = None, member: str = ""
+) -> RemoteStream:
+    """Connect and introduce the stream. member: who is there; with `tls`, it has to prove that. tls: None: in the clear.
+
+    Raises DeniedNow, StreamRefused, ConnectionFailure.
+    """
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(_CONNECT_SECONDS):
-            _, stream = await loop.create_connection(lambda: RemoteStream(opening, member), host, port)
+            _, stream = await loop.create_connection(
+                lambda: RemoteStream(opening, member, proved=tls is not None),
+                host,
+                port,
+                ssl=tls.dialling if tls is not None else None,
+                server_hostname="" if tls is not None else None,
+            )
             try:
                 await stream.opened()
             except BaseException:
                 stream.abandon("57014", "the stream was not opened")
                 raise
-    except (OSError, TimeoutError) as error:
-        why = str(error) or "timed out"
+    except OSError as error:
+        why = "timed out" if isinstance(error, TimeoutError) else explained(error)
         raise ConnectionFailure(
             f"could not open a data connection to member {member} at {host}:{port}: {why}"
         ) from error
@@ -83,9 +95,11 @@ async def open_remote(host: str, port: int, opening: Open, *, member: str = "") 
 
 
 class RemoteStream(asyncio.Protocol):
-    """A stream over a data connection of its own. member: where it goes, for errors."""
+    """A stream over a data connection of its own. member: where it goes. proved: whether the receiver has to show the
+    certificate of that member."""
 
-    def __init__(self, opening: Open, member: str = "") -> None:
+    def __init__(self, opening: Open, member: str = "", *, proved: bool = False) -> None:
+        self._proved = proved
         self.bytes = 0
         self.stalls = 0
         self._member = member
@@ -100,7 +114,8 @@ class RemoteStream(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are not registered as asyncio's.
         self._transport = cast("asyncio.Transport", transport)
-        self._transport.write(self._machine.opening())
+        if self._trusted():
+            self._transport.write(self._machine.opening())
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -140,6 +155,18 @@ class RemoteStream(asyncio.Protocol):
         if self._machine.state is not State.OPENING:
             self._write((self._machine.cancel(sqlstate, message),))
         self._transport.close()
+
+    def _trusted(self) -> bool:
+        """Whether the receiver may be shown the token."""
+        assert self._transport is not None, "asked of a connection that is made"
+        if not self._proved:
+            return True
+        try:
+            require_member(self._transport.get_extra_info("ssl_object"), self._member)
+        except UntrustedPeer as error:
+            self._fail(ConnectionFailure(f"a data connection was refused: {error}"))
+            return False
+        return True
 
     def _hear(self, event: SenderEvent) -> None:
         match event:

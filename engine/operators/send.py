@@ -14,13 +14,16 @@ import socket
 import time
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from wire.errors import QueryCanceled, SqlError
 from wire.mesh.channel import DataSender, State
 from wire.mesh.messages import VERSION, Cancel, Deny, Ok, Open
+
+if TYPE_CHECKING:
+    from engine.operators.mesh_tls import TlsPeer
 
 _CONNECT_SECONDS: Final = 10.0
 _RETRY_SECONDS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
@@ -44,6 +47,7 @@ class Edge:
     """What every sender of an edge is told: where its receiver listens, and how to prove that it may send.
 
     schema: Arrow IPC schema message of the edge's batches. batch_bytes: the size above which a batch is cut.
+    tls: None: in the clear; else who the receiver has to be, and where the sender has its own certificate.
     """
 
     host: str
@@ -53,6 +57,7 @@ class Edge:
     edge: int
     schema: bytes
     batch_bytes: int
+    tls: TlsPeer | None = None
 
 
 class StreamSender:
@@ -132,10 +137,8 @@ class StreamSender:
 
     def _open_once(self) -> tuple[socket.socket, DataSender, Ok | Deny]:
         machine = DataSender(self._opening)
-        connection = socket.create_connection((self._edge.host, self._edge.port), timeout=_CONNECT_SECONDS)
+        connection = _connected(self._edge)
         try:
-            connection.settimeout(None)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.sendall(machine.opening())
             while machine.state is State.OPENING:
                 for event in machine.receive_data(_receive(connection)):
@@ -168,6 +171,22 @@ class StreamSender:
 
 def _refused(cancel: Cancel) -> StreamRefused:
     return StreamRefused(cancel.message, over=cancel.sqlstate == QueryCanceled.default_sqlstate)
+
+
+def _connected(edge: Edge) -> socket.socket:
+    connection = socket.create_connection((edge.host, edge.port), timeout=_CONNECT_SECONDS)
+    try:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if edge.tls is not None:
+            # Imported where it is needed: OpenSSL would add tens of milliseconds to the start of every worker.
+            from engine.operators.mesh_tls import secured
+
+            connection = secured(connection, edge.tls)
+        connection.settimeout(None)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def schema_fingerprint(schema: bytes | pa.Buffer) -> bytes:

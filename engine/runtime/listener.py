@@ -7,7 +7,8 @@ cannot show it is refused. A connection to a channel that is not registered (yet
 Bytes are received straight into the body of the batch they belong to (`asyncio.BufferedProtocol`).
 
 Members' control connections arrive at the same port, so that a firewall has one hole a member. An `Entrance` reads the first
-bytes of every connection, as many as tell what it carries, and hands over to the protocol of that.
+bytes of every connection, as many as tell what it carries, and hands over to the protocol of that. Where members speak TLS all
+of this is above it (`engine.runtime.tls_server`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import secrets
 from collections.abc import Callable
 from typing import Final, cast
 
+from engine.operators.mesh_tls import MeshTls
 from engine.operators.receive import Denied, InboundStream, Receiver
+from engine.runtime.tls_server import TlsServer
 from wire.mesh.channel import BatchArrived, DataReceiver, ReceiverEvent, VersionMismatch
 from wire.mesh.control_messages import HELLO_KIND
 from wire.mesh.credits import ReceiveCredits
@@ -40,13 +43,15 @@ class DataListener:
     """Accepts data connections.
 
     host, port: where to listen; port 0 takes a free one (see `address`). advertised: where other machines reach it, if that
-    is elsewhere. denied: how many senders were turned away.
+    is elsewhere. denied: how many senders were turned away. tls: None: members and tasks connect in the clear; else nobody
+    does, and those who connect to others do it with this too.
     """
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(self, host: str = "127.0.0.1", port: int = 0, *, tls: MeshTls | None = None) -> None:
         self._host = host
         self._port = port
-        self._server: asyncio.Server | None = None
+        self._server: asyncio.Server | TlsServer | None = None
+        self.tls = tls
         self._channels: dict[str, tuple[bytes, Receiver]] = {}
         self._control: ControlFactory | None = None
         self._connections: set[DataConnection | Entrance] = set()
@@ -77,9 +82,13 @@ class DataListener:
         return len(self._connections)
 
     async def start(self) -> None:
-        if self._server is None:
-            loop = asyncio.get_running_loop()
-            self._server = await loop.create_server(lambda: Entrance(self), self._host, self._port)
+        if self._server is not None:
+            return
+        if self.tls is not None:
+            self._server = await TlsServer.listen(self.tls, lambda: Entrance(self), self._host, self._port)
+            return
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: Entrance(self), self._host, self._port)
 
     def admit_control(self, factory: ControlFactory | None) -> None:
         """Who is to have the control connections that arrive from now on. Those for whom it gives None are closed, and all

@@ -23,6 +23,7 @@ from engine.catalog.objects import Table
 from engine.executor import ExecutionContext, QueryId
 from engine.local.executor import LocalExecutor, LocalWork
 from engine.operators.limit import LimitedRows
+from engine.operators.mesh_tls import TlsPeer
 from engine.operators.outbound import OutboundStream
 from engine.operators.receive import Receiver
 from engine.operators.send import Edge
@@ -61,6 +62,10 @@ class Host(Protocol):
 
     @property
     def files(self) -> ReadableFiles: ...
+
+    def tls_peer(self, member: str) -> TlsPeer | None:
+        """How Spark tasks are to connect to a member; None: in the clear."""
+        ...
 
     async def find_channel(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> ChannelOk:
         """Where a stream is to connect. Raises as `edge_output.Opener` says."""
@@ -251,8 +256,8 @@ class QueryRun:
         if all(channel is None for channel in channels):
             return
         send_to = tuple(
-            Edge(c.host, c.port, c.channel, c.token, edge.id, edge.schema, self.shared.page_bytes) if c else None
-            for c in channels
+            self._edge_to(edge, member, channel) if channel else None
+            for member, channel in zip(edge.receivers, channels, strict=True)
         )
         context = ExecutionContext(QueryId.parse(self.query), self.shared.time_zone, self.shared.page_bytes)
         production = await self._host.spark.produce(
@@ -264,6 +269,11 @@ class QueryRun:
                 self._host.produced(self.query, edge, sender, receiver, streamed.get(receiver, ()))
         finally:
             await _to_the_end(production.close())
+
+    def _edge_to(self, edge: EdgeSpec, member: str, channel: ChannelOk) -> Edge:
+        """What tasks are told of a receiver."""
+        where = channel.host, channel.port, channel.channel, channel.token
+        return Edge(*where, edge.id, edge.schema, self.shared.page_bytes, self._host.tls_peer(member))
 
     def _finder(self, edge: EdgeSpec, sender: int) -> Callable[[int], Awaitable[ChannelOk]]:
         return lambda receiver: self._host.find_channel(self.query, edge, sender, receiver)

@@ -34,6 +34,7 @@ import pyarrow as pa
 
 from engine.executor import QueryId
 from engine.local.executor import LocalExecutor
+from engine.operators.mesh_tls import TlsPeer
 from engine.operators.outbound import LoopbackStream, OutboundStream, open_remote, refusal
 from engine.operators.receive import Denied
 from engine.operators.send import schema_fingerprint
@@ -176,12 +177,17 @@ class MeshRuntime:
         found = await self.find_channel(query, edge, sender, receiver)
         opening = Open(VERSION, found.channel, found.token, edge.id, sender, 0, 0, schema_fingerprint(edge.schema))
         if edge.receivers[receiver] != self._mesh.member:
-            return await open_remote(found.host, found.port, opening, member=edge.receivers[receiver])
+            tls, member = self._listener.tls, edge.receivers[receiver]
+            return await open_remote(found.host, found.port, opening, tls=tls, member=member)
         mailbox = self.mailboxes.find_or_make((query, edge.id, receiver))
         try:
             return LoopbackStream(mailbox.receiver, opening)
         except Denied as denied:
             raise refusal(denied.reason, str(denied)) from denied
+
+    def tls_peer(self, member: str) -> TlsPeer | None:
+        """How Spark tasks are to connect to a member; None: in the clear."""
+        return self._listener.tls.peer(member) if self._listener.tls is not None else None
 
     async def find_channel(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> ChannelOk:
         """Where that stream is to connect. Raises as `edge_output.Opener` says."""

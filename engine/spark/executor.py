@@ -29,6 +29,7 @@ from engine.carry import carry_to, fitted
 from engine.catalog.objects import Table
 from engine.config import SparkConfig
 from engine.executor import CompiledFragment, EngineName, ExecutionContext
+from engine.operators.mesh_tls import TlsPeer
 from engine.operators.receive import WINDOW_BATCHES, Receiver, partly_consumed
 from engine.operators.send import Edge
 from engine.operators.slots import SlotKeeper
@@ -140,6 +141,12 @@ class SparkExecutor:
         """Host and port that Spark's tasks are to connect to."""
         here = embedded(self._config.master)
         return self._listener.address_from_here if here else self._listener.address_from_afar
+
+    @property
+    def tls_peer(self) -> TlsPeer | None:
+        """How Spark's tasks are to connect to this member; None: in the clear."""
+        tls = self._listener.tls
+        return tls.peer(tls.member) if tls is not None else None
 
     def sql(self, fragment: CompiledFragment) -> str:
         return to_sql(fragment.statement, "spark")
@@ -304,7 +311,8 @@ class SparkStream:
         schema = self._fitted(frame)
         self._loop.call_soon_threadsafe(self._receiver.expect, schema)
         host, port = self._executor.listening
-        edge = Edge(host, port, self._channel, self._token, 0, schema.serialize().to_pybytes(), self._batch_bytes)
+        encoded, tls = schema.serialize().to_pybytes(), self._executor.tls_peer
+        edge = Edge(host, port, self._channel, self._token, 0, encoded, self._batch_bytes, tls)
         return send_frame(frame, SendPartition((edge,), always=self._fragment.ordered)).get(0, [])
 
     def _job_done(self, result: Any, error: SqlError | None) -> None:
