@@ -27,7 +27,7 @@ import pyarrow as pa
 from engine.carry import carry_to, fitted
 from engine.catalog.objects import SystemTable, Table
 from engine.config import EngineConfig
-from engine.executor import CompiledFragment, EngineName, ExecutionContext, OutputColumn
+from engine.executor import CompiledFragment, EngineName, ExecutionContext
 from engine.local import division as _division  # noqa: F401  (registers its functions)
 from engine.local import json_functions as _json_functions  # noqa: F401
 from engine.local import powers as _powers  # noqa: F401
@@ -38,7 +38,6 @@ from engine.local.infinities import with_infinities
 from engine.local.inputs import Inflow, take_all
 from engine.plan.compile import to_sql
 from engine.runtime.fragment_pool import FragmentPool
-from wire import types as t
 from wire.errors import AdminShutdown, QueryCanceled, SqlError
 
 #: DuckDB's vector: a batch of fewer rows is most likely the last.
@@ -93,7 +92,7 @@ class LocalExecutor:
 
     async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> LocalStream:
         """Begin to run a fragment; its errors come from `next_batch`."""
-        rows = batch_rows(fragment.columns, context.page_bytes)
+        rows = batch_rows(fragment.schema, context.page_bytes)
         return self.run(LocalWork(self.sql(fragment), fragment.schema, rows, context.time_zone, fragment.tables))
 
     def run(self, work: LocalWork) -> LocalStream:
@@ -319,14 +318,15 @@ class LocalStream:
         self._loop.call_soon_threadsafe(self._arrived, batch, error, running)
 
 
-def batch_rows(columns: tuple[OutputColumn, ...], page_bytes: int) -> int:
-    """How many rows make a batch of about `page_bytes`: a multiple of DuckDB's vector."""
-    width = sum(_width(column.type.pg) for column in columns) or 1
+def batch_rows(schema: pa.Schema, page_bytes: int) -> int:
+    """How many rows of these carriers make a batch of about `page_bytes`: a multiple of DuckDB's vector."""
+    width = sum(_width(typ) for typ in schema.types) or 1
     vectors = min(page_bytes // width, _BATCH_ROWS_MAX) // _VECTOR
     return max(vectors, 1) * _VECTOR
 
 
-def _width(typ: t.PgType) -> int:
-    if typ is t.NUMERIC:
-        return 16
-    return typ.length if typ.length > 0 else _VARIABLE_WIDTH
+def _width(typ: pa.DataType) -> int:
+    try:
+        return max(int(typ.bit_width) // 8, 1)
+    except ValueError:
+        return _VARIABLE_WIDTH

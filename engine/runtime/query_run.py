@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from engine.catalog.objects import Table
 from engine.executor import ExecutionContext, QueryId
-from engine.local.executor import LocalExecutor, LocalWork
+from engine.local.executor import LocalExecutor, LocalWork, batch_rows
 from engine.operators.limit import LimitedRows
 from engine.operators.mesh_tls import TlsPeer
 from engine.operators.outbound import OutboundStream
@@ -42,10 +42,6 @@ _log = logging.getLogger(__name__)
 _BUCKET: Final = pa.field("bucket", pa.int32())
 #: A stream's number is its producer's, then the partition's, where a producer opens one a partition.
 PARTITION_BITS: Final = 20
-_VECTOR: Final = 2048
-_ROWS_MAX: Final = 131_072
-#: Bytes that a value is taken to have in a batch, where its type does not say.
-_VARIABLE_WIDTH: Final = 24
 
 
 class Host(Protocol):
@@ -220,8 +216,9 @@ class QueryRun:
         sqlstate, message = "57014", "the query is over"
         source: Source | None = None
         try:
-            if edge.synchronizer == "sequential":
-                # Its turn comes when the receiver takes the stream; until then nothing is read for it.
+            if edge.synchronizer == "sequential" and not fragment.inputs:
+                # Its turn comes when the receiver takes the stream; until then nothing is read for it. (One with inputs takes
+                # them all the same: who sends them sends to others too.)
                 await output.opened()
             readers = (await self._readable(instance)).readers
             source = self._source(fragment, instance, readers, _output_schema(edge))
@@ -298,7 +295,7 @@ class QueryRun:
             LocalWork(
                 statement,
                 schema,
-                _batch_rows(schema, self.shared.page_bytes),
+                batch_rows(schema, self.shared.page_bytes),
                 self.shared.time_zone,
                 parameters=_parameters(readers),
                 inputs=inflows,
@@ -359,16 +356,3 @@ def _parameters(readers: Sequence[ReaderSpec]) -> Mapping[str, Any]:
         if reader.rows is not None:
             values[f"r{reader.reader}_first"], values[f"r{reader.reader}_end"] = reader.rows
     return values
-
-
-def _batch_rows(schema: pa.Schema, page_bytes: int) -> int:
-    """How many rows make a batch of about `page_bytes`: a multiple of DuckDB's vector."""
-    width = sum(_width(typ) for typ in schema.types) or 1
-    return max(min(page_bytes // width, _ROWS_MAX) // _VECTOR, 1) * _VECTOR
-
-
-def _width(typ: pa.DataType) -> int:
-    try:
-        return max(int(typ.bit_width) // 8, 1)
-    except ValueError:
-        return _VARIABLE_WIDTH

@@ -268,10 +268,10 @@ async def test_arrow_functions(executor: LocalExecutor) -> None:
 
 
 def test_batch_rows() -> None:
-    columns = (OutputColumn("c1", INT8), OutputColumn("c2", TEXT))
-    assert batch_rows(columns, 1 << 20) == 32_768
-    assert batch_rows(columns, 1) == 2048
-    assert batch_rows((), 1 << 30) == 131_072
+    schema = pa.schema([("c1", pa.int64()), ("c2", pa.utf8())])
+    assert batch_rows(schema, 1 << 20) == 32_768
+    assert batch_rows(schema, 1) == 2048
+    assert batch_rows(pa.schema([]), 1 << 30) == 131_072
 
 
 async def test_settings_are_locked(executor: LocalExecutor) -> None:
