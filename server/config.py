@@ -31,6 +31,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from engine.catalog.store import URL_SCHEMES
 from engine.config import EngineConfig
 from engine.config import SparkConfig as EngineSparkConfig
+from engine.operators.mesh_tls import MeshTls, MeshTlsError, TlsFiles
 from engine.plan.topology import Topology
 from engine.settings import SETTINGS
 from wire.errors import SqlError
@@ -119,6 +120,18 @@ class LocalSection(_Section):
     memory: Memory = Field("2GB", description="DuckDB's memory limit")
 
 
+class TlsSection(_Section):
+    """TLS between members: all three files, or no section."""
+
+    certificate: Path = Field(description="PEM: this member's certificate, which carries its name (SAN DNS:<member>)")
+    key: Path = Field(description="PEM: the certificate's key, without a passphrase")
+    authority: Path = Field(description="PEM: who signs the certificates of the cluster's members, and of nobody else")
+
+    def files(self) -> TlsFiles:
+        paths = (self.certificate, self.key, self.authority)
+        return TlsFiles(*(str(path.absolute()) for path in paths))
+
+
 class ClusterSection(_Section):
     """The other members, and what this one tells them."""
 
@@ -132,6 +145,7 @@ class ClusterSection(_Section):
     )
     advertise_client: HostPort | None = Field(None, description="where clients reach this member, for others to know")
     topology: Path | None = Field(None, description="YAML: which files which members hold, where data may flow")
+    tls: TlsSection | None = Field(None, description="certificates; in the clear if not given")
     heartbeat: float = Field(1.0, ge=0.01, le=3600, description="seconds from one sign of life to the next")
     failure_after: float = Field(5.0, gt=0, le=86_400, description="seconds without a byte until a member is lost")
     forget_after: float = Field(60.0, gt=0, description="seconds until a member that is lost is no longer shown")
@@ -217,6 +231,18 @@ class Config(_Section):
                 f"cluster.advertise: expected an address that {far} can reach; {told} is this machine's loopback interface"
             )
         return self
+
+    @model_validator(mode="after")
+    def _cluster_tls(self) -> Config:
+        try:
+            self.mesh_tls()
+        except MeshTlsError as error:
+            raise ValueError(f"cluster.tls.{error}") from None
+        return self
+
+    def mesh_tls(self) -> MeshTls | None:
+        """What this member speaks to others with. Blocks on the file system; raises MeshTlsError."""
+        return MeshTls(self.cluster.tls.files(), self.member) if self.cluster.tls is not None else None
 
     def topology(self) -> Topology | None:
         """What the topology file says, if there is one. Blocks on the file system; raises ConfigurationError."""

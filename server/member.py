@@ -19,6 +19,7 @@ from typing import Any, Final
 import uvloop
 
 from engine.engine import Engine
+from engine.operators.mesh_tls import MeshTls, MeshTlsError
 from engine.plan.topology import Topology
 from engine.runtime.listener import DataListener
 from engine.settings import SETTINGS
@@ -50,10 +51,13 @@ class Member:
         self._config = config
         address = Address.parse(config.mesh)
         self._incarnation = new_incarnation()
-        self.listener = DataListener(address.host, address.port)
+        tls = _mesh_tls(config)
+        self.listener = DataListener(address.host, address.port, tls=tls)
         identity = self._identity(address, Address.parse(config.listen))
         engine = config.engine()
-        self.link = MeshLink(identity, _link_options(config, engine.topology), lambda: self.engine.load, _host_and_port)
+        self.link = MeshLink(
+            identity, _link_options(config, engine.topology, tls), lambda: self.engine.load, _host_and_port
+        )
         mesh = ServerMesh(self.link)
         self.engine = Engine(engine, self.listener, mesh)
         self.clients = Listener(
@@ -141,13 +145,21 @@ def _door(config: Config, mesh: ServerMesh) -> LiteDoor | None:
     return LiteDoor(mesh, settings.get(ROUTING, SETTINGS[ROUTING].default))
 
 
-def _link_options(config: Config, topology: Topology | None) -> LinkOptions:
+def _mesh_tls(config: Config) -> MeshTls | None:
+    """As it was checked with the configuration, unless somebody has changed the files since."""
+    try:
+        return config.mesh_tls()
+    except MeshTlsError as error:
+        raise CannotStart(f"cluster.tls.{error}") from None
+
+
+def _link_options(config: Config, topology: Topology | None, tls: MeshTls | None) -> LinkOptions:
     """The others are looked for at the seeds, and where the topology says that they are."""
     cluster = config.cluster
     nodes = topology.nodes if topology is not None else ()
     seeds = dict.fromkeys((*cluster.seeds, *(node.address for node in nodes if node.name != config.member)))
     timing = Timing(cluster.heartbeat, cluster.failure_after, cluster.forget_after)
-    return LinkOptions(cluster.name, cluster.secret_bytes(), tuple(seeds), timing)
+    return LinkOptions(cluster.name, cluster.secret_bytes(), tuple(seeds), timing, tls)
 
 
 def _host_and_port(address: str) -> tuple[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from certificates import Authority
 
 from server.config import Address, ConfigurationError, load
 
@@ -93,6 +94,23 @@ def test_the_secret(tmp_path: Path) -> None:
     file.write_text("\n")
     with pytest.raises(ConfigurationError, match="no secret in its first line"):
         load(environment=given)
+
+
+def test_certificates_are_checked_with_the_rest(tmp_path: Path) -> None:
+    files = Authority(tmp_path / "authority").issue("m1")
+    keys = {"certificate": files.certificate, "key": files.key, "authority": files.authority}
+    given = {f"SLUICE_CLUSTER__TLS__{key.upper()}": path for key, path in keys.items()}
+    assert load(environment=given).mesh_tls() is not None
+    assert load(environment={}).mesh_tls() is None
+    for key in keys:
+        others = {name: path for name, path in given.items() if not name.endswith(key.upper())}
+        with pytest.raises(ConfigurationError, match=rf"^cluster\.tls\.{key}: Field required$"):
+            load(environment=others)
+        wrong = {**given, f"SLUICE_CLUSTER__TLS__{key.upper()}": str(tmp_path / "none")}
+        with pytest.raises(ConfigurationError, match=rf"^environment: cluster\.tls\.{key}: cannot read "):
+            load(environment=wrong)
+    with pytest.raises(ConfigurationError, match=r"^environment: cluster\.tls\.certificate: .* expected .* DNS:m2"):
+        load(environment={**given, "SLUICE_MEMBER": "m2"})
 
 
 def test_the_secret_is_not_told(tmp_path: Path) -> None:
