@@ -174,6 +174,7 @@ class SparkExecutor:
     def statistics(self) -> Mapping[str, int]:
         return {
             "streams": len(self._streams),
+            "productions": len(self._productions),
             "connections": self._listener.connections,
             "spool_bytes": self._spooler.bytes_used,
         }
