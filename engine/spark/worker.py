@@ -16,7 +16,8 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from engine.carry import carry_to
-from engine.operators.send import Edge, StreamRefused, StreamSender
+from engine.operators.partition_streams import PartitionStreams
+from engine.operators.send import Edge, StreamSender
 
 if TYPE_CHECKING:
     import duckdb
@@ -37,8 +38,7 @@ class SendPartition:
     number of each row's receiver, in the order of the rows (hash router); None: every row goes to every receiver. base: added
     to the partition's number: where this producer's share of the edge's numbers begins.
 
-    A receiver that is done with the query is left out from then on, and the task ends when none is left. One that refuses this
-    attempt (a later one has taken its place) fails the task: that it ended well would be taken for the partition's rows.
+    The task ends early when no receiver wants more.
     """
 
     edges: tuple[Edge | None, ...]
@@ -53,7 +53,7 @@ class SendPartition:
         router = _router(self.parting, len(self.edges))
         partition = self.base + task.partitionId()
         with contextlib.ExitStack() as held:
-            streams = _Streams(self.edges, partition, task.taskAttemptId(), task.stageId(), held)
+            streams = PartitionStreams(self.edges, partition, task.taskAttemptId(), task.stageId(), held)
             for receiver in range(len(self.edges)) if self.always else ():
                 streams.open(receiver)
             for batch in batches:
@@ -64,59 +64,6 @@ class SendPartition:
                         streams.send(receiver, rows)
             sent = streams.finish()
         yield _summary(partition, sent)
-
-
-class _Streams:
-    """A partition's streams, opened when there is something to send. held: closes them, whatever happens."""
-
-    def __init__(
-        self, edges: tuple[Edge | None, ...], partition: int, attempt: int, stage: int, held: contextlib.ExitStack
-    ) -> None:
-        self._edges = {number: edge for number, edge in enumerate(edges) if edge is not None}
-        self._partition = partition
-        self._attempt = attempt
-        self._stage = stage
-        self._held = held
-        self._senders: dict[int, StreamSender] = {}
-
-    @property
-    def wanted(self) -> bool:
-        """Whether any receiver may still take rows."""
-        return bool(self._edges)
-
-    def open(self, receiver: int) -> None:
-        with self._leaving_out(receiver):
-            self._sender(receiver)
-
-    def send(self, receiver: int, rows: pa.RecordBatch) -> None:
-        if receiver in self._edges:
-            with self._leaving_out(receiver):
-                self._sender(receiver).send(rows)
-
-    def finish(self) -> dict[int, StreamSender]:
-        """The end of all streams; those that their receivers have whole."""
-        for receiver, sender in list(self._senders.items()):
-            with self._leaving_out(receiver):
-                sender.finish()
-        return self._senders
-
-    def _sender(self, receiver: int) -> StreamSender:
-        if receiver not in self._senders:
-            sender = StreamSender(
-                self._edges[receiver], partition=self._partition, attempt=self._attempt, stage=self._stage
-            )
-            self._senders[receiver] = self._held.enter_context(sender)
-        return self._senders[receiver]
-
-    @contextlib.contextmanager
-    def _leaving_out(self, receiver: int) -> Iterator[None]:
-        try:
-            yield
-        except StreamRefused as refused:
-            if not refused.over:
-                raise
-            del self._edges[receiver]
-            self._senders.pop(receiver, None)
 
 
 class _ToAll:
