@@ -7,7 +7,8 @@ that fetched it looks for another and only then tells the loop of both. That sav
 pool, and the two threads a fight for the interpreter; few rows may wait for the next ones, as in PostgreSQL's own buffer. It
 is the only read-ahead there is.
 
-A fragment with inputs (`engine.local.inputs`) is run when they have arrived; until then it has its cursor and no thread.
+A fragment with inputs (`engine.local.inputs`) is run when they have arrived; until then it has no thread, and a cursor only if
+they are large.
 
 Close interrupts a running pull and waits for its thread. An interrupt that comes before DuckDB has begun is lost, so it is
 repeated until the thread has come back.
@@ -155,6 +156,7 @@ class LocalStream:
         self._work = work
         self._schema = work.schema
         self._gathering: asyncio.Task[None] | None = None
+        self._inputs: dict[str, pa.Table] = {}
         self._in_turn = asyncio.Lock()
         self._loop = asyncio.get_running_loop()
         self._cursor: LocalCursor | None = None
@@ -211,14 +213,16 @@ class LocalStream:
     async def _gather(self) -> None:
         """Take the inputs, then begin. What goes wrong with them is the stream's error."""
         try:
-            cursor = await self._in_pool(self._borrow)
-            await take_all(self._work.inputs, cursor, self._in_pool)
+            self._inputs = await take_all(self._work.inputs, self._store)
         except Exception as error:  # noqa: BLE001 - as in `_job`
             self._error = translate(error, self._work.statement)
         self._gathering = None
         if self._error is None and not self._closing:
             self._pull()
         self._wake()
+
+    async def _store(self, name: str, rows: pa.Table) -> None:
+        await self._in_pool(lambda: self._borrow().store(name, rows))
 
     async def _in_pool(self, call: Callable[[], Any]) -> Any:
         """Run a call on a thread of the pool, one at a time; it has ended when this returns, or is cancelled."""
@@ -266,6 +270,7 @@ class LocalStream:
                 async with asyncio.timeout(_INTERRUPT_SECONDS):
                     await self._change()
         self._ready.clear()
+        self._inputs.clear()
         if self._cursor is not None:
             await self._loop.run_in_executor(self._pool, self._release)
         self._streams.discard(self)
@@ -291,8 +296,10 @@ class LocalStream:
         if self._reader is None:
             if self._closing:
                 raise QueryCanceled("canceling statement due to user request")
-            work = self._work
-            self._reader = self._borrow().run(work.statement, work.tables, work.batch_rows, work.parameters)
+            work, cursor = self._work, self._borrow()
+            while self._inputs:
+                cursor.hold(*self._inputs.popitem())
+            self._reader = cursor.run(work.statement, work.tables, work.batch_rows, work.parameters)
         while True:
             try:
                 batch = self._reader.read_next_batch()

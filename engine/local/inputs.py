@@ -13,9 +13,8 @@ Considered and rejected: giving DuckDB a reader that waits for batches (its work
 from __future__ import annotations
 
 import asyncio
-import functools
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 
@@ -35,34 +34,28 @@ class Inflow(Protocol):
     async def next_batch(self) -> pa.RecordBatch | None: ...
 
 
-class Relations(Protocol):
-    """Where inputs are put: a cursor (`engine.local.database.LocalCursor`), on a thread that may block."""
-
-    def hold(self, name: str, rows: pa.Table) -> None:
-        """Have `rows` known as `name`."""
-        ...
-
-    def store(self, name: str, rows: pa.Table) -> None:
-        """Append `rows` to the temporary table `name`, which is made if it is not there."""
-        ...
+#: Appends rows to the relation of that name, on a thread that may block.
+Store = Callable[[str, pa.Table], Awaitable[None]]
 
 
-#: Runs a call on a thread that may block, one at a time, and waits for it also when cancelled.
-InPool = Callable[[Callable[[], Any]], Awaitable[Any]]
+async def take_all(inflows: Mapping[str, Inflow], store: Store) -> dict[str, pa.Table]:
+    """Take all inputs to their ends. Those that are small are returned, by name; the others were stored.
 
-
-async def take_all(inflows: Mapping[str, Inflow], relations: Relations, in_pool: InPool) -> None:
-    """Take all inputs to their ends and put them where the statement finds them. Raises the first SqlError of any."""
-    tasks = [asyncio.ensure_future(_take(name, inflow, relations, in_pool)) for name, inflow in inflows.items()]
+    Raises the first SqlError of any.
+    """
+    tasks = {name: asyncio.ensure_future(_take(name, inflow, store)) for name, inflow in inflows.items()}
     try:
-        await asyncio.gather(*tasks)
+        await asyncio.gather(*tasks.values())
     finally:
-        for task in tasks:
+        for task in tasks.values():
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*tasks.values(), return_exceptions=True)
+    taken = {name: task.result() for name, task in tasks.items()}
+    return {name: rows for name, rows in taken.items() if rows is not None}
 
 
-async def _take(name: str, inflow: Inflow, relations: Relations, in_pool: InPool) -> None:
+async def _take(name: str, inflow: Inflow, store: Store) -> pa.Table | None:
+    """The rows of an input; None if they were stored."""
     held: list[pa.RecordBatch] = []
     size, limit, stored = 0, HELD_BYTES, False
     while (batch := await inflow.next_batch()) is not None:
@@ -70,9 +63,11 @@ async def _take(name: str, inflow: Inflow, relations: Relations, in_pool: InPool
         size += batch.nbytes
         if size > limit:
             rows, held, size, limit, stored = pa.Table.from_batches(held), [], 0, _CHUNK_BYTES, True
-            await in_pool(functools.partial(relations.store, name, rows))
+            await store(name, rows)
+    if stored and not held:
+        return None
     rows = pa.Table.from_batches(held, held[0].schema if held else inflow.schema)
     if not stored:
-        await in_pool(lambda: relations.hold(name, rows))
-    elif held:
-        await in_pool(lambda: relations.store(name, rows))
+        return rows
+    await store(name, rows)
+    return None

@@ -114,7 +114,7 @@ async def test_closing_while_inputs_arrive_leaves_nothing(engine: LocalExecutor)
     await stream.close()
     with pytest.raises(QueryCanceled):
         await waiting
-    assert engine.statistics() == {"streams": 0, "cursors": 0, "idle_cursors": 1}
+    assert engine.statistics() == {"streams": 0, "cursors": 0, "idle_cursors": 0}
 
 
 async def test_waiting_for_inputs_takes_no_thread(engine: LocalExecutor) -> None:
