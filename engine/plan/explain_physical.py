@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from engine.catalog.elsewhere import stand_in
 from engine.plan import describe
 from engine.plan.explain import Described, as_json, describe_plan, lines_of, shown
 from engine.plan.logical import Aggregator, Node, TableReader
@@ -154,7 +155,9 @@ class _Listing(_Told):
     def _instance(self, fragment: Fragment, number: int, instance: Instance) -> Iterator[str]:
         yield instance.member
         for reader, splits in sorted(instance.splits.items()):
-            yield f"reader {reader}: {_counted(len(splits), 'split')}, {size_text(_size(splits))}"
+            size = _size(splits)
+            told = size_text(size) if size is not None else "of a size not known here"
+            yield f"reader {reader}: {_counted(len(splits), 'split')}, {told}"
         counted = self._analysis.instances.get((fragment.id, number))
         if counted is not None:
             yield f"actual rows={counted.rows} time={shown(counted.time_ms)}"
@@ -286,7 +289,10 @@ def _edge_counters(counted: EdgeAnalysis) -> str:
     )
 
 
-def _size(splits: tuple[Split, ...]) -> int:
+def _size(splits: tuple[Split, ...]) -> int | None:
+    """Bytes; None where one stands for files that this member does not see."""
+    if any(stand_in(split.file) is not None for split in splits):
+        return None
     return sum(split.size for split in splits)
 
 

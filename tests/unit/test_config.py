@@ -125,3 +125,26 @@ def test_the_secret_is_not_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as error:
         load(file, environment={})
     assert "hidden" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({}, "node far is on another machine; expected cluster.secret"),
+        ({"secret": "s", "role": "lite"}, "node m1 has physical sources, but is a lite member (cluster.role)"),
+        ({"secret": "s"}, "node m1 has the address 127.0.0.1:7, but tells the others 127.0.0.1:7432"),
+        ({"secret": "s", "topology": "nonesuch.yaml"}, "cannot read nonesuch.yaml"),
+    ],
+)
+def test_a_topology_has_to_fit_the_member(tmp_path: Path, more: dict[str, str], told: str) -> None:
+    file = tmp_path / "topology.yaml"
+    source = "physical: [{logical: t, type: csv, path: t.csv}]"
+    nodes = f"[{{name: m1, address: '127.0.0.1:7', {source}}}, {{name: far, address: '10.0.0.1:7'}}]"
+    file.write_text(f"logical: [{{name: t}}]\nnodes: {nodes}\n")
+    with pytest.raises(ConfigurationError) as caught:
+        load(None, {"cluster": {"topology": str(file), **more}}, {})
+    assert told in str(caught.value)
+    config = load(None, {"mesh": "127.0.0.1:7", "cluster": {"topology": str(file), "secret": "s"}}, {})
+    topology = config.engine().topology
+    assert topology is not None
+    assert list(topology.members) == ["m1", "far"]

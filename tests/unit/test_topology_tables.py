@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -99,6 +100,15 @@ def test_oids_follow_from_names(tmp_path: Path) -> None:
     assert {table.name: table.oid for table in topology_tables(turned, "east", DataRoots(tmp_path))} == oids
     assert len(set(oids.values())) == 2
     assert all(2**31 <= oid < 2**32 for oid in oids.values())
+
+
+def test_names_of_one_checksum_have_oids_of_their_own(tmp_path: Path) -> None:
+    names = ("plumless", "buckeroo")
+    assert len({zlib.crc32(name.encode()) for name in names}) == 1
+    sources = tuple(PhysicalSource(name, "csv", name) for name in names)
+    made = Topology((TopologyNode("n", "h:1", (), sources),), tuple(LogicalSource(name, COLUMNS) for name in names))
+    first, second = (table.oid for table in topology_tables(made, "west", DataRoots(tmp_path)))
+    assert (first, second) == (second + 1, second)
 
 
 def test_a_source_outside_the_roots_is_refused(tmp_path: Path) -> None:
