@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from engine.executor import BatchStream
+from engine.executor import BatchStream, QueryId
 from engine.sql.statements import Statement
 from engine.sql.types import SqlType
 from wire import types as t
@@ -65,6 +65,11 @@ class Execution(Protocol):
 
     columns: tuple[ResultColumn, ...] | None
     stream: BatchStream
+
+    @property
+    def query(self) -> QueryId | None:
+        """By which it is known to all members; None for what is no query."""
+        ...
 
     def tag(self, rows: int) -> str:
         """The command tag, given how many rows went to the client: `SELECT 5`, `CREATE VIEW`, `SET`."""
@@ -109,6 +114,25 @@ class CursorState:
 
 
 @dataclass(frozen=True, slots=True)
+class QueryState:
+    """One query that has begun and whose cursor or portal is open, for sluice.queries.
+
+    query: its id. cursor: the name of the cursor or portal; empty where it has none. state: `running`, or `suspended` until
+    more of it is asked for. started: seconds since the epoch. rows: how far it has come.
+    """
+
+    query: str
+    pid: int
+    user: str
+    database: str
+    cursor: str
+    statement: str
+    state: str
+    started: float
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class PreparedState:
     """One prepared statement, for pg_prepared_statements. from_sql: by PREPARE, not by the protocol."""
 
@@ -148,6 +172,10 @@ class Client(Protocol):
 
     def cursors(self) -> Sequence[CursorState]:
         """This connection's open cursors."""
+        ...
+
+    def queries(self) -> Sequence[QueryState]:
+        """The queries of all connections of this member."""
         ...
 
     def prepared_statements(self) -> Sequence[PreparedState]:

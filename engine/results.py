@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from engine.api import ResultColumn
-from engine.executor import BatchStream
+from engine.executor import BatchStream, QueryId
 from wire.carriers import carrier
 
 
@@ -45,6 +45,7 @@ class StreamExecution:
     command: str
     counted: bool = False
     stream: BatchStream = field(default_factory=lambda: RowsStream((), ()))
+    query: QueryId | None = None
 
     def tag(self, rows: int) -> str:
         return f"{self.command} {rows}" if self.counted else self.command

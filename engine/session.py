@@ -209,6 +209,7 @@ class Session(EngineSession):
     async def _run_query(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> Execution:
         planned = await self._replan(prepared, query, arguments)
         self._engine.initiation.require_for_query(planned.reads)
+        context = self._execution_context()
         # Functions of the session may do something, so they are called once, however often the query is begun.
         bound = functools.cache(lambda: self._bound(planned, arguments))
         repeatable = RepeatableQuery(
@@ -216,9 +217,10 @@ class Session(EngineSession):
             cast("Policy", self.settings.get("sluice.fault_policy")),
             Terms.of(self.settings),
             lambda terms: self._compile(planned, arguments, bound, terms),
-            self._execution_context(),
+            context,
         )
-        return StreamExecution(planned.columns, "SELECT", counted=True, stream=await repeatable.open())
+        stream = await repeatable.open()
+        return StreamExecution(planned.columns, "SELECT", counted=True, stream=stream, query=context.query)
 
     def _execution_context(self) -> ExecutionContext:
         return ExecutionContext(

@@ -18,10 +18,15 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from engine.api import Activity
+from engine.api import Activity, QueryState
+from server.far_cursors import Asking, Nobody
+from server.visits import Visits
 from wire.errors import AdminShutdown, QueryCanceled, SqlError
+
+if TYPE_CHECKING:
+    from server.commands import Commands
 
 #: Cancel keys of protocol 3.0 have always four bytes; PostgreSQL 18 chose 32 for 3.2.
 KEY_BYTES: Final = {(3, 0): 4, (3, 2): 32}
@@ -52,6 +57,17 @@ class Interruptible(Protocol):
         ...
 
     def activity(self) -> Activity: ...
+
+    def queries(self) -> list[QueryState]: ...
+
+    @property
+    def visits(self) -> Visits:
+        """Where others do something with its cursors."""
+        ...
+
+    def commands_of(self, user: str, database: str) -> Commands | None:
+        """Its statements and cursors, if this is who it serves."""
+        ...
 
 
 class Elsewhere(Protocol):
@@ -86,11 +102,13 @@ def shut_down() -> AdminShutdown:
 class SessionRegistry:
     """All sessions that have begun. `register` and `forget` on the loop's thread, the rest on any.
 
-    member: this member's name. elsewhere: who is asked for sessions that are not here; set once the mesh is there.
+    member: this member's name. elsewhere: who is asked for sessions that are not here; far_cursors: who carries movements of
+    cursors to their sessions. Both are set once the mesh is there.
     """
 
     def __init__(self, member: str = "") -> None:
         self.elsewhere: Elsewhere = Nowhere()
+        self.far_cursors: Asking = Nobody()
         self._first = member_bits(member) << _SESSION_BITS
         self._loop = asyncio.get_running_loop()
         self._sessions: dict[int, Interruptible] = {}
@@ -150,3 +168,6 @@ class SessionRegistry:
 
     def activity(self) -> list[Activity]:
         return [session.activity() for session in self]
+
+    def queries(self) -> list[QueryState]:
+        return [query for session in self for query in session.queries()]

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from engine.api import Activity, CursorState, PreparedState
+from engine.api import Activity, CursorState, PreparedState, QueryState
 from server.cancel import SessionRegistry
 from server.commands import Commands
 from wire.errors import Notice
@@ -54,6 +54,9 @@ class ConnectionClient:
         if self.commands is None:
             return ()
         return [portal.cursor_state() for portal in self.commands.portals if portal.cursor is not None]
+
+    def queries(self) -> Sequence[QueryState]:
+        return self._registry.queries()
 
     def prepared_statements(self) -> Sequence[PreparedState]:
         if self.commands is None:

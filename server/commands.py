@@ -24,6 +24,7 @@ from engine.sql.scope import cursor, position
 from engine.sql.type_names import resolve_type
 from server.arguments import evaluate
 from server.cursors import Run
+from server.far_cursors import Asker, Described, FarCursor, FarFetching
 from server.portal import Portal, Portals
 from server.prepared import Command, NamedStatement, PreparedStatements
 from server.results import BINARY, TEXT
@@ -49,6 +50,8 @@ _OWN: Final = (
 class Done:
     """The execution (`engine.api.Execution`) of a statement that is over and had no rows."""
 
+    query: Final = None
+
     def __init__(self, tag: str) -> None:
         self.columns: tuple[ResultColumn, ...] | None = None
         self.stream: BatchStream = self
@@ -71,10 +74,12 @@ class Done:
 class Fetching:
     """The execution of a FETCH: rows of a cursor, which it moves and does not own."""
 
+    query: Final = None
+
     def __init__(self, portal: Portal, run: Run) -> None:
         self.columns = portal.columns
         self.stream: BatchStream = self
-        self._portal = portal
+        self.portal = portal
         self._run = run
 
     async def next_batch(self) -> pa.RecordBatch | None:
@@ -82,7 +87,7 @@ class Fetching:
             return await self._run.next_batch()
         except BaseException:
             # Where it stands is not known any more; a held cursor survives the error, but must not skip rows.
-            self._portal.fail()
+            self.portal.fail()
             raise
 
     def statistics(self) -> Mapping[str, int]:
@@ -98,11 +103,12 @@ class Fetching:
 class Commands:
     """One session's statements, portals and transaction, and what acts on them.
 
-    warn: tells the client a notice.
+    warn: tells the client a notice. asker: finds cursors of other sessions.
     """
 
-    def __init__(self, engine: EngineSession, warn: Callable[[Notice], None]) -> None:
+    def __init__(self, engine: EngineSession, warn: Callable[[Notice], None], asker: Asker) -> None:
         self.engine = engine
+        self._asker = asker
         self.block = TransactionBlock()
         self.portals = Portals()
         self.prepared = PreparedStatements()
@@ -114,7 +120,6 @@ class Commands:
             s.Savepoint: self._savepoint,
             s.RollbackTo: self._rollback_to,
             s.Release: self._release,
-            s.Fetch: self._fetch,
             s.CloseCursor: self._close_cursor,
             s.PrepareStatement: self._prepare_statement,
             s.Deallocate: self._deallocate,
@@ -135,7 +140,15 @@ class Commands:
     async def prepare(self, statement: s.Statement, parameter_types: Sequence[int]) -> Command:
         """Analyse a statement. Raises SqlError, with positions in the whole query string."""
         with located(_query_of(statement)):
-            return Command(statement, await self._analyse(statement, parameter_types))
+            analysed = await self._analyse(statement, parameter_types)
+        return Command(statement, analysed, await self._described(statement))
+
+    async def _described(self, statement: s.Statement) -> Described | None:
+        """Of a FETCH by query id: what its cursor gives, which only the session that has it can tell."""
+        if not isinstance(statement, s.Fetch) or statement.move or self._find_cursor(statement.cursor) is not None:
+            return None
+        far = self._asker.cursor(statement.cursor)
+        return None if far is None else await far.describe()
 
     async def _analyse(self, statement: s.Statement, parameter_types: Sequence[int]) -> Prepared | None:
         if isinstance(statement, _OWN):
@@ -153,7 +166,9 @@ class Commands:
         """What the command would return if it ran now; None: no rows, or not known yet."""
         match command.statement:
             case s.Fetch(move=False, cursor=name):
-                portal = self.portals.find(name)
+                if command.far is not None:
+                    return command.far.columns
+                portal = self._find_cursor(name)
                 return portal.columns if portal else None
             case s.ExecuteStatement(name=name):
                 named = self.prepared.find(name)
@@ -162,12 +177,12 @@ class Commands:
                 return None
         return command.prepared.columns if command.prepared else None
 
-    def simple_format(self, statement: s.Statement) -> int:
+    def simple_format(self, command: Command) -> int:
         """The format of a simple query's columns: text, but for FETCH from a BINARY cursor."""
-        if isinstance(statement, s.Fetch):
-            portal = self.portals.find(statement.cursor)
-            return BINARY if portal is not None and portal.binary else TEXT
-        return TEXT
+        if not isinstance(command.statement, s.Fetch):
+            return TEXT
+        cursor = command.far or self._find_cursor(command.statement.cursor)
+        return BINARY if cursor is not None and cursor.binary else TEXT
 
     # -- execution -----------------------------------------------------------------------------------------------
 
@@ -182,6 +197,8 @@ class Commands:
                 return await self._execute(statement)
             case s.DeclareCursor():
                 return await self._declare(statement, command, arguments)
+            case s.Fetch():
+                return await self._fetch(statement, command.far)
             case s.Explain(inner=s.ExecuteStatement() as inner):
                 arguments = await self._arguments(inner)
             case s.SetVariable(local=True, name=name):
@@ -306,8 +323,18 @@ class Commands:
         self.portals.add(portal)
         return Done("DECLARE CURSOR")
 
-    async def _fetch(self, statement: s.Fetch) -> Execution:
-        portal = self.portals.get(statement.cursor, "cursor")
+    def _find_cursor(self, name: str) -> Portal | None:
+        """A cursor of this session by its name or by its query's id."""
+        return self.portals.find(name) or self.portals.find_query(name)
+
+    def _get_cursor(self, name: str) -> Portal | FarCursor:
+        """Raises InvalidCursorName where it can be no other session's either."""
+        return self._find_cursor(name) or self._asker.cursor(name) or self.portals.get(name, "cursor")
+
+    async def _fetch(self, statement: s.Fetch, described: Described | None) -> Execution:
+        portal = self._get_cursor(statement.cursor)
+        if isinstance(portal, FarCursor):
+            return await self._fetch_far(statement, portal, described)
         portal.require_runnable()
         if portal.cursor is None:
             await self.open(portal)
@@ -320,6 +347,13 @@ class Commands:
         except BaseException:
             portal.fail()
             raise
+
+    async def _fetch_far(self, statement: s.Fetch, cursor: FarCursor, described: Described | None) -> Execution:
+        if statement.move:
+            return Done(f"MOVE {await cursor.move(statement.direction, statement.count)}")
+        columns = (described or await cursor.describe()).columns
+        page_bytes = self.engine.settings.size_bytes("cursor_buffer_size")
+        return FarFetching(cursor, columns, statement.direction, statement.count, page_bytes)
 
     async def open(self, portal: Portal) -> None:
         """Begin to run a portal that was bound."""
@@ -335,8 +369,11 @@ class Commands:
                 if portal.cursor is not None:
                     await self.portals.close(portal.name)
             return Done("CLOSE CURSOR ALL")
-        self.portals.get(statement.name, "cursor")
-        await self.portals.close(statement.name)
+        cursor = self._get_cursor(statement.name)
+        if isinstance(cursor, FarCursor):
+            await cursor.close()
+        else:
+            await self.portals.close(cursor.name)
         return Done("CLOSE CURSOR")
 
     # -- prepared statements -------------------------------------------------------------------------------------

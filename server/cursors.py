@@ -56,11 +56,15 @@ class Cursor:
 
     # -- movement: one batch ---------------------------------------------------------------------------------------
 
-    async def next_batch(self, limit: int | None) -> pa.RecordBatch | None:
-        """The rows after the position, at most `limit` of them; the position moves. None: there are no more."""
+    async def next_batch(self, limit: int | None, bytes_max: int | None = None) -> pa.RecordBatch | None:
+        """The rows after the position, at most `limit` of them; the position moves. None: there are no more.
+
+        bytes_max: of rows, about; one row is given in any case.
+        """
         batch = await self._ahead()
         if batch is None:
             return None
+        limit = _bounded(batch, limit, bytes_max)
         if limit is not None and batch.num_rows > limit:
             if self._kept is None:
                 self._rest = batch.slice(limit)
@@ -99,7 +103,7 @@ class Cursor:
         else:
             await kept.append(batch)
 
-    async def previous_batch(self, limit: int | None) -> pa.RecordBatch | None:
+    async def previous_batch(self, limit: int | None, bytes_max: int | None = None) -> pa.RecordBatch | None:
         """The rows before the position, nearest first; the position moves to the last of them. None: there are none.
 
         Only for a cursor that may move backward.
@@ -109,6 +113,7 @@ class Cursor:
         if start < 0:
             return None
         batch = await self._kept.read_backward(start, start + 1 if limit is None else limit)
+        batch = batch.slice(0, _bounded(batch, limit, bytes_max))
         self.position = start + 2 - batch.num_rows
         self.at_end = False
         return batch
@@ -235,8 +240,8 @@ class Run:
     rows: int = field(default=0)
     _over: bool = field(default=False)
 
-    async def next_batch(self) -> pa.RecordBatch | None:
-        """The next rows of this movement, in its order, or None when it is over."""
+    async def next_batch(self, bytes_max: int | None = None) -> pa.RecordBatch | None:
+        """The next rows of this movement, in its order, or None when it is over. bytes_max: as for `Cursor.next_batch`."""
         if self._over or self._stuck():
             return None
         left = None if self.count is None else self.count - self.rows
@@ -244,7 +249,7 @@ class Run:
             self._over = True
             return None
         step = self.cursor.next_batch if self.forward else self.cursor.previous_batch
-        batch = await step(left)
+        batch = await step(left, bytes_max)
         if batch is None:
             self._off_the_end()
             return None
@@ -264,6 +269,11 @@ class Run:
             self.cursor.position = 0
 
     @property
+    def over(self) -> bool:
+        """Whether it will give no more rows, as far as is known without looking for them."""
+        return self._over or self._stuck() or (self.count is not None and self.rows >= self.count)
+
+    @property
     def complete(self) -> bool:
         """Whether it ran off the end, rather than stopped at its count."""
         return self.cursor.at_end if self.forward else self.cursor.at_start
@@ -273,3 +283,19 @@ class Run:
         while await self.next_batch() is not None:
             pass
         return self.rows
+
+
+def rows_within(batch: pa.RecordBatch, bytes_max: int) -> int:
+    """How many rows of a batch have about `bytes_max` bytes; at least one."""
+    size = batch.nbytes
+    if size <= bytes_max:
+        return int(batch.num_rows)
+    return max(1, int(batch.num_rows * bytes_max // size))
+
+
+def _bounded(batch: pa.RecordBatch, limit: int | None, bytes_max: int | None) -> int | None:
+    """The smaller of both limits, in rows."""
+    if bytes_max is None:
+        return limit
+    within = rows_within(batch, bytes_max)
+    return within if limit is None else min(limit, within)

@@ -10,9 +10,10 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from engine.api import QueryState
 from engine.sql.statements import Statement
 from server.client_stream import ClientStream
-from server.commands import EXITS, Commands
+from server.commands import EXITS, Commands, Fetching
 from server.cursors import Run
 from server.portal import Portal
 from server.results import row_encoder, send_rows
@@ -66,6 +67,22 @@ class Exchange:
         """In a failed block only what ends it is let through; an empty query too, since it does nothing."""
         if statement is not None and not isinstance(statement, EXITS):
             self.commands.block.require_usable()
+
+    def queries(self, pid: int, user: str, database: str) -> list[QueryState]:
+        """What runs in this session, and what is suspended in it. May be called from any thread."""
+        active = self.active
+        moved = active.execution.portal if active is not None and isinstance(active.execution, Fetching) else None
+        found: list[QueryState] = []
+        for portal in dict.fromkeys((*self.commands.portals, *([active] if active is not None else []))):
+            if portal.query is not None and portal.cursor is not None:
+                state = "running" if portal in (active, moved) else "suspended"
+                statement, rows = portal.source or self.query, portal.cursor.position
+                found.append(
+                    QueryState(
+                        str(portal.query), pid, user, database, portal.name, statement, state, portal.created, rows
+                    )
+                )
+        return found
 
     # -- the statement's clock -----------------------------------------------------------------------------------
 

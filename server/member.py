@@ -26,6 +26,7 @@ from engine.settings import SETTINGS
 from server import __version__
 from server.config import WILDCARDS, Address, Config, ConfigurationError
 from server.console import ConsoleServer
+from server.cursor_routing import CursorRouter
 from server.listener import Listener, ListenerOptions
 from server.lite import ROUTING, LiteDoor
 from server.membership import Timing
@@ -71,6 +72,7 @@ class Member:
             ),
         )
         CancelRouter(mesh, self.clients.registry)
+        self.cursors = CursorRouter(mesh, self.clients.registry)
         self.console = ConsoleServer(self.status)
 
     async def start(self) -> None:
@@ -112,6 +114,7 @@ class Member:
     async def close(self) -> None:
         self.link.drain()
         await self.clients.close(_GRACE_SECONDS)
+        await self.cursors.close()
         await self.console.close()
         await self.engine.close()
         self.listener.admit_control(None)
@@ -133,7 +136,8 @@ class Member:
             "engines": self.engine.status(),
             "connections": [asdict(activity) for activity in self.clients.registry.activity()],
             "sockets": self.clients.connections,
-            "counters": self.engine.statistics(),
+            "queries": [asdict(query) for query in self.clients.registry.queries()],
+            "counters": {**self.engine.statistics(), "cursors": self.cursors.statistics()},
         }
 
 

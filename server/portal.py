@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from engine.api import CursorState, Execution, ResultColumn
+from engine.executor import QueryId
 from server.cursors import Cursor
 from server.prepared import Command
 from wire.errors import DuplicateCursor, InvalidCursorName, ObjectNotInPrerequisiteState
@@ -57,6 +58,11 @@ class Portal:
         self.execution = execution
         self.cursor = Cursor(execution, scroll)
         self.state = PortalState.RUNNING
+
+    @property
+    def query(self) -> QueryId | None:
+        """By which all members know what it runs; None: nothing yet, or no query."""
+        return self.execution.query if self.execution is not None else None
 
     @property
     def running(self) -> Cursor:
@@ -118,6 +124,10 @@ class Portals:
 
     def find(self, name: str) -> Portal | None:
         return self._by_name.get(name)
+
+    def find_query(self, query: str) -> Portal | None:
+        """The portal that runs the query of this id."""
+        return next((portal for portal in self if portal.query is not None and str(portal.query) == query), None)
 
     def get(self, name: str, what: str = "portal") -> Portal:
         """Raises InvalidCursorName. what: `portal` or `cursor`, for the error's words."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from engine.api import Prepared, PreparedState
 from engine.sql.statements import ExecuteStatement, Explain, Statement
+from server.far_cursors import Described
 from wire import types as t
 from wire.errors import DuplicatePreparedStatement, InvalidSqlStatementName
 
@@ -22,10 +23,12 @@ class Command:
 
     statement: None for an empty query string.
     prepared: the engine's analysis, or None where the engine has no part in it.
+    far: of a FETCH by query id, what the other session's cursor gives.
     """
 
     statement: Statement | None
     prepared: Prepared | None = None
+    far: Described | None = None
 
     @property
     def parameters(self) -> tuple[t.PgType, ...]:

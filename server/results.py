@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pyarrow as pa
-
 from engine.api import ResultColumn
 from server.client_stream import ClientStream
-from server.cursors import Run
+from server.cursors import Run, rows_within
 from wire.errors import InvalidParameterValue, SqlError
 from wire.pg import messages as m
 from wire.pg.datarow import EncodedColumn, RowEncoder
@@ -61,14 +59,7 @@ def row_encoder(columns: Sequence[ResultColumn], formats: Sequence[int], setting
 async def send_rows(stream: ClientStream, encoder: RowEncoder, run: Run, page_bytes: int) -> int:
     """Send the rows of a movement, in pages of about `page_bytes`, at the client's pace. Returns how many there were."""
     while (batch := await run.next_batch()) is not None:
-        rows_per_page = _rows_per_page(batch, page_bytes)
+        rows_per_page = rows_within(batch, page_bytes)
         for start in range(0, batch.num_rows, rows_per_page):
             await stream.send_rows(encoder.encode(batch.slice(start, rows_per_page)))
     return run.rows
-
-
-def _rows_per_page(batch: pa.RecordBatch, page_bytes: int) -> int:
-    size = batch.nbytes
-    if size <= page_bytes:
-        return int(batch.num_rows)
-    return max(1, int(batch.num_rows * page_bytes // size))

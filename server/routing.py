@@ -1,8 +1,9 @@
 """What members pass on to each other about their clients: cancellations that reached the wrong member.
 
 `ServerMesh` is the mesh that the engine is given: it takes out the server's own messages (numbers 80 and up) and hands on
-the rest. `CancelRouter` is their sender and receiver. Nobody answers: the protocol does not tell the client whether its
-cancel request met anything, and a call of `pg_cancel_backend` learns only that it could be sent.
+the rest. `CancelRouter` sends and receives cancellations (`server.cursor_routing`: movements of cursors). Nobody answers: the
+protocol does not tell the client whether its cancel request met anything, and a call of `pg_cancel_backend` learns only that
+it could be sent.
 
 Rejected: asking all members. The process id names the member (`server.cancel`), so that a cancellation is one message, and
 one that nobody is meant by is none.
@@ -35,7 +36,8 @@ class ServerMesh:
 
     def __init__(self, link: Mesh) -> None:
         self._link = link
-        self._taken: dict[type[ControlMessage], Callable[[ControlMessage], None]] = {}
+        self._taken: dict[type[ControlMessage], Handler] = {}
+        self._on_lost_first: list[Callable[[str], None]] = []
         self._on_message: Handler = _nobody
         self._on_lost: Callable[[str], None] = _not_lost
         link.listen(self._receive, self._lost)
@@ -53,18 +55,24 @@ class ServerMesh:
     def listen(self, on_message: Handler, on_lost: Callable[[str], None]) -> None:
         self._on_message, self._on_lost = on_message, on_lost
 
-    def take(self, kind: type[ControlMessage], handler: Callable[[ControlMessage], None]) -> None:
+    def take(self, kind: type[ControlMessage], handler: Handler) -> None:
         """Have messages of this class given to `handler`."""
         self._taken[kind] = handler
+
+    def watch(self, on_lost: Callable[[str], None]) -> None:
+        """Have `on_lost` told, too, of members that are lost; it must not raise."""
+        self._on_lost_first.append(on_lost)
 
     def _receive(self, member: str, message: ControlMessage, body: bytes) -> None:
         handler = self._taken.get(type(message))
         if handler is not None:
-            handler(message)
+            handler(member, message, body)
         else:
             self._on_message(member, message, body)
 
     def _lost(self, member: str) -> None:
+        for on_lost in self._on_lost_first:
+            on_lost(member)
         self._on_lost(member)
 
 
@@ -97,7 +105,7 @@ class CancelRouter:
         meant = [m.id for m in self._mesh.members() if not m.local and names_member(pid, m.id)]
         return True in [self._mesh.send(member, message) for member in meant]
 
-    def _receive(self, message: ControlMessage) -> None:
+    def _receive(self, _member: str, message: ControlMessage, _body: bytes) -> None:
         """Only sessions of this member are meant: nothing is passed on twice."""
         match message:
             case CancelRequest(pid, key):

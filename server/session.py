@@ -20,13 +20,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from engine.api import Activity, SessionFactory
+from engine.api import Activity, QueryState, SessionFactory
 from server import extended_query
 from server.cancel import SessionRegistry
 from server.client import ConnectionClient
 from server.client_stream import ClientStream
 from server.commands import Commands
 from server.exchange import Exchange
+from server.far_cursors import Asker
 from server.interrupts import ClientGone, Interrupts
 from server.lite import LiteDoor, Relay
 from server.session_settings import SettingsView
@@ -40,12 +41,14 @@ from server.startup import (
     check_startup,
     read_startup,
 )
+from server.visits import Visits
 from wire.errors import (
     FatalError,
     FeatureNotSupported,
     IdleInTransactionSessionTimeout,
     IdleSessionTimeout,
     InternalError,
+    InvalidCursorName,
     Notice,
     SqlError,
     TooManyConnections,
@@ -115,6 +118,7 @@ class Session:
         self._beginning: Beginning | None = None
         self._draining: FatalError | None = None
         self._gone = False
+        self.visits = Visits()
         self._born = self._state_change = time.time()
         self._state = "starting"
 
@@ -161,6 +165,17 @@ class Session:
             query_start=exchange.query_start,
             state_change=self._state_change,
         )
+
+    def queries(self) -> list[QueryState]:
+        if self._exchange is None or self._beginning is None:
+            return []
+        return self._exchange.queries(self.pid, self._beginning.user, self._beginning.database)
+
+    def commands_of(self, user: str, database: str) -> Commands | None:
+        if self._exchange is None or self._beginning is None:
+            return None
+        own = self._beginning.user, self._beginning.database
+        return self._exchange.commands if own == (user, database) else None
 
     # -- its life ------------------------------------------------------------------------------------------------
 
@@ -236,7 +251,8 @@ class Session:
             )
         except SqlError as error:
             raise as_fatal(error) from None
-        commands = Commands(engine, client.notice)
+        asker = Asker(registry.far_cursors, beginning.user, beginning.database)
+        commands = Commands(engine, client.notice, asker)
         client.commands = commands
         exchange = Exchange(self._stream, commands, SettingsView(engine.settings), self.interrupt)
         self._beginning, self._exchange = beginning, exchange
@@ -270,6 +286,7 @@ class Session:
     async def _answer(self, exchange: Exchange, message: m.FrontendMessage) -> None:
         assert self._interrupts is not None
         with self._interrupts.command():
+            await self.visits.over()
             await _HANDLERS[type(message)](exchange, message)
         if self._stream.connection.state in (State.SIMPLE, State.SYNCING):
             exchange.ready()
@@ -288,10 +305,12 @@ class Session:
         idle = self._stream.connection.state is State.IDLE
         self._set_state(_STATES[exchange.commands.block.status] if idle else "active")
         timer = self._idle_timer(exchange) if idle else None
+        self.visits.welcome = idle
         try:
             with self._interrupts.idle():
                 return await self._stream.next_event()
         finally:
+            self.visits.welcome = False
             if timer is not None:
                 timer.cancel()
             self._set_state("active")
@@ -317,6 +336,7 @@ class Session:
         """Stop and release everything, say why if somebody is left to hear it, and close the socket."""
         exchange, self._interrupts = self._exchange, None
         try:
+            await self.visits.end(InvalidCursorName("cursor does not exist any more: its session has ended"))
             if exchange is not None:
                 exchange.stop_clock()
                 await exchange.release()

@@ -30,7 +30,7 @@ async def _run(exchange: Exchange, statement: Statement, *, last: bool) -> None:
     commands = exchange.commands
     command = await commands.prepare_simple(statement)
     portal = Portal("", command, commands.columns(command))
-    form = commands.simple_format(statement)
+    form = commands.simple_format(command)
     await exchange.open(portal)
     rows = 0
     if portal.columns is not None:

@@ -7,6 +7,7 @@ open, so that a test can see that nothing was left behind.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from engine.api import Client, Execution, Prepared, ResultColumn, Settings
-from engine.executor import BatchStream
+from engine.executor import BatchStream, QueryId
 from engine.settings import SessionSettings
 from engine.sql import statements as s
 from engine.sql.parser import parse
@@ -33,6 +34,7 @@ from wire.errors import (
     UndefinedTable,
 )
 
+_NUMBERS = itertools.count(1)
 _TYPES = {
     pa.bool_(): t.BOOL, pa.int16(): t.INT2, pa.int32(): t.INT4, pa.int64(): t.INT8, pa.int8(): t.INT2,
     pa.float32(): t.FLOAT4, pa.float64(): t.FLOAT8, pa.utf8(): t.TEXT, pa.binary(): t.BYTEA, pa.date32(): t.DATE,
@@ -168,6 +170,7 @@ class Running:
     ) -> None:
         self.columns = columns
         self.stream = stream
+        self.query = QueryId("m1", next(_NUMBERS)) if word == "SELECT" else None
         self._word = word
         self._counted = counted
 

@@ -391,6 +391,10 @@ class ObjectNotInPrerequisiteState(SqlError):
     default_sqlstate = "55000"
 
 
+class ObjectInUse(SqlError):
+    default_sqlstate = "55006"
+
+
 class CantChangeRuntimeParam(SqlError):
     default_sqlstate = "55P02"
 

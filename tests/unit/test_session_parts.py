@@ -8,13 +8,15 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from engine.api import Activity
+from engine.api import Activity, QueryState
 from server.arguments import canonical
 from server.cancel import SessionRegistry
+from server.commands import Commands
 from server.interrupts import ClientGone, Interrupts
 from server.row_buffer import RowBuffer
 from server.startup import read_options
 from server.transaction import Block, TransactionBlock
+from server.visits import Visits
 from wire.errors import AdminShutdown, FatalError, InFailedSqlTransaction, QueryCanceled, SqlError
 
 # -- transactions ----------------------------------------------------------------------------------------------------
@@ -187,12 +189,19 @@ class FakeSession:
 
     def __init__(self) -> None:
         self.causes: list[str] = []
+        self.visits = Visits()
 
     def interrupt(self, cause: SqlError) -> None:
         self.causes.append(cause.sqlstate)
 
     def activity(self) -> Activity:
         raise AssertionError("nobody asks")
+
+    def queries(self) -> list[QueryState]:
+        raise AssertionError("nobody asks")
+
+    def commands_of(self, user: str, database: str) -> Commands | None:
+        raise AssertionError(f"{user} of {database} asks for nothing")
 
 
 async def test_the_registry_cancels_whom_the_key_names() -> None:

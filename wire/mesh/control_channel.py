@@ -39,13 +39,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from wire.mesh.control_messages import (
+    WITH_BODY,
     ControlMessage,
     Goodbye,
     GoodbyeReason,
     Hello,
     Identity,
     Proof,
-    Start,
     Welcome,
     decode,
     encode,
@@ -63,7 +63,7 @@ from wire.mesh.messages import VERSION
 
 #: What a message may have for a header before its sender has proved anything.
 HANDSHAKE_BYTES_MAX: Final = 4096
-#: The largest plan that a `start` may bring.
+#: The largest plan that a `start` may bring, and the largest page of a cursor.
 BODY_BYTES_MAX: Final = 64 << 20
 
 
@@ -99,7 +99,7 @@ class Established:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A message of an open connection, or Goodbye. body: empty but for Start."""
+    """A message of an open connection, or Goodbye. body: empty but for those that have one (`WITH_BODY`)."""
 
     message: ControlMessage
     body: bytearray
@@ -155,7 +155,7 @@ class ControlChannel:
         """The bytes of a message. Raises LocalProtocolError when the connection is not open, or the message too large."""
         if self.state is not State.OPEN:
             raise LocalProtocolError(f"{type(message).__name__} was sent while {self.state.value}")
-        if len(body) > BODY_BYTES_MAX or (body and not isinstance(message, Start)):
+        if len(body) > BODY_BYTES_MAX or (body and not isinstance(message, WITH_BODY)):
             raise LocalProtocolError(f"{type(message).__name__} with a body of {len(body)} bytes")
         head = encode(message, len(body))
         return (head, body) if body else (head,)
@@ -193,7 +193,7 @@ class ControlChannel:
 
     def _receive(self, item: Frame) -> ControlEvent | None:
         message = decode(item.kind, item.header)
-        if item.body and not isinstance(message, Start):
+        if item.body and not isinstance(message, WITH_BODY):
             raise RemoteProtocolError(f"{type(message).__name__} with a body")
         if isinstance(message, Goodbye):
             self.state = State.CLOSED

@@ -6,7 +6,8 @@ the two ends say to introduce themselves and to stay in touch (`wire.mesh.contro
 A message that changes incompatibly gets a new number. A query is named by its token `initiator:local`, from which the
 initiator is read (3.1).
 
-A `Start` has the plan as its frame's body: an encoding that only the engine knows (`engine.plan.spec`).
+A `Start` has the plan as its frame's body: an encoding that only the engine knows (`engine.plan.spec`). What the members'
+servers say (from 80) is in `server.routing` and `server.cursor_routing`; an answer with rows or columns has them as its body.
 """
 
 from __future__ import annotations
@@ -186,6 +187,94 @@ class CancelBackend(ControlMessage, frozen=True):
     terminate: bool
 
 
+class DescribeCursor(ControlMessage, frozen=True):
+    """Member to initiator: what columns has this query's cursor? request: the asking member's own number for the answer.
+
+    user, database: those of the session that asks; the cursor's own have to be the same.
+    """
+
+    request: int
+    query: str
+    user: str
+    database: str
+
+
+class MoveCursor(ControlMessage, frozen=True):
+    """Member to initiator: a FETCH or MOVE of this query's cursor, or what is left of one after a page.
+
+    count: None is ALL. rows: whether they are wanted, or only their number (MOVE). page_bytes: of the answer, about.
+    position: where the cursor has to stand, if this goes on with a FETCH.
+    """
+
+    request: int
+    query: str
+    user: str
+    database: str
+    direction: Literal["forward", "backward", "absolute", "relative"]
+    count: int | None
+    rows: bool
+    page_bytes: Annotated[int, msgspec.Meta(gt=0)]
+    position: int | None = None
+
+
+class CloseCursor(ControlMessage, frozen=True):
+    """Member to initiator: CLOSE of this query's cursor."""
+
+    request: int
+    query: str
+    user: str
+    database: str
+
+
+class CursorDescribed(ControlMessage, frozen=True):
+    """The answer, with the columns as its body (`wire.mesh.cursor_columns`). binary: as it was declared."""
+
+    request: int
+    binary: bool
+
+
+class CursorMoved(ControlMessage, frozen=True):
+    """The answer; body: the rows as an Arrow IPC stream, empty if there are none.
+
+    passed: how many rows. position: where the cursor stands now. last: whether the movement is over.
+    """
+
+    request: int
+    passed: int
+    position: int
+    last: bool
+
+
+class CursorClosed(ControlMessage, frozen=True):
+    """The answer: nothing of it is left."""
+
+    request: int
+
+
+class CursorRefused(ControlMessage, frozen=True):
+    """The answer: an error, as the client is to see it."""
+
+    request: int
+    sqlstate: str
+    message: str
+    detail: str = ""
+    hint: str = ""
+
+
+class CursorSettled(ControlMessage, frozen=True):
+    """Member to initiator: what you answered to this MoveCursor is with the client."""
+
+    request: int
+
+
+class CursorAbandoned(ControlMessage, frozen=True):
+    """Member to initiator: nobody waits for this MoveCursor any more, and what it has passed is lost."""
+
+    request: int
+
+
+#: The messages that may have a body.
+WITH_BODY: Final = (Start, CursorDescribed, CursorMoved)
 #: The first message's number, by which a control connection is told from a data connection.
 HELLO_KIND: Final = 64
 _VOCABULARY: Final = Vocabulary[ControlMessage](
@@ -207,6 +296,15 @@ _VOCABULARY: Final = Vocabulary[ControlMessage](
         78: Counted,
         80: CancelRequest,
         81: CancelBackend,
+        82: DescribeCursor,
+        83: MoveCursor,
+        84: CloseCursor,
+        85: CursorDescribed,
+        86: CursorMoved,
+        87: CursorClosed,
+        88: CursorRefused,
+        89: CursorSettled,
+        90: CursorAbandoned,
     }
 )
 encode = _VOCABULARY.encode

@@ -1,0 +1,52 @@
+"""The columns of a cursor as one member tells them to another: the body of a `CursorDescribed`.
+
+All that RowDescription and the encoding of rows need (`engine.api.ResultColumn`), in typed structs. In the body and not in
+the message, since 1,600 columns with long names are more than a header holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from wire.mesh.framing import RemoteProtocolError
+from wire.mesh.messages import Message
+
+
+class ColumnType(Message, frozen=True):
+    """The fields of `engine.sql.types.SqlType`. oid: of the PostgreSQL type. display: a value of `NumericScale`."""
+
+    oid: int
+    typmod: int
+    precision: int
+    scale: int
+    display: str
+    minimum: int
+    fields: tuple[tuple[str, ColumnType], ...] = ()
+
+
+class CursorColumn(Message, frozen=True):
+    """One column. table_oid, attribute: where it is a plain table column, else 0."""
+
+    name: str
+    type: ColumnType
+    table_oid: int
+    attribute: int
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(tuple[CursorColumn, ...])
+
+
+def encode_columns(columns: Sequence[CursorColumn]) -> bytes:
+    return _ENCODER.encode(tuple(columns))
+
+
+def decode_columns(body: bytes | bytearray) -> tuple[CursorColumn, ...]:
+    """Raises RemoteProtocolError."""
+    try:
+        return _DECODER.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise RemoteProtocolError(f"malformed columns of a cursor: {error}") from error
