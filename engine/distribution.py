@@ -93,8 +93,8 @@ class Terms:
 
 
 def data_members(mesh: Mesh) -> tuple[str, ...]:
-    """The members that may run fragments now."""
-    return tuple(m.id for m in mesh.members() if m.role == "data" and m.state in _TAKES_PART)
+    """The members that may run fragments now. This one may also while it drains: for transactions that have begun."""
+    return tuple(m.id for m in mesh.members() if m.role == "data" and (m.local or m.state in _TAKES_PART))
 
 
 def compile_query(

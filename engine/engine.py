@@ -133,6 +133,11 @@ class Engine:
             counted["mesh"] = self._runtime.statistics()
         return counted | {name: executor.statistics() for name, executor in self._executors.items()}
 
+    async def idle(self) -> None:
+        """Wait until nothing runs here for queries over several members."""
+        if self._runtime is not None:
+            await self._runtime.idle()
+
     async def close(self) -> None:
         """End everything: running queries, Spark, threads, the catalog database."""
         if self._runtime is not None:

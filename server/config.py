@@ -149,6 +149,7 @@ class ClusterSection(_Section):
     heartbeat: float = Field(1.0, ge=0.01, le=3600, description="seconds from one sign of life to the next")
     failure_after: float = Field(5.0, gt=0, le=86_400, description="seconds without a byte until a member is lost")
     forget_after: float = Field(60.0, gt=0, description="seconds until a member that is lost is no longer shown")
+    drain_seconds: float = Field(10.0, ge=0, le=86_400, description="how long what runs may go on when the member ends")
 
     @model_validator(mode="after")
     def _fits(self) -> ClusterSection:

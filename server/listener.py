@@ -3,7 +3,8 @@
     listener = Listener(engine.session, ListenerOptions(max_connections=500))
     await listener.start("127.0.0.1", 5432)
     ...
-    await listener.close(grace=5.0)
+    await listener.drain()
+    await listener.close()
 
 `close` returns when nothing is left of any session: no task, no socket, nothing of what they ran.
 """
@@ -67,7 +68,9 @@ class Listener:
             self._options.authentication_timeout,
             self._options.max_connections,
             self._options.door,
+            lambda: self._draining,
         )
+        self._draining = False
         self._server: asyncio.Server | None = None
         self._sessions: dict[asyncio.Task[None], Session] = {}
 
@@ -105,14 +108,20 @@ class Listener:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a session's task failed", exc_info=error)
 
-    async def close(self, grace: float = 0.0) -> None:
-        """Stop listening and end all sessions: at once, or after their transactions if those end within `grace` seconds."""
+    async def drain(self) -> None:
+        """Let nobody in any more, which newcomers are told (57P03), and end each session with its transaction; returns when
+        all have ended that have a client."""
+        self._draining = True
+        serving = [task for task, session in self._sessions.items() if session.serving]
+        for session in self._sessions.values():
+            session.drain(shut_down())
+        if serving:
+            await asyncio.wait(serving)
+
+    async def close(self) -> None:
+        """Stop listening and end all sessions now."""
         if self._server is not None:
             self._server.close()
-        if grace > 0:
-            for session in self._sessions.values():
-                session.drain(shut_down())
-            await self._wait(grace)
         for task, session in list(self._sessions.items()):
             if session.admitted:
                 session.interrupt(shut_down())

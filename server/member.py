@@ -1,16 +1,21 @@
 """One running member: the engine, the listeners and the console, from start to a clean end.
 
 `run` is `sluice serve`: it prints one line when clients can connect, and ends on SIGTERM or SIGINT with everything closed
-in reverse order: clients first, so that no query is under way when the engines stop.
+in reverse order: clients first, so that no query is under way when the engines stop. Before that the member drains: it is
+given nothing new, and what has begun, for its own clients or for other members, may go on for `cluster.drain_seconds`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import faulthandler
 import logging
+import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -37,8 +42,8 @@ from wire.errors import SqlError
 from wire.mesh.control_messages import Identity
 
 log: Final = logging.getLogger(__name__)
-#: How long open transactions may go on after SIGTERM.
-_GRACE_SECONDS: Final = 0.5
+#: How long everything that is left may take to end, once what had begun had its time.
+_END_SECONDS: Final = 15.0
 
 
 class CannotStart(Exception):
@@ -112,8 +117,13 @@ class Member:
         )
 
     async def close(self) -> None:
+        """Take nothing new, let what has begun go on for a while, and end the rest."""
         self.link.drain()
-        await self.clients.close(_GRACE_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._config.cluster.drain_seconds):
+                await self.clients.drain()
+                await self.engine.idle()
+        await self.clients.close()
         await self.cursors.close()
         await self.console.close()
         await self.engine.close()
@@ -187,7 +197,18 @@ async def _serve(config: Config) -> None:
         print(member.ready_line(), flush=True)  # noqa: T201
         await stop.wait()
     finally:
+        last = threading.Timer(config.cluster.drain_seconds + _END_SECONDS, _end_anyway)
+        last.daemon = True
+        last.start()
         await member.close()
+        last.cancel()
+
+
+def _end_anyway() -> None:
+    """The member does not end: somebody waits for what will not come. Say who, for the log, and leave."""
+    print(f"sluice: the member could not end within {_END_SECONDS:g} s; its threads are:", file=sys.stderr)  # noqa: T201
+    faulthandler.dump_traceback()
+    os._exit(1)
 
 
 def run(config: Config) -> int:

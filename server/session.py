@@ -43,6 +43,7 @@ from server.startup import (
 )
 from server.visits import Visits
 from wire.errors import (
+    CannotConnectNow,
     FatalError,
     FeatureNotSupported,
     IdleInTransactionSessionTimeout,
@@ -68,7 +69,7 @@ class Host:
 
     new_session: `Engine.session`. authenticator: chooses how a client proves who it is. tls: None where TLS is not
     configured. authentication_timeout: seconds from the first byte to the end of authentication. door: on a lite member,
-    which clients are carried on to a data member.
+    which clients are carried on to a data member. draining: whether no more clients are let in.
     """
 
     registry: SessionRegistry
@@ -78,6 +79,7 @@ class Host:
     authentication_timeout: float = 60.0
     max_connections: int = 500
     door: LiteDoor | None = None
+    draining: Callable[[], bool] = lambda: False
 
 
 async def _function_call(_exchange: Exchange, _message: m.FunctionCall) -> None:
@@ -118,6 +120,7 @@ class Session:
         self._beginning: Beginning | None = None
         self._draining: FatalError | None = None
         self._gone = False
+        self._relaying = False
         self.visits = Visits()
         self._born = self._state_change = time.time()
         self._state = "starting"
@@ -143,6 +146,11 @@ class Session:
     def admitted(self) -> bool:
         """Whether its client has been let in, and can be told why the session ends."""
         return self._interrupts is not None
+
+    @property
+    def serving(self) -> bool:
+        """Whether it has a client: its own, or one that it carries to another member."""
+        return self.admitted or self._relaying
 
     def _may_end(self) -> bool:
         return self._exchange is None or not self._exchange.commands.block.open
@@ -201,6 +209,7 @@ class Session:
         except (OSError, ssl.SSLError) as error:
             raise ClientGone(f"TLS handshake failed: {error}") from None
         if isinstance(admitted, Relay):
+            self._relaying = True
             await admitted.run()
         elif admitted is not None:
             await self._converse(admitted)
@@ -221,6 +230,8 @@ class Session:
         if isinstance(startup, m.CancelRequest):
             self._host.registry.cancel_request(startup.pid, startup.key)
             return None
+        if self._host.draining():
+            raise CannotConnectNow("the database system is shutting down")
         beginning, negotiation = check_startup(startup)
         if len(self._host.registry) >= self._host.max_connections:
             raise TooManyConnections("sorry, too many clients already")

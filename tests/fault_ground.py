@@ -136,7 +136,7 @@ class Ground:
             rows = {"x": range(first, first + ROWS_A_FILE), "s": [f"row {n:032}" for n in range(ROWS_A_FILE)]}
             pq.write_table(pa.table(rows), folder / "t" / f"{number}.parquet")
 
-    def start(self, name: str, *seeds: str, wire: Wire | None = None) -> MemberProcess:
+    def start(self, name: str, *seeds: str, wire: Wire | None = None, drain_seconds: str = "0.5") -> MemberProcess:
         """A member. seeds: addresses. wire: what it is advertised behind."""
         self._starts += 1
         data = self._folder / f"{name}-{self._starts}"
@@ -144,6 +144,7 @@ class Ground:
         cluster = {
             "seeds": ",".join(seeds), "heartbeat": "0.2", "failure_after": "2",
             "secret": "for the tests only", "advertise": wire.address if wire else "",
+            "drain_seconds": drain_seconds,
         }  # fmt: skip
         environment = {f"SLUICE_CLUSTER__{key.upper()}": value for key, value in cluster.items() if value}
         environment |= {
@@ -155,13 +156,15 @@ class Ground:
             wire.target = member.mesh
         return member
 
-    def three(self, wire: Wire | None = None) -> tuple[MemberProcess, MemberProcess, MemberProcess]:
+    def three(
+        self, wire: Wire | None = None, drain_seconds: str = "0.5"
+    ) -> tuple[MemberProcess, MemberProcess, MemberProcess]:
         """m1, m2 and m3, which know each other and the table. wire: before m1."""
-        m1 = self.start("m1", wire=wire)
+        m1 = self.start("m1", wire=wire, drain_seconds=drain_seconds)
         seed = wire.address if wire else mesh_address(m1)
         with m1.connect() as connection:
             connection.execute("create foreign table t options (path 't', format 'parquet')")
-        m2, m3 = self.start("m2", seed), self.start("m3", seed)
+        m2, m3 = (self.start(name, seed, drain_seconds=drain_seconds) for name in ("m2", "m3"))
         wait_up(m1, m2, m3)
         return m1, m2, m3
 

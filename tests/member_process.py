@@ -96,8 +96,13 @@ class MemberProcess:
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, list[str]]:
         """End the member: its exit status, and the command lines of the processes of its session that outlived it."""
         assert self._process is not None
-        family = [p for p in psutil.process_iter() if _session(p.pid) == self.pid]
         self._process.send_signal(number)
+        return self.wait()
+
+    def wait(self) -> tuple[int, list[str]]:
+        """As `stop`, of a member that has been told to end."""
+        assert self._process is not None
+        family = [p for p in psutil.process_iter() if _session(p.pid) == self.pid]
         status = self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()

@@ -42,6 +42,7 @@ from engine.operators.spool import Spooler
 from engine.plan.spec import EdgeSpec, MemberSpec, SharedSpec
 from engine.runtime.absence import Absence
 from engine.runtime.analysis import merged
+from engine.runtime.departure import Departure
 from engine.runtime.listener import DataListener
 from engine.runtime.mailboxes import Mailbox, Mailboxes
 from engine.runtime.mesh import Mesh
@@ -114,7 +115,9 @@ class MeshRuntime:
         self._numbers = itertools.count(1)
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticking: asyncio.TimerHandle | None = None
+        self._departure = Departure(mesh)
         self._closing = False
+        self._closed = False
 
     def start(self) -> None:
         self._mesh.listen(self._on_message, self._on_lost)
@@ -229,6 +232,8 @@ class MeshRuntime:
             case Counted(query, counters):
                 self._note(query, member, dict(counters))
             case Check() | CheckResponse():
+                if isinstance(message, CheckResponse):
+                    self._departure.over(message.queries)
                 for tokens in self._by_partition(message.queries):
                     self._hand_over(member, tokens[0], type(message)(tokens), b"")
             case _:
@@ -301,10 +306,14 @@ class MeshRuntime:
         self._submit(query, functools.partial(self._step, ask))
 
     def _post_all(self, ask: _Ask) -> None:
+        if self._closed:
+            return
         for shard in range(len(self._shards)):
             self._operations.post(shard, functools.partial(self._step, ask, shard))
 
     def _submit(self, query: str, call: Callable[[int], None]) -> None:
+        if self._closed:
+            return
         shard = self._partition(query)
         self._operations.post(shard, functools.partial(call, shard))
 
@@ -367,7 +376,8 @@ class MeshRuntime:
 
     async def _forget(self, query: str) -> None:
         await self.mailboxes.close_query(query)
-        self._runs.pop(query, None)
+        if self._runs.pop(query, None) is not None:
+            self._departure.done(query)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something to its end that nobody waits for, but `close`."""
@@ -389,6 +399,10 @@ class MeshRuntime:
     def statistics(self) -> Mapping[str, int]:
         return {"queries": len(self._runs), "requests": len(self._requests), **self.mailboxes.statistics()}
 
+    async def idle(self) -> None:
+        """Wait until no query needs this member, its own or another's."""
+        await self._departure.free(self._runs)
+
     def _shutting_down(self) -> Cause:
         member = self._mesh.member
         message = f"could not complete the query: member {member} is shutting down"
@@ -409,6 +423,7 @@ class MeshRuntime:
             await asyncio.wait(list(self._tasks))
         await self.mailboxes.close()
         self._runs.clear()
+        self._closed = True
 
 
 class DistributedStream:

@@ -155,6 +155,19 @@ async def test_a_lost_initiator_ends_its_queries_everywhere(members: list[MeshMe
     await stream.close()
 
 
+async def test_a_member_may_leave_when_no_query_needs_it(members: list[MeshMember]) -> None:
+    """Its part is over and all its rows are with the initiator, whose portal has not given them yet."""
+    stream = _open(members, gathered(members, "select range as c1 from range(1000)", _ONE))
+    await until(lambda: members[1].runtime.load == 1)
+    await until(lambda: members[1].runtime.load == 0)
+    leaving = asyncio.ensure_future(members[1].runtime.idle())
+    assert await stream.next_batch() is not None
+    assert not leaving.done()
+    assert len(await rows(stream)) > 0
+    await leaving
+    await members[0].runtime.idle()
+
+
 async def test_a_plan_that_cannot_be_read_is_refused(members: list[MeshMember]) -> None:
     shared, specs = gathered(members, "select 1::bigint as c1", _ONE)
     broken = {**specs, "m2": MemberSpec(msgspec.Raw(b"\xc1"), ())}

@@ -392,8 +392,13 @@ async def test_a_graceful_shutdown_lets_transactions_end(server: Server) -> None
     async with raw(server) as idle, raw(server) as busy:
         busy.query("begin")
         await busy.until("Z")
-        closing = asyncio.create_task(server.listener.close(grace=30))
+        closing = asyncio.create_task(server.listener.drain())
         assert await idle.until_closed() == ["E"]
+        async with raw(server, start=False) as late:
+            late.startup(0x30000, user="tester", database="sluice")
+            assert await late.until_closed() == ["E"]
+            assert late.error["C"] == "57P03"
+            assert late.error["M"] == "the database system is shutting down"
         busy.query("select 1").query("commit")
         await busy.until("Z")
         assert (await busy.until_closed())[-1] == "E"
