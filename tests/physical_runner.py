@@ -70,7 +70,7 @@ class PhysicalRunner:
         if output is not None:
             assert output.senders[instance.instance] == member
             schema = pa.ipc.read_schema(pa.py_buffer(output.schema))
-            if output.router.kind == "hash":
+            if output.router.kind in ("hash", "range"):
                 schema = schema.append(pa.field("bucket", pa.int32()))
         statement = instance.statement or fragment.statement
         if statement is None:
@@ -113,7 +113,7 @@ class PhysicalRunner:
                 self._streams[edge.id, sender, 0] = rows
             case "mirror":
                 self._streams.update({(edge.id, sender, receiver): rows for receiver in receivers})
-            case "hash":
+            case "hash" | "range":
                 for batch in rows.combine_chunks().to_batches():
                     for receiver, part in part_by_bucket(batch, len(edge.receivers)):
                         self._streams[edge.id, sender, receiver] = pa.Table.from_batches([part])

@@ -1,13 +1,15 @@
 """From a physical plan to what its participants are told (`engine.plan.spec`): fragments compiled, edges with their schemas.
 
-A fragment that feeds a hash router or an ordered merge computes for its rows what those go by, in its statement's last columns:
-`sort_key`, bytes whose order is the edge's, and then `bucket`, the number of the receiver. Both are ordinary expressions of an
-EVALUATOR on top of the fragment (below its SORT, where it has one), so that one compiler sees to where they may stand.
+A fragment that feeds a hash or a range router, or an ordered merge, computes for its rows what those go by, in its statement's
+last columns: `sort_key`, bytes whose order is the edge's, and then `bucket`, the number of the receiver. Both are ordinary
+expressions of an EVALUATOR on top of the fragment (below its SORT, where it has one), so that one compiler sees to where they may
+stand.
 
 **bucket** is DuckDB's hash of the keys, modulo the receivers. Keys of one class (`engine.plan.distribute.hashing`) are brought to
 one form first: exact numbers are rounded to integers (their scales may differ from side to side; rounding is exact and the
 same for equal values, where a double would not be), floats are doubles, bpchar has no trailing blanks. A fragment that Spark
 runs has no such column: the task that sends asks DuckDB for it (`RouterSpec.parting`), of the columns that the edge carries.
+A range router's number is a CASE of comparisons with its bounds, the integers among them as bigints.
 
 **sort_key** is DuckDB's `create_sort_key`, in the C collation, with NaN last and infinities in their places. It compares an
 interval's parts and not its length, so that is computed first.
@@ -32,6 +34,7 @@ from engine.plan.compile import Bindings, compile_plan, to_sql
 from engine.plan.compile.files import literal_path
 from engine.plan.compile.fragment import is_small
 from engine.plan.compile.keys import equality_key, order_keys
+from engine.plan.compile.literals import literal
 from engine.plan.compile.trees import aliased, call, cast, integer, string
 from engine.plan.distribute.hashing import hash_class
 from engine.plan.logical import Evaluator, Final, Limit, Node, Ordering, Sort, TableReader
@@ -131,10 +134,10 @@ _SYNCHRONIZERS: Constant[Mapping[type, Literal["ordered", "sequential"]]] = {
 def _router(plan: PhysicalPlan, edge: Edge) -> RouterSpec:
     kind = _ROUTERS[type(edge.router)]
     source, target = plan.fragment(edge.source), plan.fragment(edge.target)
-    if not isinstance(edge.router, HashRouter) or source.engine == "local":
+    if not isinstance(edge.router, (HashRouter, RangeRouter)) or source.engine == "local":
         return RouterSpec(kind)
-    keys = [(exp.column(key.label), key.type) for key in edge.router.keys]
-    number = aliased(_bucket(keys, len(target.instances)), BUCKET)
+    keys = [exp.column(key.label) for key in edge.router.keys]
+    number = aliased(_bucket(edge.router, keys, target), BUCKET)
     return RouterSpec(kind, to_sql(exp.Select(expressions=[number]).from_("part"), "local"))
 
 
@@ -270,9 +273,9 @@ def _outlet(plan: PhysicalPlan, fragment: Fragment) -> Node:
     extra: list[tuple[Column, Expr]] = []
     if isinstance(edge.synchronizer, Ordered):
         extra.append((_Named(next(fresh), SORT_KEY, st.of(t.BYTEA)), _sort_key_call(edge.synchronizer.keys)))
-    if isinstance(edge.router, HashRouter) and fragment.engine == "local":
-        receivers = len(plan.fragment(edge.target).instances)
-        extra.append((_Named(next(fresh), BUCKET, st.of(t.INT4)), _bucket_call(edge.router.keys, receivers)))
+    if isinstance(edge.router, (HashRouter, RangeRouter)) and fragment.engine == "local":
+        number = _bucket_call(edge.router, plan.fragment(edge.target))
+        extra.append((_Named(next(fresh), BUCKET, st.of(t.INT4)), number))
     if not extra and edge.columns == fragment.root.columns:
         return fragment.root
     return _with_extra(fragment.root, edge.columns, extra)
@@ -293,17 +296,37 @@ def _function(name: str, columns: Sequence[Column], returns: t.PgType, build: Bu
     return Call(st.of(returns), function, tuple(ColumnRef(c.type, c) for c in columns))
 
 
-def _bucket_call(keys: Sequence[Column], receivers: int) -> Expr:
+def _bucket_call(router: HashRouter | RangeRouter, target: Fragment) -> Expr:
     def build(args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-        return _bucket([(arg, key.type) for arg, key in zip(args, keys, strict=True)], receivers)
+        return _bucket(router, args, target)
 
-    return _function(BUCKET, keys, t.INT4, build)
+    return _function(BUCKET, router.keys, t.INT4, build)
 
 
-def _bucket(keys: Sequence[tuple[exp.Expression, SqlType]], receivers: int) -> exp.Expression:
-    """The receiver's number from the values of the keys."""
-    hashed = call("HASH", *(_hash_form(tree, typ) for tree, typ in keys))
-    return cast(exp.Mod(this=hashed, expression=integer(receivers)), exp.DataType.build("INTEGER"))
+def _bucket(router: HashRouter | RangeRouter, keys: Sequence[exp.Expression], target: Fragment) -> exp.Expression:
+    """The receiver's number from the values of the router's keys."""
+    if isinstance(router, RangeRouter):
+        return _range_number(router, keys[0], [instance.member for instance in target.instances])
+    hashed = call("HASH", *(_hash_form(tree, key.type) for tree, key in zip(keys, router.keys, strict=True)))
+    return cast(exp.Mod(this=hashed, expression=integer(len(target.instances))), exp.DataType.build("INTEGER"))
+
+
+def _range_number(router: RangeRouter, tree: exp.Expression, members: Sequence[str]) -> exp.Expression:
+    """The first range whose end the value does not reach; the last one's has no end."""
+    key = router.ordering[0]
+    numbers = [members.index(member) for member in router.members or members]
+    typ = _BOUND_TYPES.get(key.column.type.pg, key.column.type)
+    before = exp.GT if key.descending else exp.LT
+    null = exp.Is(this=tree.copy(), expression=exp.Null())
+    branches = [exp.If(this=null, true=integer(numbers[0 if key.nulls_first else -1]))]
+    for bound, number in zip(router.bounds, numbers[:-1], strict=True):
+        is_before = before(this=tree.copy(), expression=literal(bound, typ, "local"))
+        branches.append(exp.If(this=is_before, true=integer(number)))
+    return cast(exp.Case(ifs=branches, default=integer(numbers[-1])), exp.DataType.build("INTEGER"))
+
+
+#: What the key is compared with, where its own type may not have the values of the table that the bounds are from.
+_BOUND_TYPES: Constant[Mapping[t.PgType, SqlType]] = dict.fromkeys((t.INT2, t.INT4), st.of(t.INT8))
 
 
 def _hash_form(tree: exp.Expression, typ: SqlType) -> exp.Expression:

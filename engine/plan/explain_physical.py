@@ -21,7 +21,7 @@ import msgspec
 from engine.catalog.elsewhere import stand_in
 from engine.plan import describe
 from engine.plan.explain import Described, as_json, describe_plan, lines_of, shown
-from engine.plan.logical import Aggregator, Node, TableReader
+from engine.plan.logical import Aggregator, Join, Node, TableReader
 from engine.plan.physical import (
     Edge,
     Fragment,
@@ -112,12 +112,19 @@ class _Told:
         match node:
             case Aggregator() if id(node) in self._stages:
                 return replace(described, name=f"{described.name} ({self._stages[id(node)]})")
+            case Join() if self._is_lookup(node):
+                return replace(described, name="JOIN READER")
             case TableReader() if node.reader:
                 return replace(described, properties={**described.properties, "Reader": node.reader})
             case Receive():
                 return self._received(node, described)
             case _:
                 return described
+
+    def _is_lookup(self, node: Join) -> bool:
+        """Whether the rows of one side were sent to where the other's have their keys."""
+        sent = (side for side in node.inputs() if isinstance(side, Receive))
+        return any(isinstance(self._edges[side.edge].router, RangeRouter) for side in sent)
 
     def _received(self, node: Receive, described: Described) -> Described:
         """RECEIVE as its form tells it."""
@@ -269,7 +276,8 @@ def _router(router: Router, receivers: int) -> str:
         case RangeRouter():
             typ = router.ordering[0].column.type
             bounds = ", ".join(describe.constant(bound, typ) for bound in router.bounds)
-            return f"range of {describe.ordering(router.ordering)} {over}, parted at {bounds}"
+            ranges = _counted(len(router.bounds) + 1, "instance")
+            return f"range of {describe.ordering(router.ordering)} over {ranges}, parted at {bounds}"
 
 
 def _synchronizer(synchronizer: Synchronizer) -> str:

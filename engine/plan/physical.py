@@ -54,11 +54,22 @@ class HashRouter:
 
 @dataclass(frozen=True, slots=True)
 class RangeRouter:
-    """Rows go to the consuming instance whose range of the first of `ordering`'s keys they fall into; instance i's rows
-    precede those of i + 1. bounds: the ranges' inner limits, canonical values in that order (one fewer than instances)."""
+    """Rows go to the consuming instance whose range of the first of `ordering`'s keys they fall into; range i's rows precede
+    those of i + 1.
+
+    bounds: the first value of every range but the first, canonical, in that order. members: who has each range; () stands
+        for the consuming instances, as they follow one another. They are named where others may come between: the rows of
+        a fragment may be united with those of one that runs on more members.
+    What lies beyond the outer ranges goes to these, and nulls to the end where `ordering` puts them.
+    """
 
     ordering: Ordering
     bounds: tuple[object, ...]
+    members: tuple[str, ...] = ()
+
+    @property
+    def keys(self) -> tuple[Column, ...]:
+        return (self.ordering[0].column,)
 
 
 Router = SingleRouter | MirrorRouter | HashRouter | RangeRouter

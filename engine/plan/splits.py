@@ -13,7 +13,8 @@ so this ends, and nobody has more than the average and one file. Files that are 
 size, and each file is cut into as many runs of row groups of about the same size.
 
 **In order**: where the files' ranges of a column do not overlap, runs of them can be dealt out so that each instance's values
-precede the next one's (the RFC's inter-stream ordering). Then a LIMIT over that order reads one instance after the other.
+precede the next one's (the RFC's inter-stream ordering). Then a LIMIT over that order reads one instance after the other, and
+a row that is to be joined by that column has one instance to go to.
 
 Considered and rejected: a ring with virtual nodes (it balances worse, and needs hundreds of points a member to come near);
 rendezvous without a bound (the greatest share of ten files on four members is often twice the average).
@@ -55,11 +56,13 @@ Hashes = NDArray[np.uint32]
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How a table is read. splits: by member, in the order of its files. ranged: whether they are ranges of rows.
-    size: bytes of the columns that are read."""
+    size: bytes of the columns that are read. bounds: of a reading in order, the first value (canonical) of each member's but
+    the first one's: no member has a value that lies on the other side of its own."""
 
     splits: Mapping[str, tuple[Split, ...]]
     ranged: bool = False
     size: int = 0
+    bounds: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +260,11 @@ def reading_in_order(
         return None
     ordered = [file for _, file in known][:: -1 if descending else 1]
     splits = _dealt_in_order(ordered, members, pinned)
-    return None if splits is None else Reading(splits, size=sum(file.size for file in files))
+    if splits is None:
+        return None
+    first = {file.name: _canonical(r[1 if descending else 0]) for r, file in known}
+    _, *later = splits.values()
+    return Reading(splits, size=sum(file.size for file in files), bounds=tuple(first[s[0].file] for s in later))
 
 
 def _range_of(file: _File, name: str, values: type) -> tuple[Any, Any] | None:
@@ -267,6 +274,15 @@ def _range_of(file: _File, name: str, values: type) -> tuple[Any, Any] | None:
     if not file.groups or len(found) < len(file.groups):
         return None
     return min(low for low, _ in found), max(high for _, high in found)
+
+
+def _canonical(value: Any) -> Any:
+    """A value of Parquet's statistics as a canonical one (`engine.sql.expr`)."""
+    if isinstance(value, dt.datetime):
+        return (value - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
+    if isinstance(value, dt.date):
+        return (value - dt.date(1970, 1, 1)).days
+    return value
 
 
 def _dealt_in_order(

@@ -141,6 +141,8 @@ def test_runs_of_files_are_in_the_order_of_a_column(tmp_path: Path, descending: 
     in_turn = [s.file for splits in found.splits.values() for s in splits]
     assert in_turn == (files if descending else files[::-1])
     assert len(found.splits) == len(MEMBERS)
+    _, *later = (int(Path(splits[0].file).stem) for splits in found.splits.values())
+    assert found.bounds == tuple((9 - i) * 10 + (9 if descending else 0) for i in later)
 
 
 def test_files_that_overlap_or_have_nulls_have_no_order(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@
 A pure function (CockroachDB's RFC, "From logical to physical"). Each logical node becomes a *flow* (`flow`), bottom up: a
 reader has an instance on every member with a split of its table; programs go on where their input is; where rows must meet, an
 exchange cuts a fragment off and rows are hashed, mirrored or gathered (`assembly`); the root is on the initiator. One file an
-operator family: `readers`, `evaluators`, `joins` (after `join_order`), `aggregates` (with `partials`), `sets`, `windows`,
-`orderings`, `root`; what is not taken apart is `whole`'s.
+operator family: `readers`, `evaluators`, `joins` (after `join_order`, with `lookups`), `aggregates` (with `partials`), `sets`,
+`windows`, `orderings`, `root`; what is not taken apart is `whole`'s.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from engine.plan.physical import (
     HashRouter,
     Instance,
     MirrorRouter,
+    RangeRouter,
     Receive,
     Router,
     SingleRouter,
@@ -137,8 +138,8 @@ class Assembly:
         if columns is None:
             node = self._some_column(node)
             columns = node.columns
-        if isinstance(router, HashRouter) and self.engine(flow) == "spark":
-            # Its tasks hash the rows that they send, so the keys are among the columns that cross.
+        if isinstance(router, (HashRouter, RangeRouter)) and self.engine(flow) == "spark":
+            # Its tasks part the rows that they send, so the keys are among the columns that cross.
             columns = (*columns, *(key for key in router.keys if key not in columns))
         check_carriable(columns)
         edge = len(self._edges) + 1

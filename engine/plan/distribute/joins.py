@@ -4,10 +4,11 @@ In the order of preference:
 
 1. **read whole**: a small side whose tables every member can read, and that does not depend on chance, is left as it is in every
    instance of the other side. It is read as often as there are instances, which costs less than an exchange's round trip;
-2. **mirrored**: another small side (pinned, or a result) is sent to every instance of the other;
-3. **hashed**: both sides go where their equality keys meet; a side that is there already does not move;
-4. **mirrored** again, whatever its size, where there is no equality: comparing all with all costs more than sending does;
-5. **gathered**: everything goes to the initiator.
+2. **by lookup**: each of a few rows goes to the one instance of a large table that has its key (`lookups`);
+3. **mirrored**: another small side (pinned, or a result) is sent to every instance of the other;
+4. **hashed**: both sides go where their equality keys meet; a side that is there already does not move;
+5. **mirrored** again, whatever its size, where there is no equality: comparing all with all costs more than sending does;
+6. **gathered**: everything goes to the initiator.
 
 What is sent everywhere must not be the side whose rows an outer join keeps when nothing matches: each instance would keep them.
 """
@@ -15,30 +16,21 @@ What is sent everywhere must not be the side whose rows an outer join keeps when
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
-from engine.plan.compile.block import is_volatile
-from engine.plan.conjuncts import conjuncts
-from engine.plan.distribute.assembly import Assembly, references_to
+from engine.plan.distribute.assembly import Assembly
+from engine.plan.distribute.equalities import Equality, equalities, with_keys
 from engine.plan.distribute.flow import Equals, Flow, together
-from engine.plan.distribute.hashing import hash_class, hashed
+from engine.plan.distribute.hashing import hashed
+from engine.plan.distribute.lookups import by_lookup
 from engine.plan.distribute.whole import is_same_everywhere
-from engine.plan.free_columns import references
-from engine.plan.logical import Evaluator, Join, Node
-from engine.sql.expr import Call, ColumnRef, Expr, IsDistinct, Subquery
+from engine.plan.logical import Join
+from engine.sql.expr import ColumnRef, Expr
 
 #: The kinds for which a side may be present in every instance of the other.
 _LEFT_EVERYWHERE: Final = ("inner", "cross", "right")
 _RIGHT_EVERYWHERE: Final = ("inner", "cross", "left")
-
-
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """An equality of the condition: an expression of each side."""
-
-    left: Expr
-    right: Expr
 
 
 def join(node: Join, assembly: Assembly) -> Flow:
@@ -50,6 +42,7 @@ def join(node: Join, assembly: Assembly) -> Flow:
         return _joined(node, left, right)
     return (
         _with_one_read_whole(node, left, right, assembly)
+        or _with_lookups(node, left, right, assembly)
         or _with_one_mirrored(node, left, right, assembly)
         or _hashed(node, left, right, assembly)
         or _with_one_mirrored(node, left, right, assembly, limited=False)
@@ -67,6 +60,11 @@ def _with_one_read_whole(node: Join, left: Flow, right: Flow, assembly: Assembly
     return min(sides, key=lambda side: side[0])[1] if sides else None
 
 
+def _with_lookups(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Flow | None:
+    sides = by_lookup(node, left, right, assembly)
+    return None if sides is None else _joined(node, *sides)
+
+
 def _with_one_mirrored(node: Join, left: Flow, right: Flow, assembly: Assembly, *, limited: bool = True) -> Flow | None:
     """The smaller side moves, if the kind lets it. limited: only if it is within the setting's limit."""
     most = assembly.setting.mirror_limit if limited else max(left.size, right.size)
@@ -80,7 +78,7 @@ def _with_one_mirrored(node: Join, left: Flow, right: Flow, assembly: Assembly, 
 
 
 def _hashed(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Flow | None:
-    pairs = [pair for part in conjuncts(node.condition) if (pair := _pair(part, node)) is not None]
+    pairs = list(equalities(node))
     if not pairs:
         return None
     at_left, at_right = _places(left, [p.left for p in pairs]), _places(right, [p.right for p in pairs])
@@ -95,27 +93,6 @@ def _hashed(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Flow | N
     elif at_left != at_right or left.members != right.members:
         right = _moved(right, [pair.right for pair in used], left.members, assembly)
     return replace(_joined(node, left, right), parted=_parted(node, used))
-
-
-def _pair(part: Expr, node: Join) -> _Pair | None:
-    """An equality between the sides, whichever way round, over types that are hashed alike."""
-    if isinstance(part, IsDistinct) and part.negated:
-        sides = part.left, part.right
-    elif isinstance(part, Call) and part.function.kind == "operator" and part.function.name == "=":
-        sides = part.args[0], part.args[1]
-    else:
-        return None
-    for left, right in (sides, sides[::-1]):
-        if _is_of(left, node.left) and _is_of(right, node.right):
-            classes = {hash_class(left.type.pg), hash_class(right.type.pg)}
-            return _Pair(left, right) if len(classes) == 1 and None not in classes else None
-    return None
-
-
-def _is_of(expr: Expr, side: Node) -> bool:
-    used = set(references(expr))
-    simple = not is_volatile(expr) and not any(isinstance(part, Subquery) for part in expr.walk())
-    return simple and bool(used) and used <= set(side.columns)
 
 
 def _places(flow: Flow, keys: Sequence[Expr]) -> tuple[int, ...] | None:
@@ -140,21 +117,9 @@ def _members(left: Flow, right: Flow, assembly: Assembly) -> tuple[str, ...]:
 
 
 def _moved(flow: Flow, keys: Sequence[Expr], members: Sequence[str], assembly: Assembly) -> Flow:
-    """The flow hashed by these keys; those that are no columns are computed for the router alone."""
-    carried = flow.node.columns
-    columns, computed = [], []
-    for key in keys:
-        if isinstance(key, ColumnRef):
-            columns.append(key.column)
-        else:
-            column = assembly.column(key.type, "key")
-            columns.append(column)
-            computed.append((column, key))
-    if computed:
-        emit = (*references_to(carried), *(key for _, key in computed))
-        node = Evaluator((*carried, *(column for column, _ in computed)), flow.node, emit)
-        flow = replace(flow, node=node)
-    return hashed(flow, tuple(columns), members, assembly, carried=carried)
+    """The flow hashed by these keys."""
+    keyed, columns = with_keys(flow, keys, assembly)
+    return hashed(keyed, columns, members, assembly, carried=flow.node.columns)
 
 
 def _joined(node: Join, left: Flow, right: Flow, *, onto: Flow | None = None, also: bool = False) -> Flow:
@@ -169,7 +134,7 @@ def _joined(node: Join, left: Flow, right: Flow, *, onto: Flow | None = None, al
     return Flow(joined, instances, inputs, parted, size=left.size + right.size)
 
 
-def _parted(node: Join, pairs: Sequence[_Pair]) -> tuple[Equals, ...] | None:
+def _parted(node: Join, pairs: Sequence[Equality]) -> tuple[Equals, ...] | None:
     """By which columns the rows of a hashed join are parted: those that an outer join does not fill with nulls."""
     sides = {"inner": (True, True), "left": (True, False), "right": (False, True)}.get(node.kind)
     if sides is None:

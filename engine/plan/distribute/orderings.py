@@ -14,13 +14,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from engine.plan.distribute.assembly import Assembly, is_carriable
+from engine.plan.distribute.assembly import Assembly
 from engine.plan.distribute.flow import Flow
-from engine.plan.distribute.readers import reader_in_order
-from engine.plan.distribute.whole import may_be_spread
-from engine.plan.logical import Evaluator, Limit, Node, OrderKey, Sort, TableReader
+from engine.plan.distribute.readers import in_order
+from engine.plan.logical import Limit, Sort
 from engine.sql import types as st
-from engine.sql.expr import ColumnRef, Const, Expr, ParamRef
+from engine.sql.expr import Const, Expr, ParamRef
 from wire import types as t
 
 
@@ -51,23 +50,11 @@ def _in_turn(node: Limit, assembly: Assembly) -> Flow | None:
     if not isinstance(node.input, Sort) or node.with_ties or assembly.setting.engine != "local":
         return None
     first = node.input.keys[0]
-    found = _reader_by(node.input.input, first, assembly)
+    found = in_order(node.input.input, first, assembly)
     if found is None:
         return None
-    return replace(found, node=replace(node.input, input=found.node), order=node.input.keys, in_turn=True)
-
-
-def _reader_by(node: Node, key: OrderKey, assembly: Assembly) -> Flow | None:
-    """A table's reader below evaluators that pass its column on as the key."""
-    if isinstance(node, TableReader):
-        return reader_in_order(node, key, assembly)
-    if not isinstance(node, Evaluator) or not may_be_spread(node, assembly) or key.column not in node.columns:
-        return None
-    passed = node.emit[node.columns.index(key.column)]
-    if not isinstance(passed, ColumnRef) or not all(map(is_carriable, node.columns)):
-        return None
-    below = _reader_by(node.input, replace(key, column=passed.column), assembly)
-    return None if below is None else replace(below, node=replace(node, input=below.node))
+    flow = found.flow
+    return replace(flow, node=replace(node.input, input=flow.node), order=node.input.keys, in_turn=True)
 
 
 def _same_order(node: Limit, below: Flow, assembly: Assembly) -> Flow:

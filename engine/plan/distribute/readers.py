@@ -2,18 +2,23 @@
 
 A table whose files (or row groups) are all excluded by the filter has no instance: it is read, as no rows, on the initiator. So
 is one with a single split, which nobody would read sooner.
+
+Where the files' ranges of a column do not overlap, the instances can follow one another by it (`in_order`): what reads a table in
+turn, or sends rows to those that have their keys, asks for that.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from engine.catalog.objects import SystemTable, Table
-from engine.plan.distribute.assembly import Assembly
+from engine.plan.distribute.assembly import Assembly, is_carriable
 from engine.plan.distribute.flow import Flow
-from engine.plan.logical import OrderKey, TableReader
+from engine.plan.distribute.whole import may_be_spread
+from engine.plan.logical import Evaluator, Node, OrderKey, TableReader
 from engine.plan.physical import Instance
 from engine.plan.splits import Reading, reading, reading_in_order
+from engine.sql.expr import ColumnRef
 
 
 def table_reader(node: TableReader, assembly: Assembly) -> Flow:
@@ -30,14 +35,38 @@ def table_reader(node: TableReader, assembly: Assembly) -> Flow:
     return _over(node, found, assembly)
 
 
-def reader_in_order(node: TableReader, key: OrderKey, assembly: Assembly) -> Flow | None:
-    """The reader with instances whose values of a column precede the next one's; None where the files do not allow it."""
+@dataclass(frozen=True, slots=True)
+class InOrder:
+    """A table's rows, each instance's values of a column before the next one's. bounds: as in `splits.Reading`."""
+
+    flow: Flow
+    bounds: tuple[object, ...]
+
+
+def in_order(node: Node, key: OrderKey, assembly: Assembly) -> InOrder | None:
+    """A table's reader below evaluators that pass its column on as the key; None for what is not, or not in its order."""
+    if not may_be_spread(node, assembly):
+        return None
+    if isinstance(node, TableReader):
+        return _reader_in_order(node, key, assembly)
+    if not isinstance(node, Evaluator) or key.column not in node.columns:
+        return None
+    passed = node.emit[node.columns.index(key.column)]
+    if not isinstance(passed, ColumnRef) or not all(map(is_carriable, node.columns)):
+        return None
+    below = in_order(node.input, replace(key, column=passed.column), assembly)
+    if below is None:
+        return None
+    return replace(below, flow=replace(below.flow, node=replace(node, input=below.flow.node)))
+
+
+def _reader_in_order(node: TableReader, key: OrderKey, assembly: Assembly) -> InOrder | None:
     setting = assembly.setting
     if not isinstance(node.table, Table) or key.column not in node.columns:
         return None
     by = (key.column, key.descending)
     found = reading_in_order(node, node.table, by, setting.members, setting.pinned, setting.parameters)
-    return None if found is None or len(found.splits) < 2 else _over(node, found, assembly)
+    return None if found is None or len(found.splits) < 2 else InOrder(_over(node, found, assembly), found.bounds)
 
 
 def _over(node: TableReader, found: Reading, assembly: Assembly) -> Flow:
