@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +21,11 @@ import pyarrow.parquet as pq
 import pytest
 from answers import differences
 from distributed_ground import MEMBERS, Layout, answer, on_one, table
+from mesh_ground import mesh, rows
 
+from engine.carry import carrier_schema
 from engine.config import EngineConfig
+from engine.executor import OutputColumn
 from engine.local.database import LocalDatabase
 from engine.plan.compile import Bindings
 from engine.plan.dispatch import specs
@@ -168,6 +172,23 @@ def test_the_other_direction(layout: Layout, database: LocalDatabase) -> None:
     turned = replace(edge, router=RangeRouter((key,), bounds, router.members[::-1]))
     edges = tuple(turned if e is edge else e for e in physical.edges)
     _answers_alike(layout, database, text, replace(physical, edges=edges))
+
+
+async def test_between_members(layout: Layout, tmp_path: Path) -> None:
+    """The same over a mesh: real streams, and a fragment's own router."""
+    few, *big = (shutil.copy(file, tmp_path) for name in ("few", "big") for file in layout.tables[name].files)
+    tables = {"few": table("few", [few]), "big": table("big", big)}
+    async with mesh(tmp_path, 3) as members:
+        names = tuple(member.name for member in members)
+        moved = Layout(tables, layout.mirror_limit, {few: names[1]}, names)
+        plan = moved.plan("select few.v, big.n from few left join big on few.k = big.k")
+        physical = distribute(plan, replace(moved.setting(), initiator=names[0]))
+        assert _lookups(physical)
+        shared, told = specs(physical, Bindings(), "UTC", 1 << 16)
+        schema = carrier_schema([OutputColumn(column.label, column.type) for column in plan.columns])
+        found = await rows(members[0].runtime.open(f"{names[0]}:1", shared, told, schema))
+    in_ranges = range(FILES * ROWS)
+    assert sorted(found, key=str) == sorted(((v, k if k in in_ranges else None) for v, k in enumerate(KEYS)), key=str)
 
 
 # -- when ------------------------------------------------------------------------------------------------------------
