@@ -318,3 +318,13 @@ def test_a_certificate_that_others_would_refuse(authority: Authority, stranger: 
         with pytest.raises(MeshTlsError, match=f"^certificate: .*{told}"):
             MeshTls(files, "m1")
     MeshTls(authority.issue("m1", names="DNS:m1.example,DNS:m1", purpose="serverAuth,clientAuth"), "m1")
+
+
+async def test_members_of_two_authorities_while_one_replaces_the_other(
+    authority: Authority, stranger: Authority, tmp_path: Path
+) -> None:
+    both = tmp_path / "both.crt"
+    both.write_bytes(authority.certificate.read_bytes() + stranger.certificate.read_bytes())
+    issued = {"m1": authority.issue("m1"), "m2": stranger.issue("m2")}
+    async with mesh(tmp_path, 2, lambda name: MeshTls(dataclasses.replace(issued[name], authority=str(both)), name)):
+        pass
