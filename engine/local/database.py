@@ -46,7 +46,7 @@ class LocalCursor:
         self._connection = connection
         self._relations: OrderedDict[Hashable, duckdb.DuckDBPyRelation] = OrderedDict()
         self._registered: OrderedDict[str, None] = OrderedDict()
-        self._inputs: dict[str, Literal["view", "table"]] = {}
+        self._inputs: dict[str, tuple[Literal["view", "table"], pa.Schema]] = {}
 
     def run(
         self,
@@ -59,10 +59,9 @@ class LocalCursor:
         for table in tables:
             if isinstance(table, SystemTable):
                 self._register(table)
-        if self._inputs:
-            # What was bound to one query's inputs would keep them.
-            return self._bound(statement, parameters).to_arrow_reader(batch_rows)
-        key = (statement, tuple((table.oid, table.version) for table in tables), _hashable(parameters))
+        # A relation names its inputs, and takes what has their names when it runs; their types are those it was bound to.
+        inputs = tuple((name, schema) for name, (_, schema) in self._inputs.items())
+        key = (statement, tuple((table.oid, table.version) for table in tables), _hashable(parameters), inputs)
         relation = self._relations.get(key)
         if relation is None:
             relation = self._bound(statement, parameters)
@@ -81,7 +80,7 @@ class LocalCursor:
     def hold(self, name: str, rows: pa.Table) -> None:
         """Have a fragment's input known by name until `forget_inputs` (`engine.local.inputs`)."""
         self._connection.register(name, rows)
-        self._inputs[name] = "view"
+        self._inputs[name] = ("view", rows.schema)
 
     def store(self, name: str, rows: pa.Table) -> None:
         """Append a part of a fragment's input to a temporary table of that name."""
@@ -98,13 +97,13 @@ class LocalCursor:
             self._connection.execute(append.sql("duckdb"))
         finally:
             self._connection.unregister(_PART)
-        self._inputs[name] = "table"
+        self._inputs[name] = ("table", rows.schema)
 
     def forget_inputs(self) -> bool:
         """Drop what `hold` and `store` made. False if that failed: the cursor is not to be used again."""
         inputs, self._inputs = self._inputs, {}
         try:
-            for name, kind in inputs.items():
+            for name, (kind, _) in inputs.items():
                 if kind == "view":
                     self._connection.unregister(name)
                 else:

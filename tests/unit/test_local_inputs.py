@@ -105,6 +105,30 @@ async def test_a_failed_input_is_the_streams_error(engine: LocalExecutor) -> Non
     assert engine.statistics()["cursors"] == 0
 
 
+async def test_a_statement_that_is_bound_already_reads_the_inputs_of_each_run(
+    engine: LocalExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for rows, held in ((10, 1 << 20), (20, 1 << 20), (3000, 64), (5, 1 << 20)):
+        monkeypatch.setattr(inputs, "HELD_BYTES", held)
+        source = Arriving()
+        for item in (_batch(0, rows), None):
+            source.queue.put_nowait(item)
+        stream = engine.run(LocalWork(_TOTALS, _RESULT, 2048, inputs={"edge_1": source}))
+        assert await _rows(stream) == [{"rows": rows, "total": rows * (rows - 1) // 2}]
+    assert engine.statistics()["idle_cursors"] == 1
+
+
+async def test_inputs_of_the_same_name_and_another_type_are_bound_anew(engine: LocalExecutor) -> None:
+    for values, typ in (([1, 2], pa.int64()), (["a", "b"], pa.string()), ([3], pa.int64())):
+        source = Arriving()
+        source.schema = pa.schema([("c1", typ)])
+        for item in (pa.record_batch([pa.array(values, typ)], schema=source.schema), None):
+            source.queue.put_nowait(item)
+        schema = pa.schema([("most", typ)])
+        stream = engine.run(LocalWork("select max(c1) as most from edge_1", schema, 2048, inputs={"edge_1": source}))
+        assert await _rows(stream) == [{"most": values[-1]}]
+
+
 async def test_closing_while_inputs_arrive_leaves_nothing(engine: LocalExecutor) -> None:
     source = Arriving()
     stream = engine.run(LocalWork(_TOTALS, _RESULT, 2048, inputs={"edge_1": source}))
