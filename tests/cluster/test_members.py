@@ -187,7 +187,7 @@ def test_the_schema_sluice_is_nobodys(start: Start) -> None:
         connection.execute("set search_path = sluice")
         assert connection.execute("select id, is_local from members").fetchall() == [("m1", True)]
         found = connection.execute(
-            "select relname from pg_class c join pg_namespace n on n.oid = c.relnamespace where nspname = 'sluice'"
+            "select relname from pg_class c join pg_namespace n on n.oid = c.relnamespace where nspname = 'sluice' order by 1"
         ).fetchall()
-        assert found == [("members",)]
+        assert found == [("members",), ("queries",)]
         assert connection.execute("select 'sluice.members'::regclass::oid").fetchall() == [(12_201,)]
