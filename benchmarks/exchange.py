@@ -1,8 +1,9 @@
 """The exchange between two processes, against Arrow Flight: the same batches, the same two processes, in turns.
 
 The other process holds the batches in memory and gives them away twice: as a Flight server (`do_get`), and as the sender of a
-mesh stream (`engine.operators.outbound`) to a receiver here. Credits are on: a window of two pages. Both sides take batches as
-Arrow objects and look at nothing in them.
+mesh stream (`engine.operators.outbound`) to a receiver here. Credits are on: a window of two pages, and batches of as
+many rows as an engine would put into a page. Both sides take batches as Arrow objects and look at nothing in them; both pay for
+their connection, and for serializing each batch.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import uvloop
 
 from benchmarks.figures import Figure, Measure, median
 from benchmarks.ground import Ground
+from engine.local.executor import batch_rows
 from engine.operators.outbound import open_remote
 from engine.operators.receive import WINDOW_BATCHES, Receiver
 from engine.operators.send import schema_fingerprint
@@ -29,9 +31,9 @@ from engine.operators.spool import Spooler
 from engine.runtime.listener import DataListener
 from wire.mesh.messages import VERSION, Open
 
-_BATCH_ROWS: Final = 8192
 _PAGE_BYTES: Final = 1 << 20
-_RUNS: Final = 7
+_WARM: Final = 2
+_RUNS: Final = 15
 
 
 def _run(ground: Ground) -> Iterator[Figure]:
@@ -44,13 +46,14 @@ def _run(ground: Ground) -> Iterator[Figure]:
         flight_port, size, schema = ours.recv()
         with_flight, with_mesh = [], []
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            for _ in range(_RUNS):
+            for _ in range(_WARM + _RUNS):
                 with_flight.append(size / _taken_by_flight(flight_port))
                 with_mesh.append(size / runner.run(_taken_by_mesh(ours, schema, ground.scratch)))
         ours.send(None)
         giver.join(10)
     finally:
         giver.kill()
+    with_flight, with_mesh = with_flight[_WARM:], with_mesh[_WARM:]
     yield Figure("Arrow Flight do_get", median(with_flight) / 1e6, "MB/s")
     yield Figure("a mesh stream", median(with_mesh) / 1e6, "MB/s")
     yield Figure("ratio", median(with_mesh) / median(with_flight), "", bar=1.0, at_least=True)
@@ -90,7 +93,8 @@ async def _taken_by_mesh(giver: Connection, schema: pa.Schema, scratch: Path) ->
 
 
 def _give(path: str, pipe: Connection) -> None:
-    batches = list(pq.ParquetFile(path).iter_batches(_BATCH_ROWS))
+    file = pq.ParquetFile(path)
+    batches = list(file.iter_batches(batch_rows(file.schema_arrow, _PAGE_BYTES)))
     server = _Server(batches)
     pipe.send((server.port, sum(batch.nbytes for batch in batches), batches[0].schema))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -119,7 +123,8 @@ class _Server(flight.FlightServerBase):  # type: ignore[misc]
 MEASURE: Final = Measure(
     "exchange",
     "An exchange between two processes, over Arrow Flight",
-    f"`orders` as Arrow batches of {_BATCH_ROWS:,} rows in another process's memory, taken here by Flight's `do_get` and over a "
-    f"mesh stream with credits, in turns; bytes of the batches by second, median of {_RUNS} of each.",
+    f"`orders` as Arrow batches of about {_PAGE_BYTES >> 20} MiB in another process's memory, taken here by Flight's `do_get` and "
+    f"over a mesh stream with credits for {WINDOW_BATCHES} such batches, in turns; connecting is part of both. Bytes of the "
+    f"batches by second, median of {_RUNS} of each after {_WARM} to warm up.",
     _run,
 )

@@ -22,6 +22,7 @@ from engine.sql.types import SqlType
 from wire import types as t
 
 _GLOB: Final = str.maketrans({"*": "[*]", "?": "[?]", "[": "[[]"})
+_WILD: Final = re.compile(r"[*?[]")
 _ESCAPED: Final = re.compile(r"\[([*?[])\]")
 #: file_fdw's option names and DuckDB's.
 _CSV_OPTIONS: Final = {"delimiter": "delim", "quote": "quote", "escape": "escape", "null": "nullstr"}
@@ -64,7 +65,8 @@ def in_range(splits: Splits, alias: str) -> exp.Expression:
 
 def literal_path(path: str) -> str:
     """A path such that DuckDB takes it for that file, whatever characters it has."""
-    return path.translate(_GLOB)
+    # A plan may name a hundred thousand files, and hardly any of them has such a character.
+    return path.translate(_GLOB) if _WILD.search(path) else path
 
 
 def plain_path(path: str) -> str:
