@@ -33,7 +33,9 @@ from engine.plan.distribute import distribute
 from engine.plan.explain_physical import text_lines
 from engine.plan.logical import OrderKey
 from engine.plan.physical import Edge, Instance, PhysicalPlan, RangeRouter, relation_of
+from engine.plan.relocate import relocate
 from engine.plan.spec import FragmentSpec, SharedSpec
+from engine.plan.topology import Link, Topology, TopologyNode
 
 FILES, ROWS = 6, 100
 #: What looks up: below all ranges, twice the same, in one range, where ranges meet, between files' values, above all; nulls.
@@ -174,9 +176,20 @@ def test_the_other_direction(layout: Layout, database: LocalDatabase) -> None:
     _answers_alike(layout, database, text, replace(physical, edges=edges))
 
 
+def test_where_links_forbid_it(layout: Layout, database: LocalDatabase) -> None:
+    text = "select few.v, big.n from few left join big on few.k = big.k"
+    physical = layout.distributed(text)
+    links = {"a": (), "b": (Link("a", "up"),), "c": (Link("a", "up"),)}
+    moved = relocate(physical, Topology(tuple(TopologyNode(n, f"{n}:1", to) for n, to in links.items())))
+    assert _lookups(physical)
+    assert not _lookups(moved)
+    assert not any("JOIN READER" in line for line in text_lines(moved))
+    _answers_alike(layout, database, text, moved)
+
+
 async def test_between_members(layout: Layout, tmp_path: Path) -> None:
     """The same over a mesh: real streams, and a fragment's own router."""
-    few, *big = (shutil.copy(file, tmp_path) for name in ("few", "big") for file in layout.tables[name].files)
+    few, *big = (str(shutil.copy(file, tmp_path)) for name in ("few", "big") for file in layout.tables[name].files)
     tables = {"few": table("few", [few]), "big": table("big", big)}
     async with mesh(tmp_path, 3) as members:
         names = tuple(member.name for member in members)
