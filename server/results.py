@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.api import ResultColumn
+from engine.sql.types import SqlType
 from server.client_stream import ClientStream
 from server.cursors import Run, rows_within
 from wire.errors import InvalidParameterValue, SqlError
@@ -52,8 +53,12 @@ def require_known(formats: Sequence[int]) -> None:
 def row_encoder(columns: Sequence[ResultColumn], formats: Sequence[int], settings: OutputSettings) -> RowEncoder:
     """What encodes rows of these columns. Raises InvalidParameterValue: a result's formats are looked at no earlier."""
     require_known(formats)
-    encoded = [EncodedColumn(c.type.pg, c.type.typmod, c.type.display, c.type.minimum) for c in columns]
-    return RowEncoder(encoded, formats, settings)
+    return RowEncoder([_encoded(column.type) for column in columns], formats, settings)
+
+
+def _encoded(typ: SqlType) -> EncodedColumn:
+    fields = tuple(_encoded(field) for _, field in typ.fields)
+    return EncodedColumn(typ.pg, typ.typmod, typ.display, typ.minimum, fields)
 
 
 async def send_rows(stream: ClientStream, encoder: RowEncoder, run: Run, page_bytes: int) -> int:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 
-from engine.api import Activity, QueryState
+from engine.api import Activity, QueryState, ResultColumn
+from engine.carry import carrier_of
+from engine.sql.types import SqlType, numeric
 from server.arguments import canonical
 from server.cancel import SessionRegistry
 from server.commands import Commands
 from server.interrupts import ClientGone, Interrupts
+from server.results import row_encoder
 from server.row_buffer import RowBuffer
 from server.startup import read_options
 from server.transaction import Block, TransactionBlock
 from server.visits import Visits
+from wire import types as t
 from wire.errors import AdminShutdown, FatalError, InFailedSqlTransaction, QueryCanceled, SqlError
+from wire.text_settings import OutputSettings
 
 # -- transactions ----------------------------------------------------------------------------------------------------
 
@@ -221,6 +227,19 @@ async def test_the_registry_cancels_whom_the_key_names() -> None:
     registry.forget(first)
     assert not registry.cancel(first.pid)
     assert [session.pid for session in registry] == [second.pid]
+
+
+# -- rows ------------------------------------------------------------------------------------------------------------
+
+
+def test_records_are_written_with_their_fields() -> None:
+    """As `select (1, 'a b', (2.50, null))`."""
+    inner = SqlType(t.RECORD, fields=(("f1", numeric(3, 2)), ("f2", SqlType(t.TEXT))))
+    typ = SqlType(t.RECORD, fields=(("f1", SqlType(t.INT4)), ("f2", SqlType(t.TEXT)), ("f3", inner)))
+    record = {"f0": 1, "f1": "a b", "f2": {"f0": Decimal("2.50"), "f1": None}}
+    batch = pa.record_batch({"row": pa.array([record], carrier_of(typ))})
+    rows = row_encoder([ResultColumn("row", typ)], [0], OutputSettings()).encode(batch)
+    assert b'(1,"a b","(2.50,)")' in bytes(rows)
 
 
 # -- arguments -------------------------------------------------------------------------------------------------------
