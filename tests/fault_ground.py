@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +27,7 @@ ROWS = FILES * ROWS_A_FILE
 #: What keeps every member at work for longer than any test.
 ENDLESS = "select count(*) from t a join t b on a.x % 10 = b.x % 10 where a.x * b.x % 7 = 3"
 _CONTROL = PREFACE + HELLO_KIND.to_bytes(2, "big")
+_NONE: Mapping[str, str] = {}
 _SETTINGS = "-c sluice.engine=local -c sluice.distribution=always"
 
 
@@ -136,17 +137,19 @@ class Ground:
             rows = {"x": range(first, first + ROWS_A_FILE), "s": [f"row {n:032}" for n in range(ROWS_A_FILE)]}
             pq.write_table(pa.table(rows), folder / "t" / f"{number}.parquet")
 
-    def start(self, name: str, *seeds: str, wire: Wire | None = None, drain_seconds: str = "0.5") -> MemberProcess:
-        """A member. seeds: addresses. wire: what it is advertised behind."""
+    def start(
+        self, name: str, *seeds: str, wire: Wire | None = None, cluster: Mapping[str, str] = _NONE
+    ) -> MemberProcess:
+        """A member. seeds: addresses. wire: what it is advertised behind. cluster: further keys of that section."""
         self._starts += 1
         data = self._folder / f"{name}-{self._starts}"
         data.mkdir()
-        cluster = {
+        section = {
             "seeds": ",".join(seeds), "heartbeat": "0.2", "failure_after": "2",
             "secret": "for the tests only", "advertise": wire.address if wire else "",
-            "drain_seconds": drain_seconds,
+            "drain_seconds": "0.5", **cluster,
         }  # fmt: skip
-        environment = {f"SLUICE_CLUSTER__{key.upper()}": value for key, value in cluster.items() if value}
+        environment = {f"SLUICE_CLUSTER__{key.upper()}": value for key, value in section.items() if value}
         environment |= {
             "SLUICE_MEMBER": name, "SLUICE_SPARK__START": "lazy", "SLUICE_BASE": str(self._folder),
             "SLUICE_CATALOG": str(self._folder / "catalog.sqlite"),
@@ -157,14 +160,14 @@ class Ground:
         return member
 
     def three(
-        self, wire: Wire | None = None, drain_seconds: str = "0.5"
+        self, wire: Wire | None = None, cluster: Mapping[str, str] = _NONE
     ) -> tuple[MemberProcess, MemberProcess, MemberProcess]:
-        """m1, m2 and m3, which know each other and the table. wire: before m1."""
-        m1 = self.start("m1", wire=wire, drain_seconds=drain_seconds)
+        """m1, m2 and m3, which know each other and the table. wire: before m1. cluster: as for `start`."""
+        m1 = self.start("m1", wire=wire, cluster=cluster)
         seed = wire.address if wire else mesh_address(m1)
         with m1.connect() as connection:
             connection.execute("create foreign table t options (path 't', format 'parquet')")
-        m2, m3 = (self.start(name, seed, drain_seconds=drain_seconds) for name in ("m2", "m3"))
+        m2, m3 = (self.start(name, seed, cluster=cluster) for name in ("m2", "m3"))
         wait_up(m1, m2, m3)
         return m1, m2, m3
 

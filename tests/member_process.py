@@ -97,6 +97,8 @@ class MemberProcess:
         """End the member: its exit status, and the command lines of the processes of its session that outlived it."""
         assert self._process is not None
         self._process.send_signal(number)
+        # One that a test has stopped would not see it.
+        self._process.send_signal(signal.SIGCONT)
         return self.wait()
 
     def wait(self) -> tuple[int, list[str]]:

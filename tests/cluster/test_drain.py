@@ -37,7 +37,7 @@ def refused(member: MemberProcess) -> None:
 
 
 def test_a_member_finishes_what_it_does_for_others(ground: Ground) -> None:
-    m1, m2, m3 = ground.three(drain_seconds="60")
+    m1, m2, m3 = ground.three(cluster={"drain_seconds": "60"})
     with connect(m1) as connection, connect(m1) as other:
         connection.execute("begin")
         assert len(list(suspended(connection))) == 10
@@ -54,7 +54,7 @@ def test_a_member_finishes_what_it_does_for_others(ground: Ground) -> None:
 
 
 def test_a_member_finishes_what_its_clients_have_begun(ground: Ground) -> None:
-    m1, m2, m3 = ground.three(drain_seconds="60")
+    m1, m2, m3 = ground.three(cluster={"drain_seconds": "60"})
     idle = connect(m1)
     with connect(m1) as connection:
         connection.execute("begin")
@@ -72,7 +72,7 @@ def test_a_member_finishes_what_its_clients_have_begun(ground: Ground) -> None:
 
 
 def test_what_takes_too_long_is_ended(ground: Ground) -> None:
-    m1, m2, m3 = ground.three(drain_seconds="1")
+    m1, m2, m3 = ground.three(cluster={"drain_seconds": "1"})
     with connect(m1) as connection:
         running = Running(connection, ENDLESS)
         wait_running(m1, m2, m3)

@@ -95,7 +95,7 @@ def test_a_participant_is_killed_while_it_computes(ground: Ground) -> None:
 
 def test_a_participant_is_killed_before_it_has_seen_the_start(ground: Ground) -> None:
     """It is stopped when the query begins: the others' streams to it are being opened, and never will be."""
-    m1, m2, m3 = ground.three()
+    m1, m2, m3 = ground.three(cluster={"failure_after": "60"})
     with connect(m1) as connection:
         m3.send(signal.SIGSTOP)
         running = Running(connection, "select x % 1000, count(*) from t group by 1")
