@@ -288,8 +288,11 @@ class LocalStream:
             for number, batch in enumerate(batches, 1):
                 self._tell(batch, None, running=number < len(batches))
         except Exception as error:  # noqa: BLE001 - whatever DuckDB or Arrow raise ends the stream, translated
-            self._release(healthy=False)
-            self._tell(None, translate(error, self._work.statement), running=False)
+            try:
+                self._release(healthy=False)
+            finally:
+                # Whatever becomes of the cursor: who waits for the stream, or for its close, must not wait for ever.
+                self._tell(None, translate(error, self._work.statement), running=False)
 
     def _fetch(self) -> pa.RecordBatch | None:
         """The next batch that is not empty, in carriers; None at the end."""
