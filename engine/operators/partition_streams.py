@@ -8,11 +8,24 @@ would take it for the partition and stop the attempt that the receiver listens t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from engine.operators.send import Edge, StreamRefused, StreamSender
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What the tasks of a job have sent. partitions, rows: by receiver: the streams that it is to have had, and their rows.
+    bytes, batches, stalls: of all streams."""
+
+    partitions: Mapping[int, Sequence[int]]
+    rows: Mapping[int, int]
+    bytes: int
+    batches: int
+    stalls: int
 
 
 class PartitionStreams:

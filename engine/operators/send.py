@@ -64,12 +64,15 @@ class StreamSender:
     """One stream: `with StreamSender(edge, ...) as stream: stream.send(batch) ...; stream.finish()`.
 
     Leaving the block without `finish` gives the stream up and tells the receiver why.
+    Counted are rows, bytes and batches that were sent, and stalls: how often one had to wait for credits.
     `complete` is true when the receiver has this partition whole from an earlier attempt: there is nothing to send.
     """
 
     def __init__(self, edge: Edge, *, partition: int, attempt: int, stage: int) -> None:
         self.rows = 0
         self.bytes = 0
+        self.batches = 0
+        self.stalls = 0
         self.complete = False
         self._edge = edge
         schema = schema_fingerprint(edge.schema)
@@ -114,11 +117,13 @@ class StreamSender:
     def _send_piece(self, batch: pa.RecordBatch) -> None:
         body = batch.serialize()
         self._write(self._machine.offer(memoryview(body), batch.num_rows))
+        self.stalls += self._machine.pending
         while self._machine.pending:
             self._hear(_receive(self._socket))
             self._write(self._machine.send_pending())
         self.rows += batch.num_rows
         self.bytes += body.size
+        self.batches += 1
 
     def _connect(self) -> tuple[socket.socket, DataSender]:
         """Open the stream; a receiver that does not know the channel yet is asked again, with growing pauses."""

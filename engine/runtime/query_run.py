@@ -25,6 +25,7 @@ from engine.local.executor import LocalExecutor, LocalWork, batch_rows
 from engine.operators.limit import LimitedRows
 from engine.operators.mesh_tls import TlsPeer
 from engine.operators.outbound import OutboundStream
+from engine.operators.partition_streams import Sent
 from engine.operators.receive import Receiver
 from engine.operators.send import Edge
 from engine.plan.physical import relation_of
@@ -83,10 +84,10 @@ class Host(Protocol):
 
 
 class Production(Protocol):
-    """A job whose tasks send (`engine.spark.production`). ended: the streams of each receiver, or the job's error."""
+    """A job whose tasks send (`engine.spark.production`). ended: what they have sent, or the job's error."""
 
     @property
-    def ended(self) -> asyncio.Future[dict[int, list[int]]]: ...
+    def ended(self) -> asyncio.Future[Sent]: ...
 
     async def close(self) -> None: ...
 
@@ -230,7 +231,9 @@ class QueryRun:
             sqlstate, message = error.sqlstate, error.message
             raise
         finally:
-            self._count(instance, edge, output, started)
+            stalls = sum(stream.stalls for stream in output.streams)
+            size = sum(stream.bytes for stream in output.streams)
+            self._count(instance, edge, (output.rows, output.batches, size, stalls), started)
             await _to_the_end(self._close(source, output, sqlstate, message))
 
     async def _close(self, source: Source | None, output: EdgeOutput, sqlstate: str, message: str) -> None:
@@ -256,14 +259,18 @@ class QueryRun:
             self._edge_to(edge, member, channel) if channel else None
             for member, channel in zip(edge.receivers, channels, strict=True)
         )
+        started = asyncio.get_running_loop().time()
         context = ExecutionContext(QueryId.parse(self.query), self.shared.time_zone, self.shared.page_bytes)
         production = await self._host.spark.produce(
             context, instance.statement, tables, send_to, parting=edge.router.parting, base=sender << PARTITION_BITS
         )
         try:
-            streamed = await asyncio.shield(production.ended)
+            sent = await asyncio.shield(production.ended)
             for receiver in range(len(edge.receivers)):
-                self._host.produced(self.query, edge, sender, receiver, streamed.get(receiver, ()))
+                self._host.produced(self.query, edge, sender, receiver, sent.partitions.get(receiver, ()))
+            rows = [sent.rows.get(receiver, 0) for receiver in range(len(edge.receivers))]
+            once = max(rows) if edge.router.kind == "mirror" else sum(rows)
+            self._count(instance, edge, (once, sent.batches, sent.bytes, sent.stalls), started)
         finally:
             await _to_the_end(production.close())
 
@@ -309,15 +316,16 @@ class QueryRun:
         pieces: Pieces = await self._host.local.in_pool(call)
         return pieces
 
-    def _count(self, instance: InstanceSpec, edge: EdgeSpec, output: EdgeOutput, started: float) -> None:
+    def _count(
+        self, instance: InstanceSpec, edge: EdgeSpec, counted: tuple[int, int, int, int], started: float
+    ) -> None:
+        """counted: rows, each once, however many receivers got it; batches, bytes and stalls of all streams."""
         micros = int((asyncio.get_running_loop().time() - started) * 1e6)
         sent, ran = f"edge.{edge.id}", f"instance.{instance.fragment}.{instance.instance}"
-        self.counters[f"{sent}.rows"] += output.rows
-        self.counters[f"{sent}.batches"] += output.batches
-        self.counters[f"{sent}.bytes"] += sum(stream.bytes for stream in output.streams)
-        self.counters[f"{sent}.stalls"] += sum(stream.stalls for stream in output.streams)
+        for name, count in zip(("rows", "batches", "bytes", "stalls"), counted, strict=True):
+            self.counters[f"{sent}.{name}"] += count
         self.counters[f"{sent}.micros"] = max(micros, self.counters[f"{sent}.micros"])
-        self.counters[f"{ran}.rows"], self.counters[f"{ran}.micros"] = output.rows, micros
+        self.counters[f"{ran}.rows"], self.counters[f"{ran}.micros"] = counted[0], micros
 
 
 class _Passed:

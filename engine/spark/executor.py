@@ -15,7 +15,7 @@ import asyncio
 import functools
 import itertools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -307,14 +307,14 @@ class SparkStream:
             return fitted(self._schema, to_arrow_schema(frame.schema))
         return self._schema
 
-    def _send(self, text: str, session: SparkSession) -> list[int]:
+    def _send(self, text: str, session: SparkSession) -> Sequence[int]:
         frame = self._frame(session, text)
         schema = self._fitted(frame)
         self._loop.call_soon_threadsafe(self._receiver.expect, schema)
         host, port = self._executor.listening
         encoded, tls = schema.serialize().to_pybytes(), self._executor.tls_peer
         edge = Edge(host, port, self._channel, self._token, 0, encoded, self._batch_bytes, tls)
-        return send_frame(frame, SendPartition((edge,), always=self._fragment.ordered)).get(0, [])
+        return send_frame(frame, SendPartition((edge,), always=self._fragment.ordered)).partitions.get(0, ())
 
     def _job_done(self, result: Any, error: SqlError | None) -> None:
         self._loop.call_soon_threadsafe(self._producer_ended, result, error)

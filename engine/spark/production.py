@@ -16,15 +16,13 @@ from pyspark.util import PythonEvalType
 
 from engine.catalog.objects import Table
 from engine.executor import ExecutionContext
+from engine.operators.partition_streams import Sent
 from engine.spark.collect import collect_arrow
 from engine.spark.jobs import SparkJob
 from engine.spark.session import SparkRuntime, own_connection
 from engine.spark.tables import Views
-from engine.spark.worker import SUMMARY_SCHEMA, SendPartition, streamed_partitions
+from engine.spark.worker import SUMMARY_SCHEMA, SendPartition, sent_by
 from wire.errors import SqlError
-
-#: The streams that each receiver is to have had, by its number.
-Streamed = dict[int, list[int]]
 
 
 class SparkProduction:
@@ -46,7 +44,7 @@ class SparkProduction:
         self._views = views
         self._call = call
         self._loop = asyncio.get_running_loop()
-        self.ended: asyncio.Future[Streamed] = self._loop.create_future()
+        self.ended: asyncio.Future[Sent] = self._loop.create_future()
         # Whoever closes without asking for the result has no use for its error.
         self.ended.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         self._job = SparkJob(runtime, str(context.query), context.time_zone, self._work, self._done)
@@ -62,23 +60,23 @@ class SparkProduction:
             self._job.cancel()
             self._job.wait_gone()
 
-    def _work(self, session: SparkSession) -> Streamed:
+    def _work(self, session: SparkSession) -> Sent:
         self._views.require(session, self._tables)
         return send_frame(session.sql(self._statement), self._send)
 
     def _done(self, result: Any, error: SqlError | None) -> None:
         self._loop.call_soon_threadsafe(self._settle, result, error)
 
-    def _settle(self, result: Streamed, error: SqlError | None) -> None:
+    def _settle(self, result: Sent, error: SqlError | None) -> None:
         if error is not None:
             self.ended.set_exception(error)
         else:
             self.ended.set_result(result)
 
 
-def send_frame(frame: DataFrame, send: SendPartition) -> Streamed:
+def send_frame(frame: DataFrame, send: SendPartition) -> Sent:
     """Run the job that sends a frame's rows; blocks until it has ended."""
     frame = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
     udf = _create_udf(send, SUMMARY_SCHEMA, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "send", deterministic=False)
     mapped = frame._jdf.mapInArrow(udf(*(frame[name] for name in frame.columns))._jc, False, None)
-    return streamed_partitions(collect_arrow(mapped))
+    return sent_by(collect_arrow(mapped))

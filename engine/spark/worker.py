@@ -16,16 +16,17 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from engine.carry import carry_to
-from engine.operators.partition_streams import PartitionStreams
+from engine.operators.partition_streams import PartitionStreams, Sent
 from engine.operators.send import Edge, StreamSender
 
 if TYPE_CHECKING:
     import duckdb
 
 #: The summary: a row for each stream that was opened.
-SUMMARY_SCHEMA: Final = "receiver int, partition int, rows bigint, bytes bigint"
+SUMMARY_SCHEMA: Final = "receiver int, partition int, rows bigint, bytes bigint, batches bigint, stalls bigint"
+_COUNTED: Final = ("rows", "bytes", "batches", "stalls")
 _SUMMARY: Final = pa.schema(
-    [("receiver", pa.int32()), ("partition", pa.int32()), ("rows", pa.int64()), ("bytes", pa.int64())]
+    [("receiver", pa.int32()), ("partition", pa.int32()), *((name, pa.int64()) for name in _COUNTED)]
 )
 
 
@@ -107,15 +108,22 @@ def idle(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield _summary(0, {})
 
 
-def streamed_partitions(summaries: Iterable[pa.RecordBatch]) -> dict[int, list[int]]:
-    """The partitions that have a stream, by receiver, of a job's summaries."""
-    found: defaultdict[int, list[int]] = defaultdict(list)
-    for summary in summaries:
-        for receiver, partition in zip(summary["receiver"].to_pylist(), summary["partition"].to_pylist(), strict=True):
-            found[receiver].append(partition)
-    return found
+def sent_by(summaries: Iterable[pa.RecordBatch]) -> Sent:
+    """What a job's summaries tell."""
+    partitions: defaultdict[int, list[int]] = defaultdict(list)
+    rows: defaultdict[int, int] = defaultdict(int)
+    totals = dict.fromkeys(_COUNTED, 0)
+    for row in pa.Table.from_batches(summaries, _SUMMARY).to_pylist():
+        partitions[row["receiver"]].append(row["partition"])
+        rows[row["receiver"]] += row["rows"]
+        for name in _COUNTED:
+            totals[name] += row[name]
+    return Sent(partitions, rows, totals["bytes"], totals["batches"], totals["stalls"])
 
 
 def _summary(partition: int, streams: dict[int, StreamSender]) -> pa.RecordBatch:
-    rows = [(receiver, partition, sender.rows, sender.bytes) for receiver, sender in streams.items()]
-    return pa.RecordBatch.from_pylist([dict(zip(_SUMMARY.names, row, strict=True)) for row in rows], schema=_SUMMARY)
+    rows = [
+        {"receiver": receiver, "partition": partition, **{name: getattr(sender, name) for name in _COUNTED}}
+        for receiver, sender in streams.items()
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=_SUMMARY)

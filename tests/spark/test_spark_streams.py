@@ -329,7 +329,7 @@ async def test_cancel_wherever_it_is(ground: Ground, phase: str) -> None:
 
 def python_workers() -> list[psutil.Process]:
     """Spark's Python workers: the children of the daemon that forks them."""
-    everyone = psutil.Process().children(recursive=True)
+    everyone = [p for p in psutil.Process().children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
     daemons = [p for p in everyone if "engine.spark.worker_daemon" in " ".join(p.cmdline()) and p.children()]
     return [worker for daemon in daemons for worker in daemon.children()]
 
