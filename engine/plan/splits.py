@@ -5,9 +5,10 @@ reader's filter excludes by their statistics are in no split, and a member witho
 
 **Files** go to members by rendezvous hashing: each member has a score for each file, and the highest wins. So the choice
 needs no state, all members agree on it, and one that joins takes its share from the others and moves nothing between them,
-which keeps their caches warm. Shares are bounded by size: members take the files that chose them until they have the average
-of all bytes, the rest choose again among those that have room. As long as something is left, somebody is below the average,
-so this ends, and nobody has more than the average and one file. Files that are pinned stay where they are.
+which keeps their caches warm. Shares are bounded by size: a member takes the files that chose it while at least half of the
+next one fits below the average of all bytes, so that as many files as members make one for each; the rest choose again among
+those that have room, at last among all below the average. As long as something is left, somebody is, so this ends, and
+nobody has more than the average and one file. Files that are pinned stay where they are.
 
 **Ranges**: a reader has one range for all its files, so an instance has a range of one file. Members are dealt to files by
 size, and each file is cut into as many runs of row groups of about the same size.
@@ -136,7 +137,9 @@ def _choose(splits: Sequence[Split], members: Sequence[str]) -> list[int]:
     owner = np.full(len(splits), -1, np.int64)
     left = np.argsort(-sizes, kind="stable")
     while len(left):
-        open_ = np.flatnonzero(load < average * (1 - 1e-9))
+        open_ = np.flatnonzero(load + sizes[left].min() / 2 <= average * (1 + 1e-9))
+        if not len(open_):
+            open_ = np.flatnonzero(load < average * (1 - 1e-9))
         choice = open_[_highest(files[left], names[open_])]
         taken = _within(choice, sizes[left], average - load)
         owner[left[taken]] = choice[taken]
@@ -146,14 +149,14 @@ def _choose(splits: Sequence[Split], members: Sequence[str]) -> list[int]:
 
 
 def _within(choice: NDArray[np.int64], sizes: NDArray[np.float64], room: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which splits their members take: one after the other, while there is room when it is a split's turn."""
+    """Which splits their members take: the first in any case, then one after the other while there is room for half of it."""
     order = np.argsort(choice, kind="stable")
     sorted_choice, sorted_sizes = choice[order], sizes[order]
     before = np.cumsum(sorted_sizes) - sorted_sizes
     first = np.concatenate(([True], sorted_choice[1:] != sorted_choice[:-1]))
     before -= np.repeat(before[first], np.diff(np.append(np.flatnonzero(first), len(order))))
     taken = np.empty(len(order), np.bool_)
-    taken[order] = first | (before < room[sorted_choice])
+    taken[order] = first | (before + sorted_sizes / 2 <= room[sorted_choice])
     return taken
 
 

@@ -150,3 +150,10 @@ def test_files_that_overlap_or_have_nulls_have_no_order(tmp_path: Path) -> None:
     assert _in_order([first, _write(tmp_path / "2.parquet", range(9, 20))]) is None
     assert _in_order([first, _write(tmp_path / "3.parquet", [20, None])]) is None
     assert _in_order([first, _write(tmp_path / "4.parquet", [20])], pinned={first: "a"}) is None
+
+
+@pytest.mark.parametrize("members", [2, 3, 5, 8])
+def test_as_many_files_of_about_one_size_as_members_are_one_for_each(members: int) -> None:
+    splits = [Split(f"/lake/part-{number}.parquet", 1000 + 7 * number) for number in range(members)]
+    dealt = assign(splits, [f"m{number}" for number in range(members)], {})
+    assert sorted(len(own) for own in dealt.values()) == [1] * members
