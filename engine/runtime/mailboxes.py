@@ -91,6 +91,15 @@ class Mailboxes:
     def of_query(self, query: str) -> Iterator[Mailbox]:
         return (mailbox for key, mailbox in list(self._mailboxes.items()) if key[0] == query)
 
+    def spooled(self, query: str) -> dict[str, int]:
+        """Bytes that the query's receivers have written to disk, by edge, as `engine.runtime.analysis` names them."""
+        counted: dict[str, int] = {}
+        for (token, edge, _), mailbox in self._mailboxes.items():
+            if token == query:
+                name = f"edge.{edge}.spooled"
+                counted[name] = counted.get(name, 0) + mailbox.receiver.spooled_bytes
+        return counted
+
     async def close_query(self, query: str) -> None:
         """Stop the senders of a query's streams, forget what has arrived. Credits go back with the connections."""
         closing = [key for key in self._mailboxes if key[0] == query]

@@ -514,6 +514,7 @@ class DistributedStream:
         """The root has given its last row. If it did not need all of its input, the others are to stop, now."""
         if not self._ended:
             self._ended = True
+            self._counters.append(self._runtime.mailboxes.spooled(self._run.query))
             if self._run.all_arrived:
                 self._runtime.finish(self._run.query)
             else:
