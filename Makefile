@@ -46,7 +46,7 @@ format: setup ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-clients: ## Install what the client tests use: PostgreSQL 15 (server, psql), JDBC and ODBC drivers
+clients: ## Install what the client tests use: PostgreSQL 15 (server, psql), its JDBC driver
 	@scripts/install_clients.sh
 
 bench: setup ## Run the benchmarks; BENCH='tpch --write' chooses, and puts results into docs/benchmarks.md

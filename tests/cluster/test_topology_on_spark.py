@@ -15,7 +15,7 @@ import pytest
 from local_cluster import LocalCluster
 from member_process import wait_until
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(600)]
 
 TOPOLOGY = """
 logical:
