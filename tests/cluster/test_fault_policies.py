@@ -55,6 +55,7 @@ def lose(third: MemberProcess, client: Client, initiator: MemberProcess) -> Runn
     return running
 
 
+@pytest.mark.long
 def test_what_each_policy_does(tmp_path: Path) -> None:
     with ExitStack() as stack:
         ground = Ground(tmp_path, stack)

@@ -70,6 +70,7 @@ def _topology(links: dict[str, str]) -> Topology:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_moved_is_one(layout: Layout, engine: LocalDatabase, statement: str) -> None:
     text, ordered = STATEMENTS[statement]
