@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from engine.executor import EngineName
 from engine.plan.logical import Node, Ordering
@@ -108,9 +109,11 @@ class Edge:
     synchronizer: Synchronizer = field(default_factory=Unsynchronized)
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
-    """A file, or rows `first` .. `end` - 1 of it (whole row groups). size: bytes of the columns that are read."""
+class Split(NamedTuple):
+    """A file, or rows `first` .. `end` - 1 of it (whole row groups). size: bytes of the columns that are read.
+
+    A tuple, since a plan may have a hundred thousand of them.
+    """
 
     file: str
     size: int = 0

@@ -27,9 +27,9 @@ import datetime as dt
 import heapq
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,13 +66,12 @@ class Reading:
     bounds: tuple[Any, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(NamedTuple):
     """A file of which something is read: all of it (no groups are known, or none is left out), or these row groups."""
 
     name: str
     size: int
-    groups: tuple[RowGroup, ...] = field(default=(), compare=False)
+    groups: tuple[RowGroup, ...] = ()
     sizes: tuple[int, ...] = ()
 
 
