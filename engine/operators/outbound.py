@@ -84,7 +84,8 @@ async def open_remote(
             try:
                 await stream.opened()
             except BaseException:
-                stream.abandon("57014", "the stream was not opened")
+                # Whoever gave it up knows why; to the receiver it is a connection that was lost.
+                stream.abandon(ConnectionFailure.default_sqlstate, "the stream was not opened")
                 raise
     except OSError as error:
         why = "timed out" if isinstance(error, TimeoutError) else explained(error)
