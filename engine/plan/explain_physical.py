@@ -12,6 +12,7 @@ Considered for text: the same single tree. It hides what belongs to a fragment, 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -94,7 +95,7 @@ def json_text(
     return msgspec.json.format(msgspec.json.encode([whole]), indent=2).decode()
 
 
-class _Told:
+class _Told(ABC):
     """What both forms say: the fragments' operators with what only the physical plan knows of them."""
 
     def __init__(self, plan: PhysicalPlan, analysis: PhysicalAnalysis, statements: Mapping[int, str]) -> None:
@@ -126,9 +127,9 @@ class _Told:
         sent = (side for side in node.inputs() if isinstance(side, Receive))
         return any(isinstance(self._edges[side.edge].router, RangeRouter) for side in sent)
 
+    @abstractmethod
     def _received(self, node: Receive, described: Described) -> Described:
         """RECEIVE as its form tells it."""
-        raise NotImplementedError
 
     def _streams(self, edge: Edge) -> tuple[int, int]:
         """How many instances send, and how many receive."""
