@@ -274,13 +274,8 @@ class MeshRuntime:
         """Say where to connect; where streams are read one after another, when its turn has come."""
         if mailbox.in_turn:
             await mailbox.receiver.turn(message.sender)
-        self._mesh.send(member, ChannelOk(message.request, mailbox.channel, mailbox.token, *self._address()))
-
-    def _address(self) -> tuple[str, int]:
-        """Where other members connect to for data."""
-        own = next(info for info in self._mesh.members() if info.local)
-        host, _, port = own.mesh.rpartition(":")
-        return host.strip("[]"), int(port)
+        where = self._listener.address_from_afar
+        self._mesh.send(member, ChannelOk(message.request, mailbox.channel, mailbox.token, *where))
 
     def _answered(self, member: str, message: ChannelOk | ChannelDeny) -> None:
         asked, answer = self._requests.get(message.request, ("", None))
