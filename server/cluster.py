@@ -29,6 +29,7 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
 
+from engine.runtime.wildcards import WILDCARDS
 from server import cluster_files as files
 from server.cluster_files import Cluster, MemberProcess
 from server.config import Address, ConfigurationError
@@ -38,7 +39,6 @@ _READY_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.1
 _ASK_SECONDS: Final = 3
 _LOG_LINES: Final = 15
-_WILDCARDS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
 class ClusterError(Exception):
@@ -194,7 +194,7 @@ def peers(member: MemberProcess) -> dict[str, str]:
 
 def _reachable(listen: str) -> Address:
     address = Address.parse(listen)
-    return Address(_WILDCARDS.get(address.host, address.host), address.port)
+    return Address(WILDCARDS.get(address.host, address.host), address.port)
 
 
 def _last_lines(folder: Path, member: MemberProcess) -> str:

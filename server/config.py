@@ -33,15 +33,12 @@ from engine.config import EngineConfig
 from engine.config import SparkConfig as EngineSparkConfig
 from engine.operators.mesh_tls import MeshTls, MeshTlsError, TlsFiles
 from engine.plan.topology import Topology
+from engine.runtime.wildcards import WILDCARDS
 from engine.settings import SETTINGS
 from wire.errors import SqlError
 
 _PREFIX: Final = "SLUICE_"
 _LOOPBACK: Final[list[IPv4Network | IPv6Network]] = [IPv4Network("127.0.0.0/8"), IPv6Network("::1/128")]
-
-
-#: Hosts that stand for every interface.
-WILDCARDS: Final = ("0.0.0.0", "::")  # noqa: S104
 
 
 class ConfigurationError(Exception):

@@ -27,9 +27,10 @@ from engine.engine import Engine
 from engine.operators.mesh_tls import MeshTls, MeshTlsError
 from engine.plan.topology import Topology
 from engine.runtime.listener import DataListener
+from engine.runtime.wildcards import WILDCARDS
 from engine.settings import SETTINGS
 from server import __version__
-from server.config import WILDCARDS, Address, Config, ConfigurationError
+from server.config import Address, Config, ConfigurationError
 from server.console import ConsoleServer
 from server.cursor_routing import CursorRouter
 from server.listener import Listener, ListenerOptions

@@ -23,6 +23,7 @@ from typing import Final, cast
 from engine.operators.mesh_tls import MeshTls
 from engine.operators.receive import Denied, InboundStream, Receiver
 from engine.runtime.tls_server import TlsServer
+from engine.runtime.wildcards import WILDCARDS
 from wire.mesh.channel import BatchArrived, DataReceiver, ReceiverEvent, VersionMismatch
 from wire.mesh.control_messages import HELLO_KIND
 from wire.mesh.credits import ReceiveCredits
@@ -32,8 +33,6 @@ from wire.mesh.messages import Cancel, Open
 _log = logging.getLogger(__name__)
 _OPEN_SECONDS: Final = 10.0
 _TOKEN_BYTES: Final = 16
-#: Where a socket that listens everywhere is reached from its own machine.
-_LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 _CONTROL: Final = PREFACE + HELLO_KIND.to_bytes(2, "big")
 
 ControlFactory = Callable[[], asyncio.BufferedProtocol | None]
@@ -70,7 +69,7 @@ class DataListener:
     def address_from_here(self) -> tuple[str, int]:
         """Host and port that senders of this machine are to connect to."""
         host, port = self.address
-        return _LOOPBACK.get(host, host), port
+        return WILDCARDS.get(host, host), port
 
     @property
     def address_from_afar(self) -> tuple[str, int]:
