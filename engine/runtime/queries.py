@@ -30,7 +30,7 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from engine.executor import QueryId
-from engine.runtime.query_state import SUCCESS, Cause, Instruction, Limits, Query, Refused, Run, Send, transient
+from engine.runtime.query_state import SUCCESS, Cause, Instruction, Limits, Query, Refused, Run, Send, lost
 from wire.mesh.control_messages import Cancel, Check, CheckResponse, ControlMessage, Start
 
 #: running: register it. early: as running, and the query may turn out to be over. unknown: too many are early: the sender
@@ -115,7 +115,7 @@ class MemberQueries:
 
     def on_member_lost(self, member: str, now: float) -> list[Instruction]:
         """As initiator: its queries fail. As participant: those that it initiated are over, and nobody is told."""
-        cause = transient(f"could not complete the query: member {member} was lost", member)
+        cause = lost(member)
         instructions: list[Instruction] = []
         for query in list(self._queries.values()):
             concerned = query.initiator == member or (query.mine and member in query.participants)

@@ -299,3 +299,8 @@ class Query:
 def transient(message: str, member: str = "") -> Cause:
     """A cause that a client may answer by trying again."""
     return Cause("40001", message, hint="The statement may be repeated.", member=member)
+
+
+def lost(member: str) -> Cause:
+    """The cause of a query that needed a member which is lost."""
+    return transient(f"could not complete the query: member {member} was lost", member)

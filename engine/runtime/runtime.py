@@ -26,7 +26,7 @@ import time
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
@@ -49,7 +49,20 @@ from engine.runtime.mesh import Mesh
 from engine.runtime.operation_pool import OperationPool
 from engine.runtime.queries import ChannelState, MemberQueries
 from engine.runtime.query_run import QueryRun, Source, TaskSenders
-from engine.runtime.query_state import SUCCESS, Cause, DropEarly, Fail, Forget, Instruction, Refused, Run, Send, Stop
+from engine.runtime.query_state import (
+    SUCCESS,
+    Cause,
+    DropEarly,
+    Fail,
+    Forget,
+    Instruction,
+    Refused,
+    Run,
+    Send,
+    Stop,
+    lost,
+    transient,
+)
 from engine.runtime.readable_files import ReadableFiles
 from wire.errors import AdminShutdown, ConnectionFailure, SqlError
 from wire.mesh.control_messages import (
@@ -146,7 +159,7 @@ class MeshRuntime:
         for member in participants[1:]:
             body = msgspec.msgpack.encode(members[member])
             if not self._mesh.send(member, Start(query, participants), body):
-                self.cancel(query, _lost(member))
+                self.cancel(query, lost(member))
         return stream
 
     def cancel(self, query: str, cause: Cause) -> None:
@@ -293,7 +306,7 @@ class MeshRuntime:
         run = self._runs.get(query)
         sender = run.sender_of(opening) if run is not None else ""
         message = f"could not complete the query: a data connection from member {sender or 'unknown'} was lost"
-        self.cancel(query, Cause("40001", message, hint="The statement may be repeated.", echo=True))
+        self.cancel(query, replace(transient(message), echo=True))
 
     # -- stepping the machines -----------------------------------------------------------------------------------
 
@@ -547,8 +560,3 @@ def _prepared(run: Run) -> _Prepared:
     except msgspec.MsgspecError as error:
         _log.warning("the plan of query %s from member %s cannot be read: %s", run.query, run.sender, error)
         return _Prepared(run.query, None, None)
-
-
-def _lost(member: str) -> Cause:
-    message = f"could not complete the query: member {member} was lost"
-    return Cause("40001", message, hint="The statement may be repeated.", member=member)
