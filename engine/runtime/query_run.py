@@ -144,17 +144,21 @@ class QueryRun:
 
     def root(self, schema: pa.Schema) -> Source:
         """The stream that the portal reads. schema: of its batches, in carriers."""
-        instance = next(i for i in self._instances if self._fragments[i.fragment].output is None)
-        return self._source(self._fragments[instance.fragment], instance, instance.readers, schema)
+        fragment, instance = self._root_instance()
+        return self._source(fragment, instance, instance.readers, schema)
 
     @property
     def root_receiver(self) -> Receiver | None:
         """What the portal reads from with nothing in between; None: a statement does, which takes in its inputs by itself."""
-        instance = next(i for i in self._instances if self._fragments[i.fragment].output is None)
-        fragment = self._fragments[instance.fragment]
+        fragment, instance = self._root_instance()
         if instance.statement or fragment.statement:
             return None
         return self._host.mailboxes.find_or_make((self.query, fragment.inputs[0], instance.instance)).receiver
+
+    def _root_instance(self) -> tuple[FragmentSpec, InstanceSpec]:
+        """The fragment without an output; only the initiator has an instance of it."""
+        instance = next(i for i in self._instances if self._fragments[i.fragment].output is None)
+        return self._fragments[instance.fragment], instance
 
     def stop(self, cause: Cause) -> None:
         """End all instances now; each reports its end. Only the first call says anything new."""
