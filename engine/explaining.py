@@ -16,7 +16,6 @@ from engine.executor import BatchStream, ExecutionContext
 from engine.plan import explain_physical, logical
 from engine.plan.compile import Bindings
 from engine.plan.explain import Summary, json_text, text_lines
-from engine.plan.explain_physical import PhysicalAnalysis
 from engine.plan.spec import SharedSpec
 from engine.runtime.analysis import analysis_of
 from engine.runtime.runtime import DistributedStream
@@ -55,7 +54,7 @@ async def explain(request: ExplainRequest, engine: Engine, started: float) -> li
     run = await _run(query, engine, request.context) if statement.analyze else _Run({}, {})
     actual |= run.counters
     if statement.distsql:
-        return _physical(request, query, engine, PhysicalAnalysis(totals=actual), run)
+        return _physical(request, query, engine, actual, run)
     sql = None
     if statement.verbose and not isinstance(query.runs, DistributedQuery):
         sql = engine.executor(query.choice.engine).sql(query.runs)
@@ -66,11 +65,11 @@ async def explain(request: ExplainRequest, engine: Engine, started: float) -> li
 
 
 def _physical(
-    request: ExplainRequest, query: CompiledQuery, engine: Engine, analysis: PhysicalAnalysis, run: _Run
+    request: ExplainRequest, query: CompiledQuery, engine: Engine, totals: Mapping[str, float | int | str], run: _Run
 ) -> list[str]:
     statement = request.statement
     plan = physical_plan(request.plan, query, request.terms, request.bindings, engine.mesh, engine.config.topology)
-    analysis = analysis_of(run.members, analysis.totals)
+    analysis = analysis_of(run.members, totals)
     statements = _statements(query, engine) if statement.verbose else None
     if statement.format == "json":
         return [explain_physical.json_text(plan, analysis, statements)]
