@@ -55,7 +55,6 @@ class DistributedQuery:
     shared, members: as `engine.plan.dispatch.specs` gives them. schema: of the root's batches, in carriers.
     """
 
-    plan: PhysicalPlan
     shared: bytes
     members: Mapping[str, MemberSpec]
     schema: pa.Schema
@@ -219,7 +218,7 @@ def _told(physical: PhysicalPlan, terms: Terms, bindings: Bindings, analyze: boo
     except Unsupported as lacking:
         raise FeatureNotSupported(f"not supported on {lacking.engine}: {lacking.what}") from None
     columns = [OutputColumn(c.label, c.type) for c in physical.root.root.columns]
-    return DistributedQuery(physical, shared, members, carrier_schema(columns))
+    return DistributedQuery(shared, members, carrier_schema(columns))
 
 
 def _shared_out(

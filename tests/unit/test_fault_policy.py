@@ -17,7 +17,6 @@ from sqlglot import exp
 from engine.distribution import CompiledQuery, DistributedQuery, Terms
 from engine.executor import BatchStream, CompiledFragment, ExecutionContext, OutputColumn, QueryId
 from engine.fault_policy import REPEATS_MAX, Policy, RepeatableQuery
-from engine.plan.physical import PhysicalPlan
 from engine.plan.planner import Choice
 from engine.runtime.mesh import Mesh
 from engine.sql import types as st
@@ -84,7 +83,7 @@ class Asked:
         statement = _LONG if len(self.attempts) <= self.long else self.statement
         there = self.on() if self.on is not None else self.members
         shared, specs = gathered(there, statement, _ONE, root=self.root)
-        return CompiledQuery(_CHOICE, DistributedQuery(PhysicalPlan("m1", (), (), ""), shared, specs, _ONE))
+        return CompiledQuery(_CHOICE, DistributedQuery(shared, specs, _ONE))
 
 
 async def _lose(members: list[MeshMember], asked: Asked) -> None:
