@@ -152,7 +152,6 @@ class Engine:
 
 def _held(config: EngineConfig) -> Iterator[StandIn]:
     """The physical sources that the topology gives this member, as other members name them."""
-    nodes = config.topology.nodes if config.topology is not None else ()
-    for node in nodes:
-        if node.name == config.member:
-            yield from (StandIn(node.name, source.format, source.path) for source in node.physical)
+    if config.topology is not None and config.member in config.topology.members:
+        for source in config.topology.node(config.member).physical:
+            yield StandIn(config.member, source.format, source.path)
