@@ -50,13 +50,13 @@ class Initiation:
             raise self._refused("a lite member changes no tables")
 
     def _refused(self, message: str) -> FeatureNotSupported:
-        there = ", ".join(member.client for member in data_members(self._mesh)) or "none is up"
+        there = ", ".join(member.client for member in initiators(self._mesh)) or "none is up"
         return FeatureNotSupported(
             f"not supported: {message}",
             hint=f"Connect to a data member ({there}), or begin the connection with sluice.lite_routing = forward.",
         )
 
 
-def data_members(mesh: Mesh) -> list[MemberInfo]:
-    """Those that take new queries."""
+def initiators(mesh: Mesh) -> list[MemberInfo]:
+    """The members where a client may begin a query over tables. (Which may run its fragments: `engine.distribution`.)"""
     return [member for member in mesh.members() if member.role == "data" and member.state in ("up", "suspect")]

@@ -22,7 +22,7 @@ import struct
 from collections.abc import Mapping
 from typing import Final, cast
 
-from engine.initiation import data_members
+from engine.initiation import initiators
 from engine.runtime.mesh import MemberInfo, Mesh
 from engine.settings import SETTINGS
 from server.client_stream import WRITE_WINDOW_BYTES, ClientStream
@@ -159,7 +159,7 @@ class LiteDoor:
 
     def relay(self, client: ClientStream, startup: m.Startup) -> Relay:
         """To the data member with the least to do; to the others if it does not answer."""
-        return Relay(client, _packet(startup), sorted(data_members(self._mesh), key=lambda member: member.load))
+        return Relay(client, _packet(startup), sorted(initiators(self._mesh), key=lambda member: member.load))
 
 
 def _packet(startup: m.Startup) -> bytes:
