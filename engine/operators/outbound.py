@@ -20,6 +20,7 @@ from typing import Final, Protocol, cast
 
 import pyarrow as pa
 
+from engine.operators.bell import Bell
 from engine.operators.mesh_tls import MeshTls, UntrustedPeer, explained, require_member
 from engine.operators.receive import InboundStream, Receiver
 from engine.operators.send import StreamRefused
@@ -108,7 +109,7 @@ class RemoteStream(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._failure: Exception | None = None
         self._gone = False
-        self._wake: asyncio.Future[None] | None = None
+        self._bell = Bell()
 
     # What the transport calls.
 
@@ -124,12 +125,12 @@ class RemoteStream(asyncio.Protocol):
                 self._hear(event)
         except RemoteProtocolError as error:
             self._fail(ConnectionFailure(f"a data connection to member {self._member} failed: {error}"))
-        self._notify()
+        self._bell.ring()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         self._gone = True
-        self._notify()
+        self._bell.ring()
 
     # What the sender calls.
 
@@ -191,8 +192,7 @@ class RemoteStream(asyncio.Protocol):
                 return
             if self._gone:
                 raise ConnectionFailure(f"a data connection to member {self._member} was lost")
-            self._wake = asyncio.get_running_loop().create_future()
-            await self._wake
+            await self._bell.next_ring()
 
     def _fail(self, error: Exception) -> None:
         self._failure = self._failure or error
@@ -202,10 +202,6 @@ class RemoteStream(asyncio.Protocol):
     def _write(self, chunks: tuple[bytes | memoryview, ...]) -> None:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.writelines(chunk for chunk in chunks if chunk)
-
-    def _notify(self) -> None:
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
 
 
 class LoopbackStream:
@@ -217,7 +213,7 @@ class LoopbackStream:
         self._account = ReceiveCredits(receiver.window)
         self._refused: str | None = None
         self._over = False
-        self._wake: asyncio.Future[None] | None = None
+        self._bell = Bell()
         self._inbound: InboundStream = receiver.admit(opening, self)
 
     # The receiver's view of it (`engine.operators.receive.Link`).
@@ -229,12 +225,12 @@ class LoopbackStream:
     def release(self, cost: int) -> None:
         self._account.release(cost)
         self._account.due()
-        self._notify()
+        self._bell.ring()
 
     def cancel(self, sqlstate: str, message: str) -> None:
         del sqlstate
         self._refused = message
-        self._notify()
+        self._bell.ring()
 
     # The sender's.
 
@@ -243,8 +239,7 @@ class LoopbackStream:
         if not self._covers(size):
             self.stalls += 1
             while not self._covers(size):
-                self._wake = asyncio.get_running_loop().create_future()
-                await self._wake
+                await self._bell.next_ring()
         self._account.receive(size)
         self.bytes += size
         self._inbound.arrive(BatchArrived(cast("bytearray", memoryview(body)), rows, False, size))
@@ -269,7 +264,3 @@ class LoopbackStream:
     def _require_wanted(self) -> None:
         if self._refused is not None:
             raise StreamRefused(self._refused)
-
-    def _notify(self) -> None:
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)

@@ -38,6 +38,7 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
+from engine.operators.bell import Bell
 from engine.operators.send import schema_fingerprint
 from engine.operators.spool import Place, Spooler, SpoolFile
 from wire.errors import ConnectionFailure, QueryCanceled, SerializationFailure, SqlError
@@ -264,7 +265,7 @@ class Receiver:
         self._senders_done = 0
         self._error: SqlError | None = None
         self._closed = False
-        self._wake: asyncio.Future[None] | None = None
+        self._bell = Bell()
         self._turns: list[asyncio.Future[None]] = []
         self._counters = {"rows": 0, "bytes": 0, "batches": 0, "streams": 0}
 
@@ -286,7 +287,7 @@ class Receiver:
         self._ready.clear()
         if not ordered:
             self._ready.extend(stream for stream in self._streams.values() for _ in stream.entries)
-        self._notify()
+        self._bell.ring()
 
     def admit(self, opening: Open, link: Link) -> InboundStream:
         """A sender introduces itself (its token has been checked). Raises Denied."""
@@ -307,7 +308,7 @@ class Receiver:
         if batch.rows and not self.ordered:
             self._ready.append(stream)
         self._on_change()
-        self._notify()
+        self._bell.ring()
 
     def attempt_failed(self, stream: InboundStream, cause: SqlError | None = None) -> None:
         """An attempt is over before its end."""
@@ -327,7 +328,7 @@ class Receiver:
     def deliver(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Batches that were produced in this process."""
         self._ready.extend(batch for batch in batches if batch.num_rows)
-        self._notify()
+        self._bell.ring()
 
     def finish(self, partitions: Iterable[int] = ()) -> None:
         """A producer is done; `partitions`: those whose streams are to arrive."""
@@ -335,14 +336,14 @@ class Receiver:
         self._promised.update(partitions)
         if self.retried and any((stream := self._streams.get(p)) is not None and stream.dead for p in self._promised):
             self.fail(_lost_at_the_end())
-        self._notify()
+        self._bell.ring()
 
     def fail(self, error: SqlError) -> None:
         """The query fails. The first error is the cause; later ones are echoes."""
         if self._error is None and not self._closed:
             self._error = error
             self._next_turn()
-            self._notify()
+            self._bell.ring()
 
     @property
     def _expected(self) -> set[int] | None:
@@ -415,7 +416,7 @@ class Receiver:
         """Stop the senders and delete the files."""
         self._closed = True
         self._next_turn()
-        self._notify()
+        self._bell.ring()
         self._ready.clear()
         streams = [*self._streams.values(), *self._retired]
         for stream in streams:
@@ -507,17 +508,12 @@ class Receiver:
 
     async def _wait_change(self) -> None:
         self.waiting_since = self.now()
-        self._wake = self._loop.create_future()
+        news = self._bell.next_ring()
         self._on_change()
         try:
-            await self._wake
+            await news
         finally:
-            self._wake = None
             self.waiting_since = None
-
-    def _notify(self) -> None:
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
 
 
 def _lost_at_the_end() -> SqlError:
