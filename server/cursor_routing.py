@@ -15,12 +15,11 @@ the initiator produce ahead of a client that may never ask again.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from engine.runtime.requests import Requests
 from server.cancel import SessionRegistry
 from server.far_cursors import Numbered
 from server.initiator_cursors import Asked, InitiatorCursors, Question, Unsettled
@@ -50,12 +49,6 @@ _UNFORESEEN: Final = "internal error; the log of the member that has the cursor 
 Answer = tuple[ControlMessage, bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    member: str
-    answer: asyncio.Future[Answer]
-
-
 class CursorRouter:
     """See the module's docstring. Made and used on the loop's thread."""
 
@@ -63,8 +56,7 @@ class CursorRouter:
         self._mesh = mesh
         self._cursors = InitiatorCursors(registry)
         self._loop = asyncio.get_running_loop()
-        self._numbers = itertools.count(1)
-        self._waiting: dict[int, _Waiting] = {}
+        self._questions: Requests[Answer] = Requests(_lost)
         self._serving: dict[Asked, asyncio.Task[None]] = {}
         self._unsettled = Unsettled()
         registry.far_cursors = self
@@ -74,7 +66,7 @@ class CursorRouter:
 
     def statistics(self) -> Mapping[str, int]:
         """Questions that wait for their answer, that are worked on here, and answers whose rows are on their way."""
-        return {"asked": len(self._waiting), "served": len(self._serving), "unsettled": len(self._unsettled)}
+        return {"asked": len(self._questions), "served": len(self._serving), "unsettled": len(self._unsettled)}
 
     # -- who asks (`server.far_cursors.Asking`) ------------------------------------------------------------------
 
@@ -82,22 +74,19 @@ class CursorRouter:
         return any(info.id == member for info in self._mesh.members())
 
     async def ask(self, member: str, message: Numbered) -> tuple[int, ControlMessage, bytes]:
-        request = next(self._numbers)
-        waiting = self._waiting[request] = _Waiting(member, self._loop.create_future())
-        try:
-            if not self._tell(member, message(request)):
-                raise _unreachable(member)
-            answer, body = await waiting.answer
-        except asyncio.CancelledError:
-            self.abandon(member, request)
-            raise
-        finally:
-            del self._waiting[request]
+        with self._questions.open(member) as request:
+            try:
+                if not self._tell(member, message(request.number)):
+                    raise _unreachable(member)
+                answer, body = await request.answer
+            except asyncio.CancelledError:
+                self.abandon(member, request.number)
+                raise
         if isinstance(answer, CursorRefused):
             raise SqlError(
                 answer.message, sqlstate=answer.sqlstate, detail=answer.detail or None, hint=answer.hint or None
             )
-        return request, answer, body
+        return request.number, answer, body
 
     def settle(self, member: str, request: int) -> None:
         self._tell(member, CursorSettled(request))
@@ -118,18 +107,14 @@ class CursorRouter:
             case DescribeCursor() | MoveCursor() | CloseCursor():
                 self._serve(member, message)
             case CursorDescribed(request) | CursorMoved(request) | CursorClosed(request) | CursorRefused(request):
-                waiting = self._waiting.get(request)
-                if waiting is not None and waiting.member == member and not waiting.answer.done():
-                    waiting.answer.set_result((message, body))
+                self._questions.answer(member, request, (message, body))
             case CursorSettled(request):
                 self._unsettled.settle((member, request))
             case CursorAbandoned(request):
                 self._give_up((member, request))
 
     def _lost(self, member: str) -> None:
-        for waiting in self._waiting.values():
-            if waiting.member == member and not waiting.answer.done():
-                waiting.answer.set_exception(_lost(member))
+        self._questions.member_lost(member)
         for asked in [asked for asked in self._serving if asked[0] == member]:
             self._give_up(asked)
         self._unsettled.lost(member)

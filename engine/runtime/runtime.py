@@ -20,7 +20,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import itertools
 import logging
 import time
 import zlib
@@ -64,6 +63,7 @@ from engine.runtime.query_state import (
     transient,
 )
 from engine.runtime.readable_files import ReadableFiles
+from engine.runtime.requests import Requests
 from wire.errors import AdminShutdown, ConnectionFailure, SqlError
 from wire.mesh.control_messages import (
     ChannelDeny,
@@ -124,8 +124,7 @@ class MeshRuntime:
         self._loop = asyncio.get_running_loop()
         self._runs: dict[str, QueryRun] = {}
         self._streams: dict[str, DistributedStream] = {}
-        self._requests: dict[int, tuple[str, asyncio.Future[ChannelOk]]] = {}
-        self._numbers = itertools.count(1)
+        self._requests: Requests[ChannelOk] = Requests(_not_connected)
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticking: asyncio.TimerHandle | None = None
         self._departure = Departure(mesh)
@@ -224,15 +223,10 @@ class MeshRuntime:
             self._mesh.send(member, Produced(query, edge.id, sender, receiver, tuple(partitions)))
 
     async def _ask_channel(self, member: str, query: str, edge: int, sender: int, receiver: int) -> ChannelOk:
-        number = next(self._numbers)
-        answer: asyncio.Future[ChannelOk] = self._loop.create_future()
-        self._requests[number] = (member, answer)
-        try:
-            if not self._mesh.send(member, OpenChannel(number, query, edge, sender, receiver)):
-                raise ConnectionFailure(f"the connection to member {member} was lost")
-            return await answer
-        finally:
-            del self._requests[number]
+        with self._requests.open(member) as request:
+            if not self._mesh.send(member, OpenChannel(request.number, query, edge, sender, receiver)):
+                raise _not_connected(member)
+            return await request.answer
 
     # -- what members say ----------------------------------------------------------------------------------------
 
@@ -240,8 +234,10 @@ class MeshRuntime:
         match message:
             case OpenChannel() | Produced():
                 self._submit(message.query, functools.partial(self._judge_channel, member, message))
-            case ChannelOk() | ChannelDeny():
-                self._answered(member, message)
+            case ChannelOk(request):
+                self._requests.answer(member, request, message)
+            case ChannelDeny(request, reason, words):
+                self._requests.refuse(member, request, refusal(reason, words))
             case Counted(query, counters):
                 self._note(query, member, dict(counters))
             case Check() | CheckResponse():
@@ -256,9 +252,7 @@ class MeshRuntime:
         self._post(query, lambda queries, now: queries.on_message(member, message, body, now))
 
     def _on_lost(self, member: str) -> None:
-        for asked, answer in self._requests.values():
-            if asked == member and not answer.done():
-                answer.set_exception(ConnectionFailure(f"the connection to member {member} was lost"))
+        self._requests.member_lost(member)
         self._post_all(lambda queries, now: queries.on_member_lost(member, now))
 
     def _judge_channel(self, member: str, message: OpenChannel | Produced, shard: int) -> None:
@@ -289,15 +283,6 @@ class MeshRuntime:
             await mailbox.receiver.turn(message.sender)
         where = self._listener.address_from_afar
         self._mesh.send(member, ChannelOk(message.request, mailbox.channel, mailbox.token, *where))
-
-    def _answered(self, member: str, message: ChannelOk | ChannelDeny) -> None:
-        asked, answer = self._requests.get(message.request, ("", None))
-        if answer is None or asked != member or answer.done():
-            return
-        if isinstance(message, ChannelOk):
-            answer.set_result(message)
-        else:
-            answer.set_exception(refusal(message.reason, message.message))
 
     def _stream_lost(self, query: str, opening: Open, fatal: bool) -> None:
         """A stream into this member broke before its end; whoever broke it may say more. If it may be sent again, all is well."""
@@ -545,6 +530,10 @@ class DistributedStream:
         await self._run.ended()
         await self._runtime.mailboxes.close_query(self._run.query)
         self._runtime.forget_stream(self._run.query)
+
+
+def _not_connected(member: str) -> ConnectionFailure:
+    return ConnectionFailure(f"the connection to member {member} was lost")
 
 
 def _runs_tasks(spec: MemberSpec, run: QueryRun) -> bool:

@@ -1,0 +1,79 @@
+"""Requests to other members that wait for their answers, each found again by its number.
+
+    with requests.open(member) as request:
+        mesh.send(member, OpenChannel(request.number, ...))     # or raise, if it cannot be sent
+        answer = await request.answer
+
+An answer counts only from the member that was asked, and once: what comes late, or for a request that was given up, means
+nothing. When a member is lost, what was asked of it fails. Nothing here has a deadline: a member that is silent for too long is
+lost, and whoever waits may be cancelled.
+
+Everything here runs on the loop's thread. Considered and rejected: to send in here as well. The two who ask (the runtime for
+channels, `server.cursor_routing` for cursors) differ in what they say of a member that cannot be told, and in what they do when
+they are cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Generic[T]):
+    """One that is open. answer: to be awaited; raises what it was refused with, or that the member was lost."""
+
+    number: int
+    member: str
+    answer: asyncio.Future[T]
+
+
+class Requests(Generic[T]):
+    """See the module's docstring. T: an answer. lost: the error of a request whose member is lost."""
+
+    def __init__(self, lost: Callable[[str], Exception]) -> None:
+        self._lost = lost
+        self._numbers = itertools.count(1)
+        self._open: dict[int, Request[T]] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    @contextmanager
+    def open(self, member: str) -> Iterator[Request[T]]:
+        """A request under a number of its own, from before it is sent until nobody waits for it."""
+        number = next(self._numbers)
+        request = self._open[number] = Request(number, member, asyncio.get_running_loop().create_future())
+        try:
+            yield request
+        finally:
+            del self._open[number]
+
+    def answer(self, member: str, number: int, answer: T) -> None:
+        request = self._awaited(member, number)
+        if request is not None:
+            request.answer.set_result(answer)
+
+    def refuse(self, member: str, number: int, error: Exception) -> None:
+        request = self._awaited(member, number)
+        if request is not None:
+            request.answer.set_exception(error)
+
+    def member_lost(self, member: str) -> None:
+        """Fail what it was asked."""
+        for request in self._open.values():
+            if request.member == member and not request.answer.done():
+                request.answer.set_exception(self._lost(member))
+
+    def _awaited(self, member: str, number: int) -> Request[T] | None:
+        """The request that the member may answer, if there is one."""
+        request = self._open.get(number)
+        if request is None or request.member != member or request.answer.done():
+            return None
+        return request
