@@ -39,7 +39,6 @@ from engine.statement_cache import StatementCache
 from engine.topology_tables import topology_tables
 
 T = TypeVar("T")
-_SPOOL_BYTES_MAX: Final = 8 << 30
 _PARSED: Final = 1024
 _PARSED_LENGTH: Final = 16_384
 
@@ -66,9 +65,9 @@ class Engine:
         # Numbers are never given twice, also not after a restart: a second has more of them than any member uses.
         self._query_numbers = itertools.count(int(time.time()) * 1_000_000)
         self._local = LocalExecutor(config)
-        self._spark = SparkExecutor(config.spark, config.private, listener=listener)
+        self._spooler = Spooler(config.private / "spool")
+        self._spark = SparkExecutor(config.spark, config.private, listener=listener, spooler=self._spooler)
         self._executors: dict[EngineName, Executor] = {"local": self._local, "spark": self._spark}
-        self._spooler = Spooler(config.private / "mesh", _SPOOL_BYTES_MAX)
         # Messages have operation threads of their own: a statement that takes long to bind must not hold up a cancel.
         self._messages = OperationPool(config.operation_threads, "sluice-message")
         self._runtime: MeshRuntime | None = None
@@ -128,7 +127,11 @@ class Engine:
 
     def statistics(self) -> Mapping[str, Mapping[str, int]]:
         """Counters by room: what is open and held right now."""
-        counted = {"statements": self.statements.statistics(), "operations": self._operations.statistics()}
+        counted = {
+            "statements": self.statements.statistics(),
+            "operations": self._operations.statistics(),
+            "spool": {"bytes": self._spooler.bytes_used},
+        }
         if self._runtime is not None:
             counted["mesh"] = self._runtime.statistics()
         return counted | {name: executor.statistics() for name, executor in self._executors.items()}

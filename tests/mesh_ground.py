@@ -49,7 +49,7 @@ class MeshMember:
         self._incarnation = new_incarnation()
         options = LinkOptions(seeds=tuple(seeds), timing=Timing(heartbeat=0.2, failure_after=2.0), tls=tls)
         self.link = MeshLink(self._identity("127.0.0.1:0"), options, lambda: self.runtime.load, _parse)
-        self.spark = SparkExecutor(SparkConfig(), folder / name, listener=self.listener)
+        self.spark = SparkExecutor(SparkConfig(), folder / name, listener=self.listener, spooler=self.spooler)
         files = ReadableFiles(name, DataRoots(folder))
         self.runtime = MeshRuntime(
             self.link, self.listener, self.local, self.spark, self.spooler, self.operations, files
@@ -77,8 +77,8 @@ class MeshMember:
         await self.listener.close()
         await self.local.close()
         self.operations.close()
-        self.spooler.close()
         await self.spark.close()
+        self.spooler.close()
 
     def sees(self, count: int) -> bool:
         return sum(member.state == "up" for member in self.link.members()) == count

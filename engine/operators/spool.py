@@ -14,9 +14,12 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from wire.errors import DiskFull, IoError, SqlError
+
+#: A member's budget: what one query may spool by default (`sluice.spool_limit`).
+_BYTES_MAX: Final = 16 << 30
 
 
 class Place(NamedTuple):
@@ -32,7 +35,7 @@ class Spooler:
     directory: where the files are made. bytes_max: how much may lie on disk at once.
     """
 
-    def __init__(self, directory: Path, bytes_max: int) -> None:
+    def __init__(self, directory: Path, bytes_max: int = _BYTES_MAX) -> None:
         self.bytes_max = bytes_max
         self.bytes_used = 0
         self._directory = directory

@@ -48,15 +48,15 @@ from wire.mesh.messages import Open
 
 _log = logging.getLogger(__name__)
 _CALL_THREADS: Final = 4
-_SPOOL_BYTES_MAX: Final = 8 << 30
 _STARTING: Final = "waiting for Spark to start"
 
 
 class SparkExecutor:
     """See the module's docstring.
 
-    directory: the member's own folder for Spark's files and the spool.
+    directory: the member's own folder for Spark's files.
     listener: where tasks connect; None: one of its own on the loopback interface.
+    spooler: the member's; None: one of its own in `directory`.
     """
 
     name: EngineName = "spark"
@@ -67,13 +67,14 @@ class SparkExecutor:
         directory: Path,
         *,
         listener: DataListener | None = None,
-        spool_bytes_max: int = _SPOOL_BYTES_MAX,
+        spooler: Spooler | None = None,
     ) -> None:
         self._config = config
         self._directory = directory
         self._listener = listener or DataListener()
         self._owns_listener = listener is None
-        self._spooler = Spooler(directory / "spool", spool_bytes_max)
+        self._spooler = spooler or Spooler(directory / "spool")
+        self._owns_spooler = spooler is None
         self._views = Views()
         self._calls = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="spark-call")
         self._channels = itertools.count(1)
@@ -162,7 +163,8 @@ class SparkExecutor:
         if self.slots is not None:
             self.slots.close()
         self._calls.shutdown()
-        self._spooler.close()
+        if self._owns_spooler:
+            self._spooler.close()
 
     async def call(self, work: Callable[[], Any]) -> Any:
         """Run a short call to the JVM on a thread of the pool."""
@@ -176,7 +178,6 @@ class SparkExecutor:
             "streams": len(self._streams),
             "productions": len(self._productions),
             "connections": self._listener.connections,
-            "spool_bytes": self._spooler.bytes_used,
         }
 
     def _begin(self) -> asyncio.Task[SparkRuntime]:

@@ -80,7 +80,7 @@ class Ground:
     async def idle(self) -> None:
         """Nothing of any query is left, here or in Spark."""
         assert not self.executor.statistics()["streams"]
-        assert not self.executor.statistics()["spool_bytes"]
+        assert not self.executor._spooler.bytes_used
         # A sender's socket closes a moment after its stream.
         while self.executor.statistics()["connections"]:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
