@@ -15,12 +15,63 @@ FileFormat = Literal["parquet", "csv", "json"]
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column as declared or inferred. `number`: attnum, 1-based and never reused."""
+    """A column as declared or inferred.
+
+    number: attnum, 1-based and never reused. default: an expression's text, evaluated for rows that do not say the value;
+    None is null. identity: GENERATED ... AS IDENTITY; its sequence is the column's own (`Sequence.owner`).
+    """
 
     name: str
     type: SqlType
     number: int
     nullable: bool = True
+    default: str | None = None
+    identity: Literal["", "always", "by default"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A table's constraint beside NOT NULL. columns: those of a key, in its order; those that a check reads.
+    expression: a check's text, else empty."""
+
+    oid: int
+    name: str
+    kind: Literal["check", "primary key", "unique"]
+    columns: tuple[str, ...]
+    expression: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A Parquet file of a stored table, as its writer describes it.
+
+    path: below the table's folder, as the file system spells it (Delta's log has it percent-encoded). size: bytes.
+    partition: the values of the table's partition columns, as text, in their order; None is null.
+    statistics: Delta's per-file statistics (numRecords, minValues, maxValues, nullCount) as JSON.
+    """
+
+    path: str
+    size: int
+    rows: int
+    partition: tuple[str | None, ...] = ()
+    statistics: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where a stored table's rows are: a Delta table whose version the catalog pins.
+
+    location: its folder, below the catalog's folder of tables. version: the Delta version that a reader opens.
+    added, removed: what this transaction adds and takes away, not committed yet: files, and paths of files.
+    partition_by: columns whose values name the folders of files. sort_by: columns by which every file is sorted.
+    """
+
+    location: str
+    version: int
+    added: tuple[DataFile, ...] = ()
+    removed: tuple[str, ...] = ()
+    partition_by: tuple[str, ...] = ()
+    sort_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +88,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A foreign table over files.
+    """A table: a foreign one over files, or a stored one (`storage`).
 
     oid: stable over restarts. schema: its namespace's name ("public"; "pg_temp" for temporary ones).
     path: as given: a file, a folder or a glob, absolute after resolution against the member's data roots.
@@ -47,6 +98,8 @@ class Table:
     guarantee: the names of the columns by which every file is sorted, if known.
     parts: of a table that the topology declares: who holds what of it; `path` is then only its name, and `files` has a
         stand-in (`engine.catalog.elsewhere`) for each part that another member holds.
+    storage: of a table that Sluice keeps; its format is parquet, `path` its folder, and `files` are those of the version
+        that it pins, with its transaction's own.
     """
 
     oid: int
@@ -60,6 +113,8 @@ class Table:
     options: Mapping[str, str] = field(default_factory=dict, hash=False)
     guarantee: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
+    storage: Storage | None = None
+    constraints: tuple[Constraint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
