@@ -18,6 +18,7 @@ from engine import session_functions
 from engine.api import Client, EngineSession, Execution, Prepared, ResultColumn
 from engine.catalog.files import refresh
 from engine.catalog.objects import Relation, Schema, Table
+from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.system import PG_CATALOG, SystemCatalog, SystemContext
 from engine.catalog.transaction import SessionCatalog
@@ -66,6 +67,8 @@ class _RecordingCatalog:
             self.volatile = self.volatile or self.system.is_volatile(system)
             return system
         found = self.context.snapshot.resolve(schema, name, search_path)
+        if isinstance(found, NumberSequence):
+            raise FeatureNotSupported(f'not supported: reading the sequence "{name}" as a relation')
         if isinstance(found, Table):
             found = refresh(found)
         if found is not None:

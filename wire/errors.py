@@ -163,6 +163,10 @@ class ArraySubscriptError(SqlError):
     default_sqlstate = "2202E"
 
 
+class SequenceGeneratorLimitExceeded(SqlError):
+    default_sqlstate = "2200H"
+
+
 class InvalidCursorState(SqlError):
     default_sqlstate = "24000"
 

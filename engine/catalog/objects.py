@@ -1,9 +1,9 @@
-"""What a catalog snapshot holds: schemas, tables, views. Immutable values; a change makes a new snapshot."""
+"""What a catalog snapshot holds: schemas, tables, views, sequences. Immutable values; a change makes a new snapshot."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import pyarrow as pa
@@ -18,7 +18,10 @@ class TableColumn:
     """A column as declared or inferred.
 
     number: attnum, 1-based and never reused. default: an expression's text, evaluated for rows that do not say the value;
-    None is null. identity: GENERATED ... AS IDENTITY; its sequence is the column's own (`Sequence.owner`).
+    None is null; it names sequences by their OID: `nextval('16385'::regclass)` (`engine.sql.stored_text`).
+    identity: GENERATED ... AS IDENTITY; its sequence is the column's own (`Sequence.owner`), and `default` calls it.
+    stored: the column's name in a stored table's files, where it is not `name`: files are not written anew when a column is
+    renamed, and a name that comes again after DROP COLUMN means another column of the files.
     """
 
     name: str
@@ -27,6 +30,13 @@ class TableColumn:
     nullable: bool = True
     default: str | None = None
     identity: Literal["", "always", "by default"] = ""
+    stored: str = ""
+    comment: str | None = None
+
+    @property
+    def file_column(self) -> str:
+        """The column's name in the table's files."""
+        return self.stored or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +49,7 @@ class Constraint:
     kind: Literal["check", "primary key", "unique"]
     columns: tuple[str, ...]
     expression: str = ""
+    comment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +126,16 @@ class Table:
     parts: tuple[Part, ...] = ()
     storage: Storage | None = None
     constraints: tuple[Constraint, ...] = ()
+    comment: str | None = None
+
+    def column(self, name: str) -> TableColumn | None:
+        return next((column for column in self.columns if column.name == name), None)
+
+    def in_files(self) -> Table:
+        """The table with its columns called as its files call them: what a plan reads."""
+        if not any(column.stored for column in self.columns):
+            return self
+        return replace(self, columns=tuple(replace(column, name=column.file_column) for column in self.columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +150,35 @@ class View:
     definition: str
     search_path: tuple[str, ...] = ("public",)
     depends: tuple[int, ...] = ()
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A sequence's definition. Its counter is no part of the catalog's state: `CatalogStore.advance` gives values that no
+    transaction takes back.
+
+    type: int2, int4 or int8, which bounds it. start: what RESTART begins with. cache: how many values a session takes at a
+    time. owner: OID of a table and number of the column with which it goes. internal: an identity column's own.
+    counter: which counter counts it, and first: with what that begins. RESTART is a new counter, so that it can be rolled
+    back, as in PostgreSQL.
+    """
+
+    oid: int
+    schema: str
+    name: str
+    type: SqlType
+    start: int = 1
+    increment: int = 1
+    minimum: int = 1
+    maximum: int = 2**63 - 1
+    cache: int = 1
+    cycle: bool = False
+    owner: tuple[int, int] | None = None
+    internal: bool = False
+    counter: int = 0
+    first: int = 1
+    comment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +196,7 @@ class SystemTable:
     version: int = 0
 
 
-StoredRelation = Table | View
+StoredRelation = Table | View | Sequence
 Relation = Table | View | SystemTable
 
 
@@ -154,3 +204,4 @@ Relation = Table | View | SystemTable
 class Schema:
     oid: int
     name: str
+    comment: str | None = None

@@ -23,10 +23,13 @@ no disk, a statement costs milliseconds already; the round trip is the price of 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
+from engine.catalog import counters
+from engine.catalog.counters import Block, Count
+from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.objects import Table
 from engine.catalog.snapshot import TEMPORARY, Change, Snapshot
 from wire.errors import DuplicateTable
@@ -53,6 +56,15 @@ class CatalogDatabase(Protocol):
 
     def next_oid(self) -> int:
         """A number that no member was ever given before."""
+        ...
+
+    def count(self, counter: int, change: Callable[[Count | None], Count]) -> Count | None:
+        """Change a counter in a transaction of its own: `change` is given where it stands, None before its first use.
+        Returns what `change` was given. What `change` raises leaves the counter as it was."""
+        ...
+
+    def counted(self, counter: int) -> Count | None:
+        """Where a counter stands."""
         ...
 
     def commit(self, known: Snapshot, changes: Sequence[Change]) -> Snapshot:
@@ -123,6 +135,20 @@ class CatalogStore:
     def next_oid(self) -> int:
         """A new OID, never given again, by any member, even when its transaction rolls back."""
         return self._database.next_oid()
+
+    def advance(self, sequence: NumberSequence, count: int) -> Block:
+        """The sequence's next values, at most `count`, durable and given to nobody else, whatever becomes of the
+        transaction that asked. Raises SequenceGeneratorLimitExceeded."""
+        before = self._database.count(sequence.counter, lambda at: counters.advance(sequence, at, count)[1])
+        return counters.advance(sequence, before, count)[0]
+
+    def set_counter(self, sequence: NumberSequence, count: Count) -> None:
+        """setval: the next value is `count.value`, or the one after it where that was `called`."""
+        self._database.count(sequence.counter, lambda _at: count)
+
+    def counted(self, sequence: NumberSequence) -> Count:
+        """Where the sequence stands."""
+        return self._database.counted(sequence.counter) or Count(sequence.first, called=False)
 
     def commit(self, changes: Iterable[Change]) -> Snapshot:
         """Make a transaction's changes durable and visible. Raises SerializationFailure; then nothing was changed."""

@@ -16,6 +16,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from engine.catalog import rows
+from engine.catalog.counters import Count
 from engine.catalog.rows import StepKind
 from engine.catalog.snapshot import FIRST_OID, PUBLIC, Change, Snapshot
 from wire.errors import DataCorrupted, IoError, SqlError, StatementCompletionUnknown
@@ -23,7 +24,8 @@ from wire.errors import DataCorrupted, IoError, SqlError, StatementCompletionUnk
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-_FORMAT: Final = 1
+#: 1: foreign tables and views. 2: stored tables, sequences, comments.
+_FORMAT: Final = 2
 _CONNECT_SECONDS: Final = 10
 #: A member that stops in the middle of a commit must not hold up the others for ever.
 _SESSION: Final = (
@@ -41,9 +43,14 @@ _SCHEMA: Final = (
         schema text not null, name text not null, oid bigint not null, kind text not null, body text not null,
         primary key (schema, name)
     )""",
+    "create table if not exists sluice_catalog.counters (oid bigint primary key, value bigint not null, called bool not null)",
+    "alter table sluice_catalog.schemas add column if not exists comment text",
 )
 _STEPS: Final[dict[StepKind, str]] = {
-    "put schema": "insert into sluice_catalog.schemas values (%s, %s)",
+    "put schema": (
+        "insert into sluice_catalog.schemas values (%s, %s, %s) on conflict (name)"
+        " do update set oid = excluded.oid, comment = excluded.comment"
+    ),
     "drop schema": "delete from sluice_catalog.schemas where name = %s",
     "put relation": (
         "insert into sluice_catalog.relations values (%s, %s, %s, %s, %s) on conflict (schema, name)"
@@ -51,6 +58,7 @@ _STEPS: Final[dict[StepKind, str]] = {
     ),
     "drop relation": "delete from sluice_catalog.relations where schema = %s and name = %s",
 }
+_COUNTER: Final = "select value, called from sluice_catalog.counters where oid = %s"
 _VERSION: Final = "select value from sluice_catalog.meta where key = 'version'"
 
 
@@ -125,6 +133,12 @@ class PostgresDatabase:
     def next_oid(self) -> int:
         return self._writer.ask(lambda c: _number(c, "select nextval('sluice_catalog.oids')"))
 
+    def count(self, counter: int, change: Callable[[Count | None], Count]) -> Count | None:
+        return self._writer.ask(lambda connection: _count(connection, counter, change))
+
+    def counted(self, counter: int) -> Count | None:
+        return self._reader.ask(lambda connection: _counted(connection, counter))
+
     def commit(self, known: Snapshot, changes: Sequence[Change]) -> Snapshot:
         return self._writer.ask(lambda connection: self._commit(connection, known, changes))
 
@@ -170,6 +184,9 @@ def _prepare(connection: Connection) -> int:
         for key, value in (("format", _FORMAT), ("version", 0)):
             connection.execute("insert into sluice_catalog.meta values (%s, %s) on conflict do nothing", (key, value))
         connection.execute("insert into sluice_catalog.schemas values (%s, %s) on conflict do nothing", (PUBLIC, 2200))
+        connection.execute(
+            "update sluice_catalog.meta set value = %s where key = 'format' and value < %s", (_FORMAT,) * 2
+        )
         return _number(connection, "select value from sluice_catalog.meta where key = 'format'")
 
 
@@ -182,9 +199,31 @@ def _load(connection: Connection) -> Snapshot:
 def _read(connection: Connection) -> Snapshot:
     return rows.snapshot(
         _version(connection),
-        connection.execute("select name, oid from sluice_catalog.schemas"),
+        connection.execute("select name, oid, comment from sluice_catalog.schemas"),
         connection.execute("select schema, name, oid, kind, body from sluice_catalog.relations"),
     )
+
+
+def _counted(connection: Connection, counter: int, found: str = _COUNTER) -> Count | None:
+    row = connection.execute(found, (counter,)).fetchone()
+    return Count(int(row[0]), bool(row[1])) if row is not None else None
+
+
+def _count(connection: Connection, counter: int, change: Callable[[Count | None], Count]) -> Count | None:
+    """A counter that is not there yet cannot be locked by its row: all that begin one wait for each other."""
+    with connection.transaction():
+        before = _counted(connection, counter, f"{_COUNTER} for update")
+        if before is None:
+            connection.execute("select pg_advisory_xact_lock(hashtext('sluice_catalog.counters'))")
+            before = _counted(connection, counter, f"{_COUNTER} for update")
+        after = change(before)
+        if after != before:
+            connection.execute(
+                "insert into sluice_catalog.counters values (%s, %s, %s) on conflict (oid)"
+                " do update set value = excluded.value, called = excluded.called",
+                (counter, after.value, after.called),
+            )
+    return before
 
 
 def _write(connection: Connection, known: Snapshot, changes: Sequence[Change]) -> Snapshot:

@@ -10,30 +10,35 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from engine.catalog import rows
+from engine.catalog.counters import Count
 from engine.catalog.rows import StepKind
 from engine.catalog.snapshot import FIRST_OID, PUBLIC, Change, Snapshot
 from wire.errors import DataCorrupted, IoError
 
-_FORMAT: Final = 1
+#: 1: foreign tables and views. 2: stored tables, sequences, comments.
+_FORMAT: Final = 2
 #: How long a commit may wait for those of other members.
 _BUSY_SECONDS: Final = 10.0
 _RETRY_SECONDS: Final = 0.02
 _SCHEMA: Final = (
     "create table if not exists meta (key text primary key, value integer not null) strict",
-    "create table if not exists schemas (name text primary key, oid integer not null) strict",
+    "create table if not exists schemas (name text primary key, oid integer not null, comment text) strict",
     """create table if not exists relations (
         schema text not null, name text not null, oid integer not null, kind text not null, body text not null,
         primary key (schema, name)
     ) strict""",
+    "create table if not exists counters (oid integer primary key, value integer not null, called integer not null) strict",
 )
+#: What makes an older format this one, after `_SCHEMA`.
+_UPGRADES: Final = {1: ("alter table schemas add column comment text",)}
 _STEPS: Final[dict[StepKind, str]] = {
-    "put schema": "insert into schemas values (?, ?)",
+    "put schema": "insert or replace into schemas values (?, ?, ?)",
     "drop schema": "delete from schemas where name = ?",
     "put relation": "insert or replace into relations values (?, ?, ?, ?, ?)",
     "drop relation": "delete from relations where schema = ? and name = ?",
@@ -70,7 +75,14 @@ class SqliteDatabase:
                 self._writer.execute(statement)
             first = [("format", _FORMAT), ("version", 0), ("next_oid", FIRST_OID)]
             self._writer.executemany("insert or ignore into meta values (?, ?)", first)
-            self._writer.execute("insert or ignore into schemas values (?, ?)", (PUBLIC, 2200))
+            self._writer.execute("insert or ignore into schemas (name, oid) values (?, ?)", (PUBLIC, 2200))
+            self._upgrade()
+
+    def _upgrade(self) -> None:
+        for older in range(self._meta("format"), _FORMAT):
+            for statement in _UPGRADES[older]:
+                self._writer.execute(statement)
+        self._writer.execute("update meta set value = ? where key = 'format' and value < ?", (_FORMAT, _FORMAT))
 
     def _enter_wal(self) -> None:
         """The change of mode wants the file alone and does not wait for others as statements do."""
@@ -98,7 +110,7 @@ class SqliteDatabase:
     def _read(self) -> Snapshot:
         return rows.snapshot(
             self._meta("version"),
-            self._writer.execute("select name, oid from schemas"),
+            self._writer.execute("select name, oid, comment from schemas"),
             self._writer.execute("select schema, name, oid, kind, body from relations"),
         )
 
@@ -106,6 +118,22 @@ class SqliteDatabase:
         taken = "update meta set value = value + 1 where key = 'next_oid' returning value - 1"
         with self._lock, self._telling(), self._transaction():
             return int(self._writer.execute(taken).fetchone()[0])
+
+    def count(self, counter: int, change: Callable[[Count | None], Count]) -> Count | None:
+        found = "select value, called from counters where oid = ?"
+        with self._lock, self._telling(), self._transaction():
+            row = self._writer.execute(found, (counter,)).fetchone()
+            before = Count(row[0], bool(row[1])) if row is not None else None
+            after = change(before)
+            if after != before:
+                values = (counter, after.value, int(after.called))
+                self._writer.execute("insert or replace into counters values (?, ?, ?)", values)
+        return before
+
+    def counted(self, counter: int) -> Count | None:
+        with self._lock, self._telling():
+            row = self._writer.execute("select value, called from counters where oid = ?", (counter,)).fetchone()
+        return Count(row[0], bool(row[1])) if row is not None else None
 
     def commit(self, known: Snapshot, changes: Sequence[Change]) -> Snapshot:
         with self._lock, self._telling(), self._transaction():

@@ -61,12 +61,98 @@ class CreateView(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Formula:
+    """An expression of a definition (DEFAULT, CHECK, USING). text: as written; positions in its tree count from the
+    beginning of the statement."""
+
+    tree: exp.Expression = field(compare=False)
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequenceOptions:
+    """What CREATE SEQUENCE, ALTER SEQUENCE and AS IDENTITY (...) say; None is not said.
+
+    minimum, maximum: "no" is NO MINVALUE, NO MAXVALUE. restart: "start" is RESTART without a value.
+    owned_by: (schema or None, table, column); () is OWNED BY NONE. name: SEQUENCE NAME of an identity column.
+    """
+
+    type: exp.DataType | None = field(default=None, compare=False)
+    start: int | None = None
+    increment: int | None = None
+    minimum: int | Literal["no"] | None = None
+    maximum: int | Literal["no"] | None = None
+    cache: int | None = None
+    cycle: bool | None = None
+    restart: int | Literal["start"] | None = None
+    owned_by: tuple[QualifiedName, str] | tuple[()] | None = None
+    name: QualifiedName | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstraintDefinition:
+    """A constraint of a column or a table. name: None where PostgreSQL chooses one. columns: a key's; those of a check are
+    in its formula. position: where it stands in the statement."""
+
+    kind: Literal["check", "primary key", "unique"]
+    name: str | None = None
+    columns: tuple[str, ...] = ()
+    formula: Formula | None = None
+    position: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnDefinition:
-    """A column of CREATE FOREIGN TABLE: its type as a sqlglot tree, for the binder to read."""
+    """A column of CREATE [FOREIGN] TABLE or ADD COLUMN: its type as a sqlglot tree, for the binder to read.
+
+    sequence: what follows AS IDENTITY in parentheses.
+    """
 
     name: str
     type: exp.DataType
     not_null: bool = False
+    position: int = -1
+    default: Formula | None = None
+    identity: Literal["", "always", "by default"] = ""
+    sequence: SequenceOptions | None = None
+    constraints: tuple[ConstraintDefinition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableLayout:
+    """How a new table lies on disk: PARTITION BY's columns, and WITH (name = value, ...)."""
+
+    partition_by: tuple[str, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTable(Statement):
+    """CREATE [TEMPORARY] TABLE [IF NOT EXISTS] name (columns and constraints) [PARTITION BY] [WITH]."""
+
+    name: QualifiedName
+    columns: tuple[ColumnDefinition, ...]
+    constraints: tuple[ConstraintDefinition, ...] = ()
+    layout: TableLayout = TableLayout()
+    temporary: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTableAs(Statement):
+    """CREATE TABLE name [(columns)] AS query [WITH [NO] DATA], SELECT ... INTO (`into`).
+
+    The definition is made by `engine.utility.table.create_table_as`; the rows are written by `engine.mutation`.
+    """
+
+    name: QualifiedName
+    columns: tuple[str, ...]
+    query: Query
+    layout: TableLayout = TableLayout()
+    temporary: bool = False
+    if_not_exists: bool = False
+    with_data: bool = True
+    into: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +172,153 @@ class CreateSchema(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSequence(Statement):
+    name: QualifiedName
+    options: SequenceOptions
+    temporary: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSequence(Statement):
+    name: QualifiedName
+    options: SequenceOptions
+    if_exists: bool = False
+
+
+RelationKind = Literal["table", "view", "materialized view", "sequence", "index", "foreign table"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterTable(Statement):
+    """ALTER {TABLE | VIEW | SEQUENCE | ...} [IF EXISTS] name action [, ...]. kind: what was said, which decides on the tag."""
+
+    kind: RelationKind
+    name: QualifiedName
+    actions: tuple[TableAction, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSchema(Statement):
+    """ALTER SCHEMA name RENAME TO to."""
+
+    name: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameRelation:
+    to: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameColumn:
+    name: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameConstraint:
+    name: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetSchema:
+    schema: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddColumn:
+    column: ColumnDefinition
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropColumn:
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetDefault:
+    """formula: None is DROP DEFAULT."""
+
+    name: str
+    formula: Formula | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetNotNull:
+    """not_null: False is DROP NOT NULL."""
+
+    name: str
+    not_null: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetColumnType:
+    name: str
+    type: exp.DataType
+    using: Formula | None = None
+    position: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddConstraint:
+    constraint: ConstraintDefinition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropConstraint:
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetIdentity:
+    """ADD GENERATED (identity said, `add`), SET GENERATED, SET sequence options; DROP IDENTITY is identity ""."""
+
+    name: str
+    identity: Literal["", "always", "by default"] | None
+    options: SequenceOptions | None = None
+    add: bool = False
+    if_exists: bool = False
+
+
+TableAction = (
+    RenameRelation
+    | RenameColumn
+    | RenameConstraint
+    | SetSchema
+    | AddColumn
+    | DropColumn
+    | SetDefault
+    | SetNotNull
+    | SetColumnType
+    | AddConstraint
+    | DropConstraint
+    | SetIdentity
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comment(Statement):
+    """COMMENT ON kind name IS text. part: the column, or the constraint of `name`.
+    comment: None is NULL."""
+
+    kind: Literal["schema", "column", "constraint", "database"] | RelationKind
+    name: QualifiedName
+    comment: str | None
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Drop(Statement):
-    kind: Literal["view", "foreign table", "table", "schema"]
+    kind: Literal["schema"] | RelationKind
     names: tuple[QualifiedName, ...]
     if_exists: bool = False
     cascade: bool = False
@@ -223,3 +454,87 @@ class Discard(Statement):
     """*session.*"""
 
     target: Literal["all", "plans", "sequences", "temp"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """columns = value, of SET. row: several columns, in parentheses: the value is a `Tuple` or an expression that is a row."""
+
+    columns: tuple[exp.Identifier, ...]
+    value: exp.Expression
+    row: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnConflict:
+    """columns: of the key that conflicts, or its constraint's name; neither: any. assignments: DO UPDATE; none: DO NOTHING."""
+
+    columns: tuple[exp.Identifier, ...] = ()
+    constraint: exp.Identifier | None = None
+    assignments: tuple[Assignment, ...] = ()
+    where: exp.Expression | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MutationStatement(Statement):
+    """INSERT, UPDATE, DELETE or MERGE. Positions in its trees count from the beginning of its text.
+
+    target: the table; its alias, if any. returning: a select list; empty without RETURNING.
+    """
+
+    target: exp.Table = field(compare=False)
+    returning: tuple[exp.Expression, ...] = field(compare=False)
+    with_: exp.With | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insert(MutationStatement):
+    """columns: None where no list was written. source: a query; None is DEFAULT VALUES."""
+
+    alias: str | None
+    columns: tuple[exp.Identifier, ...] | None = field(compare=False)
+    source: exp.Expression | None = field(compare=False)
+    overriding: Literal["", "user", "system"] = ""
+    conflict: OnConflict | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update(MutationStatement):
+    assignments: tuple[Assignment, ...] = field(compare=False)
+    from_: exp.From | None = field(default=None, compare=False)
+    where: exp.Expression | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete(MutationStatement):
+    using: exp.From | None = field(default=None, compare=False)
+    where: exp.Expression | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeWhen:
+    """WHEN [NOT] MATCHED [AND condition] THEN action. values: INSERT's; None is DEFAULT VALUES."""
+
+    matched: bool
+    condition: exp.Expression | None
+    action: Literal["nothing", "update", "delete", "insert"]
+    assignments: tuple[Assignment, ...] = ()
+    columns: tuple[exp.Identifier, ...] | None = None
+    values: tuple[exp.Expression, ...] | None = None
+    overriding: Literal["", "user", "system"] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge(MutationStatement):
+    """source: an item of FROM."""
+
+    source: exp.Expression = field(compare=False)
+    condition: exp.Expression = field(compare=False)
+    whens: tuple[MergeWhen, ...] = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncate(Statement):
+    tables: tuple[exp.Table, ...] = field(compare=False)
+    restart: bool = False
+    cascade: bool = False

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from engine.catalog.objects import StoredRelation, View
+from engine.catalog.objects import Sequence, StoredRelation, Table, TableColumn, View
 from engine.catalog.snapshot import SLUICE
 from engine.catalog.system.declared import PG_CATALOG, Row, SystemContext, SystemRelation
+from engine.sql import types as st
+from wire import types as t
 
 _OWNER: Final = 10
 _NAMESPACES: Final = {PG_CATALOG: 11, "information_schema": 13_000, "pg_temp": 12_999, SLUICE: 12_200}
@@ -25,7 +27,27 @@ def _namespace(context: SystemContext, name: str) -> int:
 
 
 def _kind(relation: StoredRelation) -> str:
-    return "v" if isinstance(relation, View) else "f"
+    match relation:
+        case View():
+            return "v"
+        case Sequence():
+            return "S"
+        case Table(storage=None):
+            return "f"
+        case Table():
+            return "r"
+
+
+#: What a sequence shows as a relation.
+_COUNTER: Final = (
+    TableColumn("last_value", st.of(t.INT8), 1, False),
+    TableColumn("log_cnt", st.of(t.INT8), 2, False),
+    TableColumn("is_called", st.of(t.BOOL), 3, False),
+)
+
+
+def _columns(relation: StoredRelation) -> tuple[TableColumn, ...]:
+    return _COUNTER if isinstance(relation, Sequence) else relation.columns
 
 
 def _pg_class(context: SystemContext) -> Iterator[Row]:
@@ -33,7 +55,7 @@ def _pg_class(context: SystemContext) -> Iterator[Row]:
         yield _class_row(system.oid, system.name, _NAMESPACES[system.schema], "r", len(system.declared()))
     for relation in context.snapshot.relations.values():
         namespace = _namespace(context, relation.schema)
-        yield _class_row(relation.oid, relation.name, namespace, _kind(relation), len(relation.columns))
+        yield _class_row(relation.oid, relation.name, namespace, _kind(relation), len(_columns(relation)))
 
 
 def _class_row(oid: int, name: str, namespace: int, kind: str, columns: int) -> Row:
@@ -48,7 +70,7 @@ def _pg_attribute(context: SystemContext) -> Iterator[Row]:
         for column in system.declared():
             yield _attribute_row(system.oid, column.name, column.type.pg.oid, -1, column.number, False)
     for relation in context.snapshot.relations.values():
-        for column in relation.columns:
+        for column in _columns(relation):
             yield _attribute_row(
                 relation.oid, column.name, column.type.pg.oid, column.type.typmod, column.number, not column.nullable
             )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sqlglot import exp
 
-from engine.catalog.objects import View
+from engine.catalog.objects import Table, View
 from engine.plan.free_columns import free_columns
 from engine.plan.logical import CteReader, Join, JoinKind, Node, TableReader, Values
 from engine.sql.binder import joins, table_functions
@@ -179,7 +179,8 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
         for column, declared in zip(columns, relation.columns, strict=True):
             binder.context.origins[column.id] = (relation.oid, declared.number)
         names = [c.name for c in relation.columns]
-        node = TableReader(columns, relation, tuple(names))
+        read = relation.in_files() if isinstance(relation, Table) else relation
+        node = TableReader(columns, read, tuple(c.name for c in read.columns))
     shown = alias.this.name if alias is not None else name
     source = source_of(node, shown, aliased_names(alias, names, shown))
     source.schema = relation.schema if alias is None else None
