@@ -3,6 +3,22 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
+
+import pyarrow as pa
+
+from wire.pg.datarow import RowEncoder
+
+#: More rows than the encoder puts together value by value.
+_MANY = 17
+
+
+def encoded_rows(encoder: RowEncoder, batch: pa.RecordBatch) -> list[list[bytes | None]]:
+    """The rows as the encoder gives them; asserts that it gives the same ones for many of them at once."""
+    few = bytes(encoder.encode(batch))
+    several: Any = pa.Table.from_batches([batch] * _MANY).combine_chunks().to_batches()
+    assert b"".join(bytes(encoder.encode(part)) for part in several) == few * _MANY
+    return read_rows(few)
 
 
 def read_rows(stream: bytes | memoryview) -> list[list[bytes | None]]:

@@ -94,10 +94,14 @@ class LocalCursor:
             append = exp.Create(this=target, kind="TABLE", expression=part, properties=temporary)
         self._connection.register(_PART, rows)
         try:
-            self._connection.execute(append.sql("duckdb"))
+            self.change(append)
         finally:
             self._connection.unregister(_PART)
         self._inputs[name] = ("table", rows.schema)
+
+    def change(self, statement: exp.Expression) -> None:
+        """Run a statement that gives no rows."""
+        self._connection.execute(statement.sql("duckdb"))
 
     def forget_inputs(self) -> bool:
         """Drop what `hold` and `store` made. False if that failed: the cursor is not to be used again."""
@@ -107,7 +111,7 @@ class LocalCursor:
                 if kind == "view":
                     self._connection.unregister(name)
                 else:
-                    self._connection.execute(exp.Drop(kind="TABLE", tables=[exp.to_table(name)]).sql("duckdb"))
+                    self.change(exp.Drop(kind="TABLE", tables=[exp.to_table(name)]))
         except duckdb.Error:
             return False
         return True
@@ -134,10 +138,10 @@ class LocalCursor:
 
 
 class LocalDatabase:
-    """See the module's docstring. Its methods may be called from any thread."""
+    """See the module's docstring. Its methods may be called from any thread. folder: its own, below the member's."""
 
-    def __init__(self, config: EngineConfig) -> None:
-        self._spill = config.private / "local"
+    def __init__(self, config: EngineConfig, folder: str = "local") -> None:
+        self._spill = config.private / folder
         # DuckDB makes the folder itself when it spills, but not those above it.
         self._spill.parent.mkdir(parents=True, exist_ok=True)
         self._root = duckdb.connect(":memory:", config=_settings(config, self._spill))

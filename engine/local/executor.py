@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -37,6 +37,7 @@ from engine.local.database import LocalCursor, LocalDatabase
 from engine.local.errors import translate
 from engine.local.infinities import with_infinities
 from engine.local.inputs import Inflow, take_all
+from engine.local.small_files import Placed, SmallFiles
 from engine.plan.compile import to_sql
 from engine.runtime.fragment_pool import FragmentPool
 from wire.errors import AdminShutdown, QueryCanceled, SqlError
@@ -76,6 +77,7 @@ class LocalExecutor:
         self._config = config
         self._state = "starting"
         self._database: LocalDatabase | None = None
+        self._small: SmallFiles | None = None
         self._pool: FragmentPool | None = None
         self._streams: set[LocalStream] = set()
         self._texts: OrderedDict[int, tuple[CompiledFragment, str]] = OrderedDict()
@@ -88,7 +90,9 @@ class LocalExecutor:
         """Open the database: some tens of milliseconds."""
         assert self._database is None, "started twice"
         self._pool = FragmentPool(self._config.fragment_threads)
-        self._database = await asyncio.get_running_loop().run_in_executor(self._pool, LocalDatabase, self._config)
+        loop = asyncio.get_running_loop()
+        self._database = await loop.run_in_executor(self._pool, LocalDatabase, self._config)
+        self._small = await loop.run_in_executor(self._pool, SmallFiles, self._config)
         self._state = "ready"
 
     async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> LocalStream:
@@ -98,9 +102,9 @@ class LocalExecutor:
 
     def run(self, work: LocalWork) -> LocalStream:
         """Begin to run a statement that is compiled already."""
-        if self._database is None or self._pool is None:
+        if self._database is None or self._small is None or self._pool is None:
             raise AdminShutdown("the local engine is not running")
-        stream = LocalStream(self._database, self._pool, self._streams, work)
+        stream = LocalStream(self._database, self._small, self._pool, self._streams, work)
         stream.begin()
         return stream
 
@@ -121,18 +125,22 @@ class LocalExecutor:
         return text
 
     def statistics(self) -> Mapping[str, int]:
-        database = self._database.statistics() if self._database else {}
-        return {"streams": len(self._streams), **database}
+        if self._database is None or self._small is None:
+            return {"streams": len(self._streams)}
+        cursors = Counter(self._database.statistics())
+        cursors.update(self._small.database.statistics())
+        return {"streams": len(self._streams), **cursors, **self._small.statistics()}
 
     async def close(self) -> None:
         """Cancel what runs and end the database; idempotent."""
         self._state = "closed"
-        database, pool = self._database, self._pool
-        self._database = self._pool = None
-        if database is None or pool is None:
+        database, small, pool = self._database, self._small, self._pool
+        self._database = self._small = self._pool = None
+        if database is None or small is None or pool is None:
             return
         await asyncio.gather(*(stream.close() for stream in list(self._streams)))
         await asyncio.get_running_loop().run_in_executor(pool, database.close)
+        await asyncio.get_running_loop().run_in_executor(pool, small.close)
         await asyncio.to_thread(pool.close)
 
 
@@ -146,11 +154,14 @@ class LocalStream:
     def __init__(
         self,
         database: LocalDatabase,
+        small: SmallFiles,
         pool: FragmentPool,
         streams: set[LocalStream],
         work: LocalWork,
     ) -> None:
         self._database = database
+        self._small = small
+        self._placed: Placed | None = None
         self._pool = pool
         self._streams = streams
         self._work = work
@@ -299,10 +310,7 @@ class LocalStream:
         if self._reader is None:
             if self._closing:
                 raise QueryCanceled("canceling statement due to user request")
-            work, cursor = self._work, self._borrow()
-            while self._inputs:
-                cursor.hold(*self._inputs.popitem())
-            self._reader = cursor.run(work.statement, work.tables, work.batch_rows, work.parameters)
+            self._reader = self._start()
         while True:
             try:
                 batch = self._reader.read_next_batch()
@@ -313,16 +321,34 @@ class LocalStream:
                     return batch.select([])
                 return with_infinities(carry_to(batch, fitted(self._schema, batch.schema)))
 
+    def _start(self) -> Any:
+        """Begin to run the statement, over tables in memory if it can (`engine.local.small_files`)."""
+        work, statement, parameters = self._work, self._work.statement, self._work.parameters
+        if self._cursor is None:  # else its inputs are large, and stored where it will run
+            self._placed = self._small.place(statement, parameters, self._inputs.values())
+        if self._placed is not None:
+            statement, parameters = self._placed.statement, self._placed.parameters
+        cursor = self._borrow()
+        while self._inputs:
+            cursor.hold(*self._inputs.popitem())
+        return cursor.run(statement, work.tables, work.batch_rows, parameters)
+
+    def _home(self) -> LocalDatabase:
+        return self._database if self._placed is None else self._small.database
+
     def _borrow(self) -> LocalCursor:
         if self._cursor is None:
-            self._cursor = self._database.borrow(self._work.time_zone)
+            self._cursor = self._home().borrow(self._work.time_zone)
         return self._cursor
 
     def _release(self, *, healthy: bool = True) -> None:
         """Let go of the result and the cursor; what a half-read result holds is freed here, off the loop's thread."""
         cursor, self._cursor, self._reader = self._cursor, None, None
         if cursor is not None:
-            self._database.give_back(cursor, healthy=healthy and cursor.forget_inputs())
+            self._home().give_back(cursor, healthy=healthy and cursor.forget_inputs())
+        placed, self._placed = self._placed, None
+        if placed is not None:
+            self._small.release(placed)
 
     def _tell(self, batch: pa.RecordBatch | None, error: SqlError | None, *, running: bool) -> None:
         self._loop.call_soon_threadsafe(self._arrived, batch, error, running)

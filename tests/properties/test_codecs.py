@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from datarow_reader import read_rows
+from datarow_reader import encoded_rows
 from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.adapt import PyFormat, Transformer
@@ -69,7 +69,7 @@ def encode(
     typ: t.PgType, values: list[Any], form: int, settings: OutputSettings, arrow: pa.DataType
 ) -> list[bytes | None]:
     batch = pa.record_batch([pa.array(values, arrow)], names=["v"])
-    return [row[0] for row in read_rows(RowEncoder([EncodedColumn(typ)], (form,), settings).encode(batch))]
+    return [row[0] for row in encoded_rows(RowEncoder([EncodedColumn(typ)], (form,), settings), batch)]
 
 
 def same(left: Any, right: Any) -> bool:
@@ -163,7 +163,7 @@ def test_psycopg_reads_our_rows(typ: t.PgType, form: int, data: st.DataObject) -
     if typ is t.INTERVAL:
         arrow = pa.array([pa.MonthDayNano([0, v.days, (v.seconds * 10**6 + v.microseconds) * 1000]) for v in values])
     batch = pa.record_batch([arrow], names=["v"])
-    encoded = [row[0] for row in read_rows(RowEncoder([EncodedColumn(typ)], (form,), OutputSettings()).encode(batch))]
+    encoded = [row[0] for row in encoded_rows(RowEncoder([EncodedColumn(typ)], (form,), OutputSettings()), batch)]
     loader = Transformer().get_loader(typ.oid, Format(form))
     loaded = [loader.load(item) for item in encoded if item is not None]
     assert same(loaded, values)

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from datarow_reader import read_rows
+from datarow_reader import encoded_rows, read_rows
 
 from wire import types as t
 from wire.carriers import NumericScale
@@ -21,7 +21,7 @@ def encode(
     batch: pa.RecordBatch, *types: t.PgType, formats: tuple[int, ...] = (), settings: OutputSettings | None = None
 ) -> list[list[bytes | None]]:
     columns = [EncodedColumn(typ) for typ in types]
-    return read_rows(RowEncoder(columns, formats, settings or OutputSettings()).encode(batch))
+    return encoded_rows(RowEncoder(columns, formats, settings or OutputSettings()), batch)
 
 
 def test_the_bytes_of_a_message() -> None:

@@ -1,0 +1,253 @@
+"""Small files as tables in memory: what a dashboard asks again and again is not opened, decoded and planned as files each time.
+
+Theory. A short query over a Parquet file of a few rows spends most of its time on the file: open, footer, decompression, and
+handing the scan to other threads. So there is a second DuckDB beside the general one, with one thread: a statement runs on the
+thread that asks, without meeting the general one's workers, which a long query keeps busy. Files that were read before, and are
+small, are tables in it. A statement goes there if all that it reads does: files by way of such tables, inputs that arrived
+(`engine.local.inputs`) if they are small. Everything else, and everything the first time, runs over the files.
+
+A table in memory stands for one table function of a statement (`read_parquet([...], options)`), as it was for these files with
+these sizes and times: they are asked for at each run, and other ones are another table. A column that cannot be read may be
+one that the statement does not want; then nothing is kept and the statement reads the file.
+
+How the statement gets there. It is text, as a fragment may come from another member. Its table functions are found by parsing
+it in the dialect in which it was written; only if the tree's text is, letter for letter, the statement again is it taken, so
+that what runs differs from what was sent in the names of those relations alone.
+
+Rejected: keeping results (right for one statement, of no use to the next), DuckDB's caches of Parquet metadata and file
+contents (a tenth of a millisecond of more than two), a view for each reader that the statement names (bound twice: what
+is not small would pay).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import count
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+
+from engine.config import EngineConfig
+from engine.local.database import LocalDatabase
+from engine.plan.compile.dialects import DIALECTS, to_sql
+from engine.plan.compile.files import plain_path
+
+#: Bytes on disk of one reader's files, and of all that are kept; how many files one reader may have.
+_READER_BYTES: Final = 4 << 20
+_KEPT_BYTES: Final = 16 << 20
+_FILES: Final = 16
+#: Bytes of inputs that arrived.
+INPUT_BYTES: Final = 1 << 20
+_TEXT_LENGTH: Final = 32_768
+_TEXTS: Final = 512
+_SEEN: Final = 512
+_MEMORY: Final = "256MB"
+#: A file that changed a moment ago may change again without another time: those of file systems move in milliseconds.
+_SETTLED_NS: Final = 2_000_000_000
+_Stamps = tuple[tuple[int, int, int], ...]
+_READERS: Final = ("READ_PARQUET", "READ_CSV", "READ_JSON")
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """A table function of a statement: the files that it names, or the parameter whose value they are."""
+
+    call: exp.Anonymous
+    files: tuple[str, ...]
+    parameter: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    tree: exp.Expression
+    readers: tuple[_Reader, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A table in memory. bytes: of its files."""
+
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A statement as it runs in `SmallFiles.database`. kept: what it reads there, until `release`."""
+
+    statement: str
+    parameters: Mapping[str, Any]
+    kept: tuple[_Kept, ...] = ()
+
+
+class SmallFiles:
+    """See the module's docstring. Methods may be called from any thread; `place` blocks while it loads a file.
+
+    database: where statements that were placed run.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        self.database = LocalDatabase(replace(config, local_threads=1, local_memory=_MEMORY), "small")
+        self._lock = threading.Lock()
+        self._numbers = count(1)
+        self._seen: OrderedDict[Hashable, None] = OrderedDict()
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._users: Counter[str] = Counter()
+
+    def place(self, text: str, parameters: Mapping[str, Any], inputs: Iterable[pa.Table]) -> Placed | None:
+        """The statement over tables in memory; None where it is to run over its files. `release` what is returned."""
+        held = list(inputs)
+        if sum(rows.nbytes for rows in held) > INPUT_BYTES:
+            return None
+        statement = _read(text) if len(text) <= _TEXT_LENGTH else None
+        if statement is None or not (held or statement.readers):
+            return None
+        kept: list[_Kept] = []
+        for reader in statement.readers:
+            table = self._table(reader, parameters)
+            if table is None:
+                self._give_up(kept)
+                return None
+            kept.append(table)
+        taken = {reader.parameter for reader in statement.readers}
+        rest = {name: value for name, value in parameters.items() if name not in taken}
+        return Placed(_over(text, tuple(table.name for table in kept)), rest, tuple(kept))
+
+    def release(self, placed: Placed) -> None:
+        """The statement has ended: what it read may go."""
+        self._give_up(placed.kept)
+
+    def statistics(self) -> dict[str, int]:
+        with self._lock:
+            return {"small_tables": len(self._kept), "small_file_bytes": sum(k.bytes for k in self._kept.values())}
+
+    def close(self) -> None:
+        self.database.close()
+
+    def _table(self, reader: _Reader, parameters: Mapping[str, Any]) -> _Kept | None:
+        """The table that stands for the reader's files as they are now, in use; None if there is none."""
+        files = reader.files or tuple(parameters[reader.parameter])
+        stamps = _stamps(files)
+        if stamps is None or any(time.time_ns() - changed < _SETTLED_NS for _, changed, _ in stamps):
+            return None
+        call = _naming(reader.call, files)
+        key = (to_sql(call, "local"), stamps)
+        with self._lock:
+            if (found := self._kept.get(key)) is not None:
+                self._kept.move_to_end(key)
+                self._users[found.name] += 1
+                return found
+            if key not in self._seen:
+                self._seen[key] = None
+                if len(self._seen) > _SEEN:
+                    self._seen.popitem(last=False)
+                return None
+            return self._load(key, call, files, stamps)
+
+    def _load(self, key: Hashable, call: exp.Anonymous, files: tuple[str, ...], stamps: _Stamps) -> _Kept | None:
+        """Keep what the call reads, in use; what was used longest ago makes room. Others wait for it: it is small."""
+        table = _Kept(f"small_{next(self._numbers)}", sum(size for size, _, _ in stamps))
+        rows = exp.select("*").from_(exp.Table(this=call))
+        try:
+            self._change(exp.Create(this=exp.to_table(table.name), kind="TABLE", expression=rows))
+        except duckdb.Error:
+            # The statement will say it, if it minds.
+            del self._seen[key]
+            return None
+        if _stamps(files) != stamps:
+            self._change(exp.Drop(kind="TABLE", tables=[exp.to_table(table.name)]))
+            return None
+        self._kept[key] = table
+        self._users[table.name] = 1
+        self._make_room()
+        return table
+
+    def _make_room(self) -> None:
+        held = sum(table.bytes for table in self._kept.values())
+        for key, table in list(self._kept.items()):
+            if held <= _KEPT_BYTES:
+                return
+            if not self._users[table.name]:
+                self._change(exp.Drop(kind="TABLE", tables=[exp.to_table(table.name)]))
+                del self._kept[key], self._users[table.name]
+                held -= table.bytes
+
+    def _change(self, statement: exp.Expression) -> None:
+        cursor = self.database.borrow("UTC")
+        try:
+            cursor.change(statement)
+        finally:
+            self.database.give_back(cursor, healthy=True)
+
+    def _give_up(self, kept: Iterable[_Kept]) -> None:
+        with self._lock:
+            for table in kept:
+                self._users[table.name] -= 1
+
+
+def _stamps(files: tuple[str, ...]) -> _Stamps | None:
+    """(size, time of change in ns, inode) of each file; None where they are many, large, or gone."""
+    if len(files) > _FILES:
+        return None
+    try:
+        found = [os.stat(plain_path(file)) for file in files]
+    except OSError:
+        return None
+    if sum(status.st_size for status in found) > _READER_BYTES:
+        return None
+    return tuple((status.st_size, status.st_mtime_ns, status.st_ino) for status in found)
+
+
+@lru_cache(_TEXTS)
+def _read(text: str) -> _Statement | None:
+    """The statement and its readers; None if it cannot be told from its text that nothing else would change."""
+    try:
+        tree = sqlglot.parse_one(text, dialect=DIALECTS["local"])
+    except sqlglot.ParseError:
+        return None
+    if not isinstance(tree, exp.Expression) or to_sql(tree, "local") != text:
+        return None
+    calls = [node for node in tree.find_all(exp.Anonymous) if node.name.upper() in _READERS]
+    readers = tuple(_reader(call) for call in calls)
+    if any(reader is None for reader in readers):
+        return None
+    return _Statement(tree, tuple(reader for reader in readers if reader is not None))
+
+
+def _reader(call: exp.Anonymous) -> _Reader | None:
+    if not isinstance(call.parent, exp.Table):
+        return None
+    paths = call.expressions[0]
+    if isinstance(paths, exp.Array):
+        return _Reader(call, tuple(path.name for path in paths.expressions), "")
+    name = paths.name if isinstance(paths, (exp.Placeholder, exp.Parameter)) else ""
+    return _Reader(call, (), name) if name else None
+
+
+def _naming(call: exp.Anonymous, files: tuple[str, ...]) -> exp.Anonymous:
+    """The reader with its files named."""
+    named = call.copy()
+    assert isinstance(named, exp.Anonymous)
+    named.expressions[0].replace(exp.Array(expressions=[exp.Literal.string(file) for file in files]))
+    return named
+
+
+@lru_cache(_TEXTS)
+def _over(text: str, names: tuple[str, ...]) -> str:
+    """The statement with its readers, in order, become tables of these names."""
+    statement = _read(text)
+    assert statement is not None
+    tree = statement.tree.copy()
+    calls = [node for node in tree.find_all(exp.Anonymous) if node.name.upper() in _READERS]
+    for call, name in zip(calls, names, strict=True):
+        call.replace(exp.to_identifier(name))
+    return to_sql(tree, "local")
