@@ -1,0 +1,101 @@
+"""Expressions of definitions: a column's DEFAULT, a table's CHECK, and what ALTER ... USING makes of a column.
+
+Bound when they are defined, so that what cannot work is refused then, in PostgreSQL's words, and again from their stored text
+(`engine.sql.stored_text`) by every statement that writes rows.
+
+Source: PostgreSQL 15, heap.c (cookDefault, cookConstraint), parse_expr.c (transformColumnRef, transformSubLink).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import exp
+
+from engine.catalog.objects import Table, TableColumn
+from engine.sql.binder.casts import can_coerce
+from engine.sql.binder.levels import check_plain
+from engine.sql.binder.queries import QueryBinder
+from engine.sql.depth import bounded
+from engine.sql.expr import Column, ColumnRef, Expr
+from engine.sql.scope import BindContext, Scope, Source, SourceColumn, cursor, position
+from engine.sql.types import SqlType
+from wire import types as t
+from wire.errors import DatatypeMismatch, FeatureNotSupported, UndefinedParameter
+
+_DEFAULTS: Final = "DEFAULT expressions"
+_CHECKS: Final = "check constraints"
+
+
+@dataclass(frozen=True, slots=True)
+class RowOfTable:
+    """A table's row as a check sees it: its columns, numbered for one statement."""
+
+    table: str
+    names: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def of(cls, table: Table, context: BindContext) -> RowOfTable:
+        return cls.named(table.name, table.columns, context)
+
+    @classmethod
+    def named(cls, table: str, columns: Sequence[TableColumn], context: BindContext) -> RowOfTable:
+        made = tuple(context.new_column(c.name, c.type, c.nullable) for c in columns)
+        return cls(table, tuple(c.name for c in columns), made)
+
+
+def bind_default(tree: exp.Expression, column: str, typ: SqlType, context: BindContext) -> Expr:
+    """A default, as a value of the column's type but for its modifier. Raises DatatypeMismatch and what binding raises."""
+    _refuse_columns(tree)
+    _refuse_subqueries(tree, "DEFAULT expression")
+    expr = _bound(tree, None, context, _DEFAULTS)
+    if not can_coerce(expr.type.pg, typ.pg, "assignment"):
+        raise DatatypeMismatch(
+            f'column "{column}" is of type {typ.pg.sql_name} but default expression is of type {expr.type.pg.sql_name}',
+            hint="You will need to rewrite or cast the expression.",
+        )
+    return QueryBinder(context).expressions.coercer.coerce_type(expr, typ.pg, "assignment")
+
+
+def bind_check(tree: exp.Expression, row: RowOfTable, context: BindContext) -> Expr:
+    """A check's condition over the columns of `row`."""
+    _refuse_subqueries(tree, "check constraint")
+    expr = _bound(tree, row, context, _CHECKS)
+    return QueryBinder(context).expressions.as_boolean(expr, "CHECK")
+
+
+def _bound(tree: exp.Expression, row: RowOfTable | None, context: BindContext, clause: str) -> Expr:
+    for parameter in tree.find_all(exp.Parameter):
+        raise UndefinedParameter(f"there is no parameter ${parameter.name}", position=cursor(position(parameter)))
+    with bounded():
+        binder = QueryBinder(context)
+        scope = Scope(context, binder)
+        if row is not None:
+            offered = [SourceColumn(n, ColumnRef(c.type, c)) for n, c in zip(row.names, row.columns, strict=True)]
+            source = Source(row.table, tuple(offered))
+            scope.add(source)
+            scope.sources.append(source)
+        expr = binder.expressions.bind(tree, scope)
+        check_plain(expr, clause, scope)
+    return expr
+
+
+def _refuse_columns(tree: exp.Expression) -> None:
+    for column in tree.find_all(exp.Column, bfs=False):
+        raise FeatureNotSupported(
+            "cannot use column reference in DEFAULT expression", position=cursor(position(column))
+        )
+
+
+def _refuse_subqueries(tree: exp.Expression, what: str) -> None:
+    for query in tree.find_all(exp.Select, exp.Values, exp.SetOperation, bfs=False):
+        around = query.parent if isinstance(query.parent, exp.Expression) else query
+        raise FeatureNotSupported(f"cannot use subquery in {what}", position=cursor(position(around)))
+
+
+def is_integer(typ: SqlType) -> bool:
+    """Whether a column of that type can be an identity."""
+    return typ.pg in (t.INT2, t.INT4, t.INT8)

@@ -1,0 +1,267 @@
+"""ALTER TABLE, VIEW, SEQUENCE, INDEX and SCHEMA, and COMMENT (gram.y: AlterTableStmt, RenameStmt, AlterObjectSchemaStmt,
+AlterSeqStmt, CommentStmt)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+from engine.sql.lexer import Kind
+from engine.sql.statements import (
+    AddColumn,
+    AddConstraint,
+    AlterSchema,
+    AlterSequence,
+    AlterTable,
+    Comment,
+    DropColumn,
+    DropConstraint,
+    QualifiedName,
+    RelationKind,
+    RenameColumn,
+    RenameConstraint,
+    RenameRelation,
+    SetColumnType,
+    SetDefault,
+    SetIdentity,
+    SetNotNull,
+    SetSchema,
+    Statement,
+    TableAction,
+)
+from engine.sql.utility.columns import (
+    column,
+    formula,
+    generation,
+    table_constraint,
+    table_constraint_at,
+    take_collation,
+)
+from engine.sql.utility.reader import StatementReader
+from engine.sql.utility.sequences import options_in_parentheses, sequence_options
+from engine.sql.utility.unsupported import refuse
+from wire.errors import SqlSyntaxError
+
+_RELATIONS: Final[tuple[tuple[tuple[str, ...], RelationKind], ...]] = (
+    (("foreign", "table"), "foreign table"),
+    (("materialized", "view"), "materialized view"),
+    (("table",), "table"),
+    (("view",), "view"),
+    (("sequence",), "sequence"),
+    (("index",), "index"),
+)
+
+
+def _alter(reader: StatementReader) -> Statement:
+    start = reader.at
+    reader.next()
+    if reader.take("schema"):
+        return _alter_schema(reader)
+    for words, kind in _RELATIONS:
+        if reader.take(*words):
+            return _alter_relation(reader, kind)
+    reader.at = start
+    refuse(reader)
+
+
+def _alter_schema(reader: StatementReader) -> Statement:
+    name = reader.name()
+    if reader.word_at("owner"):
+        reader.unsupported("OWNER TO")
+    reader.expect("rename", "to")
+    return AlterSchema(name=name, to=reader.name(), text="")
+
+
+def _alter_relation(reader: StatementReader, kind: RelationKind) -> Statement:
+    exists = reader.take("if", "exists")
+    if kind in ("table", "foreign table"):
+        reader.take("only")
+    name = reader.qualified_name()
+    reader.take_symbol("*")
+    if kind == "sequence" and not reader.word_at("rename", "set", "owner"):
+        return _alter_sequence(reader, name, exists)
+    return AlterTable(kind=kind, name=name, actions=_actions(reader), if_exists=exists, text="")
+
+
+def _alter_sequence(reader: StatementReader, name: QualifiedName, exists: bool) -> Statement:
+    first = reader.token
+    options = sequence_options(reader)
+    if reader.token is first:
+        reader.fail()
+    return AlterSequence(name=name, options=options, if_exists=exists, text="")
+
+
+def _actions(reader: StatementReader) -> tuple[TableAction, ...]:
+    """One renaming or move, or a list of changes."""
+    if reader.take("rename"):
+        return (_rename(reader),)
+    if reader.take("set", "schema"):
+        return (SetSchema(schema=reader.name()),)
+    found = [_action(reader)]
+    while reader.take_symbol(","):
+        found.append(_action(reader))
+    return tuple(found)
+
+
+def _rename(reader: StatementReader) -> TableAction:
+    if reader.take("to"):
+        return RenameRelation(to=reader.name())
+    if reader.take("constraint"):
+        name = reader.name()
+        reader.expect("to")
+        return RenameConstraint(name=name, to=reader.name())
+    reader.take("column")
+    name = reader.name()
+    reader.expect("to")
+    return RenameColumn(name=name, to=reader.name())
+
+
+def _action(reader: StatementReader) -> TableAction:
+    """alter_table_cmd."""
+    token = reader.token
+    if reader.take("add"):
+        return _add(reader)
+    if reader.take("drop"):
+        return _drop(reader)
+    if reader.take("alter"):
+        reader.take("column")
+        return _alter_column(reader)
+    words = [t.text.upper() for t in (token, reader.ahead(1)) if t.kind is Kind.WORD]
+    if token.kind is not Kind.WORD or token.text not in _REFUSED:
+        reader.fail()
+    reader.unsupported("ALTER TABLE ... " + " ".join(words), token)
+
+
+#: What else alter_table_cmd begins with.
+_REFUSED: Final = frozenset(
+    (
+        "attach", "cluster", "detach", "disable", "enable", "force", "inherit", "no", "not", "of", "options", "owner",
+        "replica", "reset", "set", "validate",
+    )
+)  # fmt: skip
+
+
+def _add(reader: StatementReader) -> TableAction:
+    if table_constraint_at(reader):
+        return AddConstraint(constraint=table_constraint(reader))
+    reader.take("column")
+    missing = reader.take("if", "not", "exists")
+    return AddColumn(column=column(reader, ""), if_not_exists=missing)
+
+
+def _drop(reader: StatementReader) -> TableAction:
+    constraint = reader.take("constraint")
+    if not constraint:
+        reader.take("column")
+    exists = reader.take("if", "exists")
+    name = reader.name()
+    cascade = reader.take("cascade")
+    if not cascade:
+        reader.take("restrict")
+    if constraint:
+        return DropConstraint(name=name, if_exists=exists, cascade=cascade)
+    return DropColumn(name=name, if_exists=exists, cascade=cascade)
+
+
+def _alter_column(reader: StatementReader) -> TableAction:
+    start = reader.token.start - reader.base
+    name = reader.name()
+    if reader.take("set", "default"):
+        return SetDefault(name=name, formula=formula(reader, bare=False))
+    if reader.take("drop", "default"):
+        return SetDefault(name=name, formula=None)
+    if reader.take("set", "not", "null"):
+        return SetNotNull(name=name, not_null=True)
+    if reader.take("drop", "not", "null"):
+        return SetNotNull(name=name, not_null=False)
+    if reader.take("set", "data", "type") or reader.take("type"):
+        return _type(reader, name, start)
+    return _identity(reader, name)
+
+
+def _type(reader: StatementReader, name: str, start: int) -> TableAction:
+    typ = reader.type_name()
+    take_collation(reader)
+    using = formula(reader, bare=False) if reader.take("using") else None
+    return SetColumnType(name=name, type=typ, using=using, position=start)
+
+
+def _identity(reader: StatementReader, name: str) -> TableAction:
+    if reader.take("add", "generated"):
+        identity = generation(reader)
+        reader.expect("as", "identity")
+        return SetIdentity(name=name, identity=identity, options=options_in_parentheses(reader), add=True)
+    if reader.take("drop", "identity"):
+        return SetIdentity(name=name, identity="", if_exists=reader.take("if", "exists"))
+    if reader.words_at("set", "generated") or reader.words_at("set", "restart") or reader.word_at("restart"):
+        return _set_identity(reader, name)
+    if reader.word_at("set", "reset"):
+        reader.unsupported(f"ALTER COLUMN ... {reader.token.text.upper()} {reader.ahead(1).text.upper()}")
+    if reader.words_at("drop", "expression"):
+        reader.unsupported("DROP EXPRESSION")
+    reader.fail()
+
+
+def _set_identity(reader: StatementReader, name: str) -> TableAction:
+    """SET GENERATED and RESTART; the other options of the sequence are ALTER SEQUENCE's."""
+    identity: Literal["always", "by default"] | None = None
+    if reader.take("set", "generated"):
+        identity = generation(reader)
+    reader.take("set")
+    return SetIdentity(name=name, identity=identity, options=sequence_options(reader))
+
+
+# -- COMMENT -----------------------------------------------------------------------------------------------------
+
+
+def _comment(reader: StatementReader) -> Statement:
+    start = reader.at
+    reader.next()
+    reader.expect("on")
+    if reader.take("schema"):
+        return _comment_on_schema(reader)
+    if reader.take("column"):
+        return _comment_on_column(reader)
+    if reader.take("constraint"):
+        part = reader.name()
+        reader.expect("on")
+        if reader.word_at("domain"):
+            reader.unsupported("COMMENT ON CONSTRAINT ... ON DOMAIN")
+        name = reader.qualified_name()
+        return Comment(kind="constraint", name=name, part=part, comment=_comment_text(reader), text="")
+    for words, relation in _RELATIONS:
+        if reader.take(*words):
+            name = reader.qualified_name()
+            return Comment(kind=relation, name=name, comment=_comment_text(reader), text="")
+    reader.at = start
+    refuse(reader)
+
+
+def _comment_on_schema(reader: StatementReader) -> Statement:
+    token = reader.token
+    name = QualifiedName(schema=None, name=reader.name(), position=token.start - reader.base)
+    return Comment(kind="schema", name=name, comment=_comment_text(reader), text="")
+
+
+def _comment_on_column(reader: StatementReader) -> Statement:
+    token = reader.token
+    names = [reader.name()]
+    while reader.take_symbol("."):
+        names.append(reader.column_label().name)
+    if len(names) == 1:
+        raise SqlSyntaxError("column name must be qualified", position=token.start + 1)
+    if len(names) > 3:
+        reader.unsupported(f"a database in the name {'.'.join(names)}", token)
+    schema = names[0] if len(names) == 3 else None
+    name = QualifiedName(schema=schema, name=names[-2], position=token.start - reader.base)
+    return Comment(kind="column", name=name, part=names[-1], comment=_comment_text(reader), text="")
+
+
+def _comment_text(reader: StatementReader) -> str | None:
+    reader.expect("is")
+    if reader.take("null"):
+        return None
+    return reader.expect_kind(Kind.STRING).text
+
+
+READERS: Final[dict[str, Callable[[StatementReader], Statement]]] = {"alter": _alter, "comment": _comment}

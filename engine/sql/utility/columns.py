@@ -1,0 +1,215 @@
+"""Columns and constraints as CREATE TABLE and ALTER TABLE write them (gram.y: columnDef, ColQualList, TableConstraint).
+
+Which of them go together is judged by `engine.utility.table`, as in PostgreSQL, whose grammar takes `a int null not null`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from engine.sql.lexer import Kind, Token
+from engine.sql.statements import ColumnDefinition, ConstraintDefinition, Formula, SequenceOptions
+from engine.sql.utility.reader import StatementReader
+from engine.sql.utility.sequences import options_in_parentheses
+from wire.errors import SqlSyntaxError
+
+_CONSTRAINT_WORDS = ("constraint", "check", "unique", "primary", "foreign", "exclude")
+
+
+@dataclass(slots=True)
+class _Qualities:
+    """What has been said of a column so far."""
+
+    nullable: bool | None = None
+    default: Formula | None = None
+    identity: Literal["", "always", "by default"] = ""
+    sequence: SequenceOptions | None = None
+    constraints: list[ConstraintDefinition] = field(default_factory=list)
+
+
+def formula(reader: StatementReader, *, bare: bool) -> Formula:
+    """An expression: a_expr, or b_expr where it is `bare`."""
+    start = reader.token.start
+    tree = reader.bare_expression() if bare else reader.expression()
+    return Formula(tree=tree, text=reader.text_since(start))
+
+
+def formula_in_parentheses(reader: StatementReader) -> Formula:
+    reader.expect_symbol("(")
+    found = formula(reader, bare=False)
+    reader.expect_symbol(")")
+    return found
+
+
+def table_constraint_at(reader: StatementReader) -> bool:
+    return reader.word_at(*_CONSTRAINT_WORDS)
+
+
+def column(reader: StatementReader, table: str) -> ColumnDefinition:
+    """columnDef. table: whose messages name it."""
+    start = reader.token.start - reader.base
+    name = reader.name()
+    typ = reader.type_name()
+    said = _Qualities()
+    while _quality(reader, name, table, said):
+        pass
+    return ColumnDefinition(
+        name=name, type=typ, not_null=said.nullable is False, position=start, default=said.default,
+        identity=said.identity, sequence=said.sequence, constraints=tuple(said.constraints),
+    )  # fmt: skip
+
+
+def _quality(reader: StatementReader, column: str, table: str, said: _Qualities) -> bool:
+    """One of ColQualList; False where it ends."""
+    token = reader.token
+    name = reader.name() if reader.take("constraint") else None
+    at = reader.token
+    if reader.word_at("null") or reader.words_at("not", "null"):
+        _nullability(reader, column, table, said, token)
+    elif reader.take("default"):
+        if said.default is not None:
+            _fail("multiple default values specified", column, table, token)
+        said.default = formula(reader, bare=True)
+    elif reader.take("generated"):
+        _generated(reader, column, table, said, token)
+    elif reader.word_at("check", "unique", "primary"):
+        said.constraints.append(_constraint(reader, name, token, own=column))
+    elif reader.word_at("references"):
+        reader.unsupported("FOREIGN KEY", at)
+    elif name is None and take_collation(reader):
+        pass
+    elif name is None and reader.word_at("compression", "storage"):
+        reader.unsupported(reader.token.text.upper())
+    elif name is None and (reader.word_at("deferrable", "initially") or reader.words_at("not", "deferrable")):
+        _attributes(reader)
+    elif name is not None:
+        reader.fail()
+    else:
+        return False
+    return True
+
+
+def _nullability(reader: StatementReader, column: str, table: str, said: _Qualities, token: Token) -> None:
+    nullable = reader.take("null")
+    if not nullable:
+        reader.expect("not", "null")
+    if said.nullable not in (None, nullable):
+        _fail("conflicting NULL/NOT NULL declarations", column, table, token)
+    said.nullable = nullable
+
+
+def _generated(reader: StatementReader, column: str, table: str, said: _Qualities, token: Token) -> None:
+    identity: Literal["always", "by default"] = generation(reader)
+    reader.expect("as")
+    if reader.symbol_at("("):
+        reader.unsupported("GENERATED ALWAYS AS (expression) STORED", token)
+    reader.expect("identity")
+    if said.identity:
+        _fail("multiple identity specifications", column, table, token)
+    said.identity = identity
+    said.sequence = options_in_parentheses(reader)
+
+
+def generation(reader: StatementReader) -> Literal["always", "by default"]:
+    """ALWAYS or BY DEFAULT."""
+    if reader.take("always"):
+        return "always"
+    reader.expect("by", "default")
+    return "by default"
+
+
+def _fail(what: str, column: str, table: str, token: Token) -> None:
+    raise SqlSyntaxError(f'{what} for column "{column}" of table "{table}"', position=token.start + 1)
+
+
+def take_collation(reader: StatementReader) -> bool:
+    """COLLATE name. Text compares by bytes: the collation that says so is accepted, and the default, which is the same."""
+    token = reader.token
+    if not reader.take("collate"):
+        return False
+    names = [reader.column_label().name]
+    while reader.take_symbol("."):
+        names.append(reader.column_label().name)
+    if names[-1] not in ("C", "POSIX", "default", "ucs_basic") or names[:-1] not in ([], ["pg_catalog"]):
+        reader.unsupported(f'collation "{".".join(names)}"', token)
+    return True
+
+
+def table_constraint(reader: StatementReader) -> ConstraintDefinition:
+    """TableConstraint."""
+    token = reader.token
+    name = reader.name() if reader.take("constraint") else None
+    if reader.word_at("foreign"):
+        reader.unsupported("FOREIGN KEY")
+    if reader.word_at("exclude"):
+        reader.unsupported("EXCLUDE")
+    if not reader.word_at("check", "unique", "primary"):
+        reader.fail()
+    return _constraint(reader, name, token, own=None)
+
+
+def _constraint(reader: StatementReader, name: str | None, token: Token, own: str | None) -> ConstraintDefinition:
+    """A check or a key. own: the column that it stands behind."""
+    at = token.start - reader.base
+    if reader.take("check"):
+        condition = formula_in_parentheses(reader)
+        reader.take("no", "inherit")
+        made = ConstraintDefinition(kind="check", name=name, formula=condition, position=at)
+    elif reader.take("unique"):
+        if reader.take("nulls") and not reader.take("distinct"):
+            reader.unsupported("UNIQUE NULLS NOT DISTINCT")
+        made = ConstraintDefinition(kind="unique", name=name, columns=_key(reader, own), position=at)
+    else:
+        reader.expect("primary", "key")
+        made = ConstraintDefinition(kind="primary key", name=name, columns=_key(reader, own), position=at)
+    _attributes(reader)
+    return made
+
+
+def _key(reader: StatementReader, own: str | None) -> tuple[str, ...]:
+    if own is None and reader.word_at("using"):
+        reader.unsupported("a key USING INDEX")
+    columns = (own,) if own is not None else tuple(c.name for c in reader.names())
+    if reader.word_at("include"):
+        reader.unsupported("INCLUDE in a key")
+    if reader.take("with"):
+        options(reader)
+    if reader.word_at("using"):
+        reader.unsupported("USING INDEX TABLESPACE")
+    return columns
+
+
+def _attributes(reader: StatementReader) -> None:
+    """ConstraintAttributeSpec: only what holds anyway is accepted."""
+    while True:
+        if reader.take("not", "deferrable") or reader.take("initially", "immediate"):
+            continue
+        if reader.word_at("deferrable") or reader.words_at("initially", "deferred"):
+            reader.unsupported("deferrable constraints")
+        if reader.words_at("not", "valid"):
+            reader.unsupported("NOT VALID")
+        return
+
+
+def options(reader: StatementReader) -> tuple[tuple[str, str], ...]:
+    """reloptions: ( name [= value], ... ); a value is as it would be shown."""
+    reader.expect_symbol("(")
+    found = [_option(reader)]
+    while reader.take_symbol(","):
+        found.append(_option(reader))
+    reader.expect_symbol(")")
+    return tuple(found)
+
+
+def _option(reader: StatementReader) -> tuple[str, str]:
+    name = reader.column_label().name
+    if reader.take_symbol("."):
+        name = f"{name}.{reader.column_label().name}"
+    if not reader.take_symbol("="):
+        return name, "true"
+    if reader.number_at():
+        return name, reader.number()
+    if reader.token.kind not in (Kind.STRING, Kind.WORD, Kind.NAME):
+        reader.fail()
+    return name, reader.next().text

@@ -1,0 +1,177 @@
+"""CREATE TABLE, CREATE TABLE AS, SELECT INTO (gram.y: CreateStmt, CreateAsStmt).
+
+What PostgreSQL has here and Sluice has not is refused by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import exp
+
+from engine.sql.lexer import Kind
+from engine.sql.statements import (
+    ColumnDefinition,
+    ConstraintDefinition,
+    CreateTable,
+    CreateTableAs,
+    QualifiedName,
+    Query,
+    Statement,
+    TableLayout,
+)
+from engine.sql.utility.columns import column, options, table_constraint, table_constraint_at
+from engine.sql.utility.reader import StatementReader
+from wire.errors import InvalidTableDefinition, UndefinedObject
+
+_PARTITIONINGS: Final = ("list", "range")
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    name: QualifiedName
+    temporary: bool
+    if_not_exists: bool
+
+
+def create_table(reader: StatementReader, temporary: bool) -> Statement:
+    """After CREATE [TEMPORARY] TABLE."""
+    missing = reader.take("if", "not", "exists")
+    head = _Head(reader.qualified_name(), temporary, missing)
+    for word in ("of", "partition"):
+        if reader.word_at(word):
+            reader.unsupported(f"CREATE TABLE ... {word.upper()}")
+    if _columns_only_at(reader):
+        names = tuple(c.name for c in reader.names()) if reader.symbol_at("(") else ()
+        return _as_query(reader, head, names)
+    columns, constraints = _elements(reader, head.name.name)
+    if reader.word_at("inherits"):
+        reader.unsupported("INHERITS")
+    return CreateTable(
+        name=head.name, columns=columns, constraints=constraints, layout=_layout(reader), temporary=temporary,
+        if_not_exists=missing, text="",
+    )  # fmt: skip
+
+
+def _columns_only_at(reader: StatementReader) -> bool:
+    """Whether CREATE TABLE AS comes: no list, or a list of nothing but names."""
+    if not reader.symbol_at("("):
+        return True
+    ahead = 1
+    while reader.ahead(ahead).kind in (Kind.WORD, Kind.NAME):
+        if reader.symbol_at(")", ahead=ahead + 1):
+            return True
+        if not reader.symbol_at(",", ahead=ahead + 1):
+            return False
+        ahead += 2
+    return False
+
+
+def _as_query(reader: StatementReader, head: _Head, names: tuple[str, ...]) -> CreateTableAs:
+    layout = _layout(reader)
+    reader.expect("as")
+    if reader.word_at("execute"):
+        reader.unsupported("CREATE TABLE AS EXECUTE")
+    if not reader.query_at():
+        reader.fail()
+    query = reader.query_statement()
+    with_data = True
+    if reader.take("with"):
+        with_data = not reader.take("no")
+        reader.expect("data")
+    return CreateTableAs(
+        name=head.name, columns=names, query=query, layout=layout, temporary=head.temporary,
+        if_not_exists=head.if_not_exists, with_data=with_data, text="",
+    )  # fmt: skip
+
+
+def _elements(
+    reader: StatementReader, table: str
+) -> tuple[tuple[ColumnDefinition, ...], tuple[ConstraintDefinition, ...]]:
+    """( columns and table constraints )."""
+    columns: list[ColumnDefinition] = []
+    constraints: list[ConstraintDefinition] = []
+    reader.expect_symbol("(")
+    if not reader.symbol_at(")"):
+        while True:
+            if reader.word_at("like"):
+                reader.unsupported("LIKE in CREATE TABLE")
+            if table_constraint_at(reader):
+                constraints.append(table_constraint(reader))
+            else:
+                columns.append(column(reader, table))
+            if not reader.take_symbol(","):
+                break
+    reader.expect_symbol(")")
+    return tuple(columns), tuple(constraints)
+
+
+def _layout(reader: StatementReader) -> TableLayout:
+    """[PARTITION BY] [USING method] [WITH (...) | WITHOUT OIDS] [ON COMMIT ...] [TABLESPACE]."""
+    partition_by = _partition_by(reader) if reader.take("partition", "by") else ()
+    if reader.take("using"):
+        _access_method(reader)
+    found: tuple[tuple[str, str], ...] = ()
+    if reader.word_at("with") and reader.symbol_at("(", ahead=1):
+        reader.next()
+        found = options(reader)
+    else:
+        reader.take("without", "oids")
+    if reader.take("on", "commit") and not reader.take("preserve", "rows"):
+        reader.unsupported("ON COMMIT but PRESERVE ROWS")
+    if reader.word_at("tablespace"):
+        reader.unsupported("TABLESPACE")
+    return TableLayout(partition_by=partition_by, options=found)
+
+
+def _partition_by(reader: StatementReader) -> tuple[str, ...]:
+    """LIST (column) or RANGE (columns): rows of one value lie in one folder, whichever was said. HASH has no meaning here."""
+    token = reader.token
+    strategy = reader.name()
+    if strategy == "hash":
+        reader.unsupported("PARTITION BY HASH", token)
+    if strategy not in _PARTITIONINGS:
+        raise InvalidTableDefinition(f'unrecognized partitioning strategy "{strategy}"', position=token.start + 1)
+    start = reader.token
+    reader.expect_symbol("(")
+    found = [_partition_column(reader)]
+    while reader.take_symbol(","):
+        found.append(_partition_column(reader))
+    reader.expect_symbol(")")
+    if strategy == "list" and len(found) > 1:
+        raise InvalidTableDefinition(
+            'cannot use "list" partition strategy with more than one column', position=start.start + 1
+        )
+    return tuple(found)
+
+
+def _partition_column(reader: StatementReader) -> str:
+    token = reader.token
+    if reader.symbol_at("(") or reader.symbol_at("(", ahead=1):
+        reader.unsupported("partitioning by an expression", token)
+    name = reader.name()
+    if not reader.symbol_at(",", ")"):
+        reader.unsupported("collations and operator classes of a partition key")
+    return name
+
+
+def _access_method(reader: StatementReader) -> None:
+    token = reader.token
+    name = reader.name()
+    if name != "heap":
+        raise UndefinedObject(f'access method "{name}" does not exist', position=token.start + 1)
+
+
+def select_into(query: Query) -> Statement:
+    """The query itself, or CREATE TABLE AS where it is SELECT ... INTO: said in the first SELECT of a set operation."""
+    first = query.tree
+    while isinstance(first, exp.SetOperation):
+        first = first.this
+    target = first.meta.pop("into", None)
+    if target is None:
+        return query
+    name, temporary = target
+    return CreateTableAs(
+        name=name, columns=(), query=query, temporary=temporary, into=True, text=query.text, offset=query.offset
+    )
