@@ -163,6 +163,18 @@ class ArraySubscriptError(SqlError):
     default_sqlstate = "2202E"
 
 
+class NotNullViolation(SqlError):
+    default_sqlstate = "23502"
+
+
+class UniqueViolation(SqlError):
+    default_sqlstate = "23505"
+
+
+class CheckViolation(SqlError):
+    default_sqlstate = "23514"
+
+
 class SequenceGeneratorLimitExceeded(SqlError):
     default_sqlstate = "2200H"
 
@@ -265,6 +277,10 @@ class WrongObjectType(SqlError):
 
 class IndeterminateCollation(SqlError):
     default_sqlstate = "42P22"
+
+
+class GeneratedAlways(SqlError):
+    default_sqlstate = "428C9"
 
 
 class UndefinedColumn(SqlError):

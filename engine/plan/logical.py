@@ -1,7 +1,7 @@
 """The logical plan: the RFC's aggregators (CockroachDB distributed SQL, "Logical model and logical plans").
 
 Each node consumes logical streams and produces one; nothing here says where or in how many pieces it runs. Nodes are
-immutable. Names are the seed's: TABLE READER, EVALUATOR, JOIN, SET OPERATION, AGGREGATOR, SORT, LIMIT, FINAL.
+immutable. Names are the seed's: TABLE READER, EVALUATOR, JOIN, SET OPERATION, AGGREGATOR, SORT, LIMIT, FINAL, MUTATE.
 
 **Ordering** is not a node at first: `Limit` and `Final` have an ordering *requirement*, readers may have a *guarantee*,
 and every node has an ordering *characterisation* (`Node.ordering`), from its inputs' guarantees to its output's. The three
@@ -21,7 +21,12 @@ from typing import TYPE_CHECKING, Literal
 from engine.sql.expr import AggregateCall, Call, Column, Expr, WindowCall
 
 if TYPE_CHECKING:
-    from engine.catalog.objects import SystemTable, Table
+    from engine.catalog.objects import Constraint, SystemTable, Table
+
+#: What a TableReader may read beside its table's columns: the file that a row is in (its path, as in `Table.files`), and the
+#: row's number in it, from 0. No column of a user's has such a name.
+FILE = "\0file"
+ROW = "\0row"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class TableReader(Node):
-    """TABLE READER: `columns[i]` reads the table's column `names[i]`. `filter` is applied while reading.
+    """TABLE READER: `columns[i]` reads the table's column `names[i]`, or `FILE` or `ROW`. `filter` is applied while reading.
 
     reader: 0 where it reads the whole table; else its number in a physical plan, whose instances read splits
     (`engine.plan.physical`). ranged: whether those are ranges of rows rather than whole files."""
@@ -107,6 +112,7 @@ class ProjectSet(Node):
         return (self.input,)
 
 
+MutateKind = Literal["insert", "update", "delete", "merge"]
 JoinKind = Literal["inner", "left", "right", "full", "cross"]
 
 
@@ -248,3 +254,36 @@ class Final(Node):
 
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutate(Node):
+    """MUTATE: writes rows into a table; its `columns` are RETURNING's, one row for each row that changed.
+
+    Its input gives whole rows. INSERT's are all new. The others are copy on write: files that hold rows to be changed are
+    read, and written anew with every row they have, so that rows come which stay as they are. The files: those that
+    `located` gives (one column, `FILE`; none: all), in the readers that produce one of `targets`. What a MUTATE does is
+    told by intents (files added, files removed, a row count), which the initiator's collector commits.
+
+    rows: the input's columns that are written, as many as the table's and in their order.
+    checks: for each CHECK constraint, the input's column that is false where a row violates it.
+    changed: true where the row counts as changed, false where it only stays; None: all do.
+    dropped: true where the row is not to be written; None: all are.
+    keys: the table's keys, where the statement may break them.
+    requirement: the order in which rows come, for those that RETURNING gives.
+    """
+
+    kind: MutateKind
+    table: Table
+    input: Node
+    rows: tuple[Column, ...]
+    checks: tuple[tuple[Constraint, Column], ...] = ()
+    changed: Column | None = None
+    dropped: Column | None = None
+    located: Node | None = None
+    targets: tuple[Column, ...] = ()
+    keys: tuple[Constraint, ...] = ()
+    requirement: Ordering = ()
+
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,) if self.located is None else (self.input, self.located)

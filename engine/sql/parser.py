@@ -17,8 +17,9 @@ from typing import Final
 from engine.sql.depth import bounded
 from engine.sql.lexer import Kind, tokenize
 from engine.sql.statements import Statement
-from engine.sql.utility import cursors, definitions, explain, prepared, settings, transactions
+from engine.sql.utility import alterations, cursors, definitions, explain, prepared, settings, transactions
 from engine.sql.utility.reader import StatementReader
+from engine.sql.utility.tables import select_into
 from engine.sql.utility.unsupported import refuse
 
 _Reading = Callable[[StatementReader], Statement]
@@ -27,9 +28,11 @@ _READERS: Final[dict[str, _Reading]] = {
     **transactions.READERS,
     **cursors.READERS,
     **definitions.READERS,
+    **alterations.READERS,
     **settings.READERS,
     **prepared.READERS,
     **explain.READERS,
+    "truncate": StatementReader.truncate,
 }
 
 
@@ -59,8 +62,10 @@ def read_statement(reader: StatementReader) -> Statement:
     """One statement, up to its semicolon."""
     start = reader.token.start
     reader.base = start
+    if reader.mutation_at():
+        return reader.mutation_statement()
     if reader.query_at():
-        return reader.query_statement()
+        return select_into(reader.query_statement())
     reading = _READERS.get(reader.token.text) if reader.token.kind is Kind.WORD else None
     if reading is None:
         refuse(reader)

@@ -18,6 +18,7 @@ from engine.catalog.objects import Table, TableColumn
 from engine.plan.compile.storage import storage_name
 from engine.plan.compile.trees import call, conjunction, label, name, string
 from engine.plan.compile.unsupported import Unsupported
+from engine.plan.logical import FILE, ROW
 from engine.sql.types import SqlType
 from wire import types as t
 
@@ -31,6 +32,9 @@ _TRUE: Final = ("true", "on", "1", "yes")
 _NOT_IN_CSV: Final = (t.BYTEA, t.INTERVAL, t.TIMETZ, t.RECORD)
 #: DuckDB's column that counts the rows of a Parquet file.
 ROW_NUMBER: Final = "file_row_number"
+#: What the column is called that says which file a row is in.
+FILE_NAME: Final = "sluice_file"
+_LOCATION: Final = {FILE: FILE_NAME, ROW: ROW_NUMBER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +55,15 @@ def file_reader(
     if len(set(lowered)) < len(lowered):
         raise Unsupported("local", f'table "{table.name}" whose columns differ only in case')
     reader = _READERS[table.format](table, _paths(table) if splits is None else _parameter(f"r{splits.reader}"))
-    if splits is not None and splits.ranged:
+    if (splits is not None and splits.ranged) or ROW in names:
         reader.append("expressions", _option(ROW_NUMBER, exp.true()))
-    return reader, [exp.Column(this=name(n), table=label(alias)) for n in names]
+    if FILE in names:
+        reader.append("expressions", _option("filename", string(FILE_NAME)))
+    return reader, [exp.Column(this=_column_name(n), table=label(alias)) for n in names]
+
+
+def _column_name(text: str) -> exp.Identifier:
+    return label(_LOCATION[text]) if text in _LOCATION else name(text)
 
 
 def in_range(splits: Splits, alias: str) -> exp.Expression:

@@ -27,13 +27,15 @@ from engine.plan.compile.trees import (
     table_alias,
 )
 from engine.plan.compile.unsupported import Unsupported
-from engine.plan.logical import FunctionScan, ProjectSet, TableReader, Values
+from engine.plan.logical import FILE, ROW, FunctionScan, ProjectSet, TableReader, Values
 from engine.plan.physical import Receive, relation_of
 from engine.sql.expr import Call, ColumnRef, Const, Expr, ParamRef, Subquery
 from engine.sql.types import SqlType
 from wire import types as t
 
 _INT8: Final = range(-(2**63), 2**63)
+#: Where Spark says in which file a row is, and where in it.
+_METADATA: Final = {FILE: "file_path", ROW: "row_index"}
 
 
 def table_reader(node: TableReader, scope: Scope) -> Block:
@@ -46,8 +48,7 @@ def table_reader(node: TableReader, scope: Scope) -> Block:
     if scope.engine == "spark":
         source: exp.Expression = exp.Table(this=label(relation_name(node.table)), alias=table_alias(alias))
         scope.columns = {
-            c.id: _padded(exp.Column(this=name(n), table=label(alias)), c.type)
-            for c, n in zip(node.columns, node.names, strict=True)
+            c.id: _padded(_spark_column(n, alias), c.type) for c, n in zip(node.columns, node.names, strict=True)
         }
         return Block(scope, source)
     splits = Splits(node.reader, node.ranged) if node.reader else None
@@ -61,6 +62,13 @@ def table_reader(node: TableReader, scope: Scope) -> Block:
         block.where.append(in_range(splits, alias))
         block.stage = Stage.FILTERED
     return block
+
+
+def _spark_column(text: str, alias: str) -> exp.Expression:
+    """A column of a registered relation, or of what Spark knows of its files."""
+    if text not in _METADATA:
+        return exp.Column(this=name(text), table=label(alias))
+    return exp.Dot(this=column("_metadata", alias), expression=label(_METADATA[text]))
 
 
 def receive(node: Receive, scope: Scope) -> Block:

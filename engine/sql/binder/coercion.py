@@ -18,6 +18,7 @@ from engine.sql.binder import literals, regnames
 from engine.sql.binder.casts import POLYMORPHIC, TEXTUAL, Means, can_coerce, find_pathway, is_string
 from engine.sql.expr import ArrayOf, Call, Const, Expr, ParamRef, with_type
 from engine.sql.functions import CastContext, Function
+from engine.sql.functions.lengths import WITHIN_LENGTH
 from engine.sql.functions.registry import Registry
 from engine.sql.scope import BindContext, cursor
 from engine.sql.types import SqlType
@@ -232,8 +233,10 @@ class Coercer:
 
 def _assigned(expr: Expr, target: SqlType) -> Expr:
     """A string for a column of limited length: only blanks may be cut off. Raises StringDataRightTruncation."""
-    if not isinstance(expr, Const) or target.pg.is_array:
+    if target.pg.is_array:
         raise FeatureNotSupported(f"not supported: assignment to {target}", position=cursor(expr.position))
+    if not isinstance(expr, Const):
+        return Call(target, WITHIN_LENGTH[target.pg], (expr,), position=expr.position)
     if expr.value is None:
         return with_type(expr, target)
     length = target.typmod - 4

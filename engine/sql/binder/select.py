@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 
 def bind(binder: QueryBinder, tree: exp.Select, scope: Scope, settle: bool) -> Bound:
     """A SELECT in its scope. settle: see `QueryBinder.bind`."""
+    if "into" in tree.meta:
+        raise SqlSyntaxError("SELECT ... INTO is not allowed here", position=cursor(tree.meta["into"][0].position))
     node = from_clause.bind(binder, tree.args.get("from_"), scope)
     _name_windows(tree, scope)
-    targets = _select_list(binder, tree, scope)
+    targets = select_list(binder, tree, scope)
     where = _condition(binder, tree, "where", scope)
     if where is not None:
         node = filtered(node, where)
@@ -66,7 +68,7 @@ def _name_windows(tree: exp.Select, scope: Scope) -> None:
         scope.windows[name.name] = scope.resolve_window(window)
 
 
-def _select_list(binder: QueryBinder, tree: exp.Select, scope: Scope) -> list[Target]:
+def select_list(binder: QueryBinder, tree: exp.Select, scope: Scope) -> list[Target]:
     found: list[Target] = []
     for item in tree.expressions:
         found += _item(binder, item, scope)

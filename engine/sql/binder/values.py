@@ -24,6 +24,7 @@ from wire.errors import (
     DatatypeMismatch,
     FeatureNotSupported,
     IndeterminateDatatype,
+    SqlSyntaxError,
     UndefinedColumn,
     UndefinedTable,
     WrongObjectType,
@@ -57,6 +58,11 @@ def bind_parameter(_binder: ExpressionBinder, node: exp.Expression, scope: Scope
     index, at = int(node.this.name), position(node)
     known = scope.parameters.type_of(index, at)
     return ParamRef(known or st.of(t.UNKNOWN), index, position=at)
+
+
+def bind_default(_binder: ExpressionBinder, node: exp.Expression, _scope: Scope) -> Expr:
+    """DEFAULT where no column is assigned to."""
+    raise SqlSyntaxError("DEFAULT is not allowed in this context", position=cursor(position(node)))
 
 
 # -- names -----------------------------------------------------------------------------------------------------------
@@ -295,6 +301,7 @@ HANDLERS: Final[Mapping[type[exp.Expression], Handler]] = {
     exp.Literal: bind_literal,
     exp.Boolean: bind_boolean,
     exp.Null: bind_null,
+    exp.Var: bind_default,
     exp.Parameter: bind_parameter,
     exp.Column: bind_column,
     exp.Dot: bind_field,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Final
 
 from sqlglot import exp
@@ -18,6 +19,10 @@ _JOIN_WORDS: Final = frozenset(("join", "inner", "left", "right", "full", "cross
 
 class QueryGrammar(ExpressionGrammar):
     """Reads queries."""
+
+    @abstractmethod
+    def into_target(self) -> object:
+        """What SELECT ... INTO makes; whoever reads statements knows, and takes it out of the tree (`meta["into"]`)."""
 
     # -- whole queries -------------------------------------------------------------------------------------------
 
@@ -209,8 +214,8 @@ class QueryGrammar(ExpressionGrammar):
         else:
             self.take("all")
             made.set("expressions", self._targets() if self._target_at() else [])
-        if self.word_at("into"):
-            self.unsupported("SELECT INTO")
+        if self.take("into"):
+            made.meta["into"] = self.into_target()
         if self.word_at("from"):
             made.set("from_", self._from())
         where = self.token
@@ -316,10 +321,22 @@ class QueryGrammar(ExpressionGrammar):
         rows = []
         while True:
             opening = self.expect_symbol("(")
-            rows.append(self.node(exp.Tuple, opening, expressions=self.expression_list()))
+            rows.append(self.node(exp.Tuple, opening, expressions=self.values_row()))
             self.expect_symbol(")")
             if not self.take_symbol(","):
                 return self.node(exp.Values, token, expressions=rows)
+
+    def values_row(self) -> list[exp.Expression]:
+        """Expressions or DEFAULT; where the latter may stand is the binder's to say."""
+        found = [self.value_or_default()]
+        while self.take_symbol(","):
+            found.append(self.value_or_default())
+        return found
+
+    def value_or_default(self) -> exp.Expression:
+        if self.word_at("default"):
+            return self.node(exp.Var, self.next(), this="DEFAULT")
+        return self.expression()
 
     def _table_query(self) -> exp.Expression:
         """TABLE name is SELECT * FROM name."""

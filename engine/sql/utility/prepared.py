@@ -9,7 +9,6 @@ from sqlglot import exp
 
 from engine.sql.statements import Deallocate, Discard, ExecuteStatement, PrepareStatement, Statement, Unlisten
 from engine.sql.utility.reader import StatementReader
-from engine.sql.utility.unsupported import refuse
 
 _DISCARDED: Final[dict[str, Literal["all", "plans", "sequences", "temp"]]] = {
     "all": "all",
@@ -32,11 +31,14 @@ def _prepare(reader: StatementReader) -> Statement:
             types.append(reader.type_name())
         reader.expect_symbol(")")
     reader.expect("as")
-    if reader.word_at("insert", "update", "delete", "merge"):
-        refuse(reader)
-    if not reader.query_at():
+    inner: Statement
+    if reader.mutation_at():
+        inner = reader.mutation_statement()
+    elif reader.query_at():
+        inner = reader.query_statement()
+    else:
         reader.fail()
-    return PrepareStatement(name=name, types=tuple(types), inner=reader.query_statement(), text="")
+    return PrepareStatement(name=name, types=tuple(types), inner=inner, text="")
 
 
 def execute(reader: StatementReader) -> Statement:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from engine.sql.grammar.queries import QueryGrammar
+from dataclasses import replace
+
+from engine.sql.grammar.mutations import MutationGrammar
 from engine.sql.lexer import Kind
-from engine.sql.statements import QualifiedName, Query
+from engine.sql.statements import MutationStatement, QualifiedName, Query
 from wire.errors import SqlSyntaxError
 
 
-class StatementReader(QueryGrammar):
+class StatementReader(MutationGrammar):
     """Reads whole statements."""
 
     def text_since(self, start: int) -> str:
@@ -22,6 +24,14 @@ class StatementReader(QueryGrammar):
         tree = self.query()
         self.base = outer
         return Query(tree=tree, text=self.text_since(start), offset=start)
+
+    def mutation_statement(self) -> MutationStatement:
+        """INSERT, UPDATE, DELETE or MERGE as a statement of its own; positions in its trees count from its beginning."""
+        start = self.token.start
+        outer, self.base = self.base, start
+        statement = self.mutation()
+        self.base = outer
+        return replace(statement, text=self.text_since(start), offset=start)
 
     def name(self) -> str:
         """ColId, as text."""
@@ -40,6 +50,20 @@ class StatementReader(QueryGrammar):
         return QualifiedName(
             schema=parts[0] if len(parts) == 2 else None, name=parts[-1], position=token.start - self.base
         )
+
+    def into_target(self) -> tuple[QualifiedName, bool]:
+        """OptTempTableName: the name of the table that SELECT ... INTO makes, and whether it is temporary."""
+        if self.word_at("unlogged"):
+            self.unsupported("SELECT INTO UNLOGGED")
+        temporary = self.take_temporary()
+        self.take("table")
+        return self.qualified_name(), temporary
+
+    def take_temporary(self) -> bool:
+        """[GLOBAL | LOCAL] {TEMPORARY | TEMP}."""
+        if self.word_at("local", "global") and self.word_at("temp", "temporary", ahead=1):
+            self.next()
+        return self.take("temp") or self.take("temporary")
 
     def number(self) -> str:
         """NumericOnly: a constant with its sign."""

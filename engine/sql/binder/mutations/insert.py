@@ -1,0 +1,206 @@
+"""INSERT: the values of a VALUES list or of a query, put into the table's columns (analyze.c: transformInsertStmt,
+transformInsertRow; rewriteValuesRTE).
+
+Each cell of a VALUES list takes its type from its column, not from the cells above it, and so does an untyped literal or a
+parameter in the select list of a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from engine.catalog.objects import Table, TableColumn
+from engine.plan.logical import Evaluator, Mutate, Node, Ordering, Values
+from engine.sql.binder import set_returning
+from engine.sql.binder.blocks import Bound, passed, refer
+from engine.sql.binder.levels import check_plain
+from engine.sql.binder.mutations.outcome import Change, completed
+from engine.sql.binder.mutations.target import (
+    assigned,
+    default,
+    find_columns,
+    find_table,
+    forbid_identity,
+    is_default,
+    keys,
+    row_columns,
+    row_source,
+)
+from engine.sql.expr import Column, Expr
+from engine.sql.scope import Scope, cursor, position
+from engine.sql.statements import Insert
+from wire import types as t
+from wire.errors import FeatureNotSupported, SqlSyntaxError
+
+if TYPE_CHECKING:
+    from engine.sql.binder.queries import QueryBinder
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The rows to be inserted: a node whose `rows` are whole rows of the table, and the order in which they come."""
+
+    node: Node
+    rows: tuple[Column, ...]
+    requirement: Ordering = ()
+
+
+def bind(binder: QueryBinder, statement: Insert, scope: Scope) -> tuple[Mutate, tuple[str, ...]]:
+    table = find_table(binder, statement.target, "insert")
+    if statement.conflict is not None:
+        raise FeatureNotSupported("not supported: ON CONFLICT")
+    source = bound_source(binder, statement, table, scope)
+    change = Change(
+        "insert",
+        table,
+        source.node,
+        source.rows,
+        row_source(table, statement.alias, source.rows),
+        keys=keys(table),
+        requirement=source.requirement,
+    )
+    return completed(binder, change, statement.returning, scope)
+
+
+def bound_source(binder: QueryBinder, statement: Insert, table: Table, scope: Scope) -> Source:
+    """The statement's rows, defaults put in."""
+    columns = table.columns if statement.columns is None else find_columns(table, statement.columns)
+    tree = statement.source
+    if tree is None:
+        return _values(binder, table, [_whole_row(binder, table, {})])
+    if isinstance(tree, exp.Values) and not any(tree.args.get(key) for key in ("order", "limit", "offset", "with_")):
+        return _bound_values(binder, statement, table, columns, tree, Scope(binder.context, binder, scope))
+    return _bound_query(binder, statement, table, columns, tree, scope)
+
+
+# -- VALUES -----------------------------------------------------------------------------------------------------------
+
+
+def _values(binder: QueryBinder, table: Table, rows: list[tuple[Expr, ...]]) -> Source:
+    columns = row_columns(binder, table)
+    return Source(Values(columns, tuple(rows)), columns)
+
+
+def _bound_values(
+    binder: QueryBinder,
+    statement: Insert,
+    table: Table,
+    columns: Sequence[TableColumn],
+    tree: exp.Values,
+    scope: Scope,
+) -> Source:
+    width = len(tree.expressions[0].expressions)
+    for written in tree.expressions:
+        if len(written.expressions) != width:
+            at = cursor(position(written.expressions[0]))
+            raise SqlSyntaxError("VALUES lists must all be the same length", position=at)
+    rows = [cells(binder, statement, columns, row.expressions, scope) for row in tree.expressions]
+    if len(rows) == 1 and any(set_returning.has_sets(value) for value in rows[0].values()):
+        return _expanded(binder, table, rows[0])
+    for row in rows:
+        for value in row.values():
+            check_plain(value, "VALUES", scope)
+    return _values(binder, table, [_whole_row(binder, table, row) for row in rows])
+
+
+def cells(
+    binder: QueryBinder,
+    statement: Insert,
+    columns: Sequence[TableColumn],
+    written: Sequence[exp.Expression],
+    scope: Scope,
+) -> dict[int, Expr]:
+    """One row of VALUES by its columns' numbers."""
+    bound = [None if is_default(cell) else binder.expressions.bind(cell, scope) for cell in written]
+    _check_width(
+        statement,
+        columns,
+        [position(cell) if e is None else e.position for cell, e in zip(written, bound, strict=True)],
+    )
+    row: dict[int, Expr] = {}
+    for column, value in zip(columns, bound, strict=False):
+        if value is None or (column.identity and statement.overriding == "user"):
+            row[column.number] = default(binder, column)
+        else:
+            forbid_identity(column, statement.overriding)
+            row[column.number] = assigned(binder, value, column)
+    return row
+
+
+def _check_width(statement: Insert, columns: Sequence[TableColumn], places: Sequence[int]) -> None:
+    """As many values as columns; without a list of columns there may be fewer."""
+    if len(places) > len(columns):
+        at = cursor(places[len(columns)])
+        raise SqlSyntaxError("INSERT has more expressions than target columns", position=at)
+    if statement.columns is not None and len(places) < len(columns):
+        at = cursor(position(statement.columns[len(places)]))
+        raise SqlSyntaxError("INSERT has more target columns than expressions", position=at)
+
+
+def _whole_row(binder: QueryBinder, table: Table, given: Mapping[int, Expr]) -> tuple[Expr, ...]:
+    return tuple(given[c.number] if c.number in given else default(binder, c) for c in table.columns)
+
+
+def _expanded(binder: QueryBinder, table: Table, row: Mapping[int, Expr]) -> Source:
+    """A single row whose set-returning functions make more of it."""
+    node, exprs = set_returning.expanded(binder.context, Values((), ((),)), _whole_row(binder, table, row))
+    columns = row_columns(binder, table)
+    return Source(Evaluator(columns, node, tuple(exprs)), columns)
+
+
+# -- a query ----------------------------------------------------------------------------------------------------------
+
+
+def _bound_query(
+    binder: QueryBinder,
+    statement: Insert,
+    table: Table,
+    columns: Sequence[TableColumn],
+    tree: exp.Expression,
+    scope: Scope,
+) -> Source:
+    bound = _typed(binder, binder.bind(tree, scope, settle=False), columns)
+    places = [e.position for e in _outputs(bound)]
+    _check_width(statement, columns, places)
+    given: dict[int, Expr] = {}
+    for column, output, place in zip(columns, bound.columns, places, strict=False):
+        if column.identity and statement.overriding == "user":
+            continue
+        forbid_identity(column, statement.overriding)
+        given[column.number] = assigned(binder, replace(refer(output), position=place), column)
+    rows = row_columns(binder, table)
+    ordered_by = tuple(key.column for key in bound.requirement)
+    emit = (*_whole_row(binder, table, given), *passed(ordered_by))
+    return Source(Evaluator((*rows, *ordered_by), bound.plan, emit), rows, bound.requirement)
+
+
+def _outputs(bound: Bound) -> tuple[Expr, ...]:
+    """What the select list emits; for other queries their columns."""
+    if isinstance(bound.plan, Evaluator):
+        return bound.plan.emit[: len(bound.names)]
+    return passed(bound.columns)
+
+
+def _typed(binder: QueryBinder, bound: Bound, columns: Sequence[TableColumn]) -> Bound:
+    """The query with its select list's untyped literals and parameters as the columns want them."""
+    plan = bound.plan
+    if not isinstance(plan, Evaluator):
+        return bound
+    emit, typed = list(plan.emit), list(plan.columns)
+    for i, (column, expr) in enumerate(zip(columns, _outputs(bound), strict=False)):
+        if expr.type.pg is t.UNKNOWN:
+            emit[i] = assigned(binder, expr, column)
+    for i in range(len(columns), len(bound.names)):
+        emit[i] = binder.expressions.settle(emit[i])
+    changed = {
+        c.id: binder.context.new_column(c.name, e.type) for c, e in zip(typed, emit, strict=True) if c.type != e.type
+    }
+    if not changed:
+        return replace(bound, plan=replace(plan, emit=tuple(emit)))
+    requirement = tuple(replace(key, column=changed.get(key.column.id, key.column)) for key in bound.requirement)
+    renewed = tuple(changed.get(c.id, c) for c in typed)
+    return Bound(replace(plan, columns=renewed, emit=tuple(emit)), bound.names, requirement)

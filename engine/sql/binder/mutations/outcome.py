@@ -1,0 +1,116 @@
+"""What is put on top of the rows of every statement: CHECK constraints, then RETURNING.
+
+Both are computed from the row as it is written, beside the row, in the input of MUTATE: so that they see what is stored, and
+no second statement has to ask for it. Where rows come that only stay as they are, neither is computed for them: an
+expression of RETURNING may fail for a row that the statement does not concern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from engine.catalog.objects import Constraint, Table
+from engine.plan.logical import Evaluator, Mutate, MutateKind, Node, Ordering
+from engine.sql import types as st
+from engine.sql.binder import select
+from engine.sql.binder.blocks import emitted, passed, refer
+from engine.sql.binder.levels import check_plain
+from engine.sql.binder.mutations.target import checks
+from engine.sql.expr import Case, Coalesce, Column, Const, Expr
+from engine.sql.scope import Scope, Source
+from wire import types as t
+
+if TYPE_CHECKING:
+    from engine.sql.binder.queries import QueryBinder
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A statement as far as it is bound: `node` gives the rows; the other fields are `Mutate`'s.
+
+    source: the row as names see it. others: further items that RETURNING may name.
+    """
+
+    kind: MutateKind
+    table: Table
+    node: Node
+    rows: tuple[Column, ...]
+    source: Source
+    others: Sequence[Source] = ()
+    changed: Column | None = None
+    dropped: Column | None = None
+    located: Node | None = None
+    targets: tuple[Column, ...] = ()
+    keys: tuple[Constraint, ...] = ()
+    requirement: Ordering = ()
+
+
+def completed(
+    binder: QueryBinder, change: Change, returning: Sequence[exp.Expression], scope: Scope
+) -> tuple[Mutate, tuple[str, ...]]:
+    """The MUTATE, and the names of RETURNING's columns."""
+    checked = [] if change.kind == "delete" else checks(binder, change.table, change.source)
+    names, returned = _returning(binder, change, returning, scope)
+    truth = [_unless_kept(change, _holds(condition)) for _, condition in checked]
+    check_columns = tuple(binder.context.new_column(constraint.name, st.of(t.BOOL)) for constraint, _ in checked)
+    columns = tuple(emitted(binder.context, name, expr) for name, expr in zip(names, returned, strict=True))
+    kept = _kept(change)
+    top = Evaluator(
+        (*kept, *check_columns, *columns),
+        change.node,
+        (*passed(kept), *truth, *(_unless_kept(change, expr) for expr in returned)),
+    )
+    plan = Mutate(
+        columns,
+        change.kind,
+        change.table,
+        top,
+        change.rows,
+        tuple((constraint, column) for (constraint, _), column in zip(checked, check_columns, strict=True)),
+        change.changed,
+        change.dropped,
+        change.located,
+        change.targets,
+        change.keys,
+        change.requirement,
+    )
+    return plan, tuple(names)
+
+
+def _kept(change: Change) -> tuple[Column, ...]:
+    """The columns of the rows' node that are wanted above: rows, marks, sort keys; each once."""
+    wanted = [*change.rows, *(c for c in (change.changed, change.dropped) if c is not None)]
+    wanted += [key.column for key in change.requirement]
+    return tuple({column.id: column for column in wanted}.values())
+
+
+def _returning(
+    binder: QueryBinder, change: Change, returning: Sequence[exp.Expression], scope: Scope
+) -> tuple[list[str], list[Expr]]:
+    if not returning:
+        return [], []
+    inner = Scope(binder.context, binder, scope)
+    for source in (change.source, *change.others):
+        inner.add(source)
+        inner.sources.append(source)
+    targets = select.select_list(binder, exp.Select(expressions=list(returning)), inner)
+    for target in targets:
+        check_plain(target.expr, "RETURNING", inner)
+        target.expr = binder.expressions.settle(target.expr)
+    return [x.name for x in targets], [x.expr for x in targets]
+
+
+def _holds(condition: Expr) -> Expr:
+    """A check is violated where it is false; unknown is as good as true."""
+    return Coalesce(condition.type, (condition, Const(condition.type, True)))
+
+
+def _unless_kept(change: Change, expr: Expr) -> Expr:
+    """The expression for rows that change, null for others."""
+    if change.changed is None:
+        return expr
+    return Case(expr.type, ((refer(change.changed), expr),), None)

@@ -1,0 +1,297 @@
+"""UPDATE and DELETE: rows that match are changed or left out, those beside them in their files are written as they are.
+
+Two forms. Where the condition and the new values can be computed from a row by itself, the files are read once and every row
+says whether it matches. With FROM or USING, or a subquery among what is computed (which must not run for rows that are not
+meant, lest it fail there), the matching rows are found first, by file and number, and joined to the files' rows: of several
+rows of FROM that match one row, one is taken, as in PostgreSQL.
+
+Which files these are is asked before (`Mutate.located`), by the condition alone. One with a volatile function may say
+something else when it is asked again: then all files are written anew.
+
+Source: analyze.c, transformUpdateStmt, transformUpdateTargetList, transformDeleteStmt; parse_target.c, transformAssignedExpr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from engine.catalog.objects import Table, TableColumn
+from engine.plan.compile.block import is_volatile
+from engine.plan.logical import Aggregator, DistinctOn, Evaluator, Join, Mutate, Node, OrderKey
+from engine.plan.rewrite import expressions, walk_all
+from engine.sql import types as st
+from engine.sql.binder import from_clause
+from engine.sql.binder.blocks import filtered, passed, refer
+from engine.sql.binder.levels import check_plain
+from engine.sql.binder.mutations.outcome import Change, completed
+from engine.sql.binder.mutations.target import (
+    Rows,
+    assigned,
+    default,
+    find_column,
+    find_table,
+    is_default,
+    keys,
+    read,
+    row_columns,
+    row_source,
+)
+from engine.sql.binder.values import bind_row_items, row_items
+from engine.sql.expr import And, Case, Coalesce, Column, Const, Expr, IsNull, Subquery, SubqueryKind
+from engine.sql.scope import Scope, Source, cursor, position
+from engine.sql.statements import Assignment, Delete, MutationStatement, Update
+from wire import types as t
+from wire.errors import FeatureNotSupported, GeneratedAlways, SqlSyntaxError
+
+if TYPE_CHECKING:
+    from engine.sql.binder.queries import QueryBinder
+
+_BOOL = st.of(t.BOOL)
+#: New values by the number of their column.
+Values = Mapping[int, Expr]
+
+
+@dataclass(slots=True)
+class _Matching:
+    """What is bound of a statement before it takes one of its forms.
+
+    read: the table's rows as the statement's expressions name them. others: the items of FROM. joined: read, with them.
+    """
+
+    table: Table
+    alias: str | None
+    read: Rows
+    joined: Node
+    scope: Scope
+    others: list[Source] = field(default_factory=list)
+    condition: Expr | None = None
+
+    @property
+    def is_joined(self) -> bool:
+        return self.joined is not self.read.reader
+
+
+def bind_update(binder: QueryBinder, statement: Update, scope: Scope) -> tuple[Mutate, tuple[str, ...]]:
+    matching = _matching(binder, statement, "update", statement.from_, scope)
+    values = assignments(binder, matching.table, statement.assignments, matching.scope)
+    matching.condition = _condition(binder, statement.where, matching.scope)
+    change = _rewritten(binder, matching, values, _needs_join(matching, values, statement.returning))
+    return completed(binder, change, statement.returning, scope)
+
+
+def bind_delete(binder: QueryBinder, statement: Delete, scope: Scope) -> tuple[Mutate, tuple[str, ...]]:
+    matching = _matching(binder, statement, "delete", statement.using, scope)
+    matching.condition = _condition(binder, statement.where, matching.scope)
+    change = _rewritten(binder, matching, {}, _needs_join(matching, {}, statement.returning), deletes=True)
+    return completed(binder, change, statement.returning, scope)
+
+
+# -- clauses ----------------------------------------------------------------------------------------------------------
+
+
+def _matching(
+    binder: QueryBinder, statement: MutationStatement, verb: str, from_: exp.Expression | None, outer: Scope
+) -> _Matching:
+    table = find_table(binder, statement.target, verb)
+    alias = statement.target.args.get("alias")
+    shown = alias.this.name if alias is not None else None
+    rows = read(binder, table)
+    scope = Scope(binder.context, binder, outer)
+    source = row_source(table, shown, rows.columns)
+    scope.add(source)
+    matching = _Matching(table, shown, rows, rows.reader, scope)
+    if from_ is not None:
+        matching.joined = from_clause.joined(rows.reader, from_clause.bind(binder, from_, scope), "cross")
+        from_clause.check_names([source], scope.sources)
+        matching.others = list(scope.sources)
+    scope.sources = [source, *matching.others]
+    return matching
+
+
+def _condition(binder: QueryBinder, where: exp.Expression | None, scope: Scope) -> Expr | None:
+    if where is None:
+        return None
+    bound = binder.expressions.bind(where, scope)
+    check_plain(bound, "WHERE", scope)
+    return binder.expressions.as_boolean(bound, "WHERE")
+
+
+def assignments(
+    binder: QueryBinder, table: Table, written: Sequence[Assignment], scope: Scope, what: str = "UPDATE"
+) -> dict[int, Expr]:
+    """SET's values by the numbers of their columns."""
+    found: dict[int, Expr] = {}
+    for assignment in written:
+        columns = [find_column(table, name) for name in assignment.columns]
+        for name, column in zip(assignment.columns, columns, strict=True):
+            if column.number in found:
+                message = f'multiple assignments to same column "{column.name}"'
+                raise SqlSyntaxError(message, position=cursor(position(name)))
+        for column, value in zip(columns, _values(binder, assignment, columns, scope), strict=True):
+            if value is not None:
+                check_plain(value, what, scope)
+                _forbid_identity(column)
+            found[column.number] = default(binder, column) if value is None else assigned(binder, value, column)
+    return found
+
+
+def _forbid_identity(column: TableColumn) -> None:
+    if column.identity == "always":
+        raise GeneratedAlways(
+            f'column "{column.name}" can only be updated to DEFAULT',
+            detail=f'Column "{column.name}" is an identity column defined as GENERATED ALWAYS.',
+        )
+
+
+def _values(
+    binder: QueryBinder, assignment: Assignment, columns: Sequence[TableColumn], scope: Scope
+) -> list[Expr | None]:
+    """As many values as columns; None for DEFAULT."""
+    value = assignment.value
+    if not assignment.row:
+        return [None if is_default(value) else binder.expressions.bind(value, scope)]
+    if isinstance(value, exp.Subquery):
+        items = _from_query(value, scope)
+    elif isinstance(value, exp.Tuple):
+        items = _items(binder, value, scope)
+    else:
+        bound = binder.expressions.bind(value, scope)
+        if bound.type.pg is not t.RECORD:
+            message = "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression"
+            raise FeatureNotSupported(message, position=cursor(bound.position))
+        items = list(row_items(bound))
+    if len(items) != len(columns):
+        at = cursor(position(value))
+        raise SqlSyntaxError("number of columns does not match number of values", position=at)
+    return items
+
+
+def _items(binder: QueryBinder, value: exp.Tuple, scope: Scope) -> list[Expr | None]:
+    if not any(is_default(item) for item in value.expressions):
+        return list(bind_row_items(binder.expressions, value, scope))
+    return [None if is_default(item) else binder.expressions.bind(item, scope) for item in value.expressions]
+
+
+def _from_query(value: exp.Subquery, scope: Scope) -> list[Expr | None]:
+    """(a, b) = (SELECT ...): a scalar subquery for each column, over the same rows."""
+    query: exp.Expression = value
+    while isinstance(query, exp.Subquery):
+        query = query.this
+    plan, _ = scope.bind_subquery(query)
+    if len(plan.columns) > 1 and _is_volatile(plan):
+        raise FeatureNotSupported(
+            "not supported: a volatile sub-SELECT for several columns", position=cursor(position(value))
+        )
+    return [_scalar(plan, column, position(value)) for column in plan.columns]
+
+
+def _scalar(plan: Node, column: Column, at: int) -> Expr:
+    one = Evaluator((column,), plan, (refer(column),))
+    return Subquery(column.type, SubqueryKind.SCALAR, one, position=at)
+
+
+def _is_volatile(plan: Node) -> bool:
+    return any(is_volatile(expr) for node in walk_all(plan) for expr in expressions(node))
+
+
+# -- the two forms ----------------------------------------------------------------------------------------------------
+
+
+def _needs_join(matching: _Matching, values: Values, returning: Sequence[exp.Expression]) -> bool:
+    if matching.is_joined:
+        return True
+    if any(isinstance(part, Subquery) for value in values.values() for part in value.walk()):
+        return True
+    return any(tree.find(exp.Subquery, exp.Exists, exp.Select) is not None for tree in returning)
+
+
+def _rewritten(
+    binder: QueryBinder, matching: _Matching, values: Values, joins: bool, *, deletes: bool = False
+) -> Change:
+    form = _joined if joins else _by_row
+    node, old, new, changed, target = form(binder, matching, values)
+    rows = row_columns(binder, matching.table)
+    emit = [
+        Case(declared.type, ((refer(changed), new[declared.number]),), refer(column))
+        if declared.number in new
+        else refer(column)
+        for declared, column in zip(matching.table.columns, old, strict=True)
+    ]
+    others = tuple(c for c in node.columns if c not in old)
+    written = {c.name for c in matching.table.columns if c.number in values}
+    touched = tuple(key for key in keys(matching.table) if written & set(key.columns))
+    return Change(
+        "delete" if deletes else "update",
+        matching.table,
+        Evaluator((*rows, *others), node, (*emit, *passed(others))),
+        rows,
+        row_source(matching.table, matching.alias, rows),
+        matching.others,
+        changed,
+        changed if deletes else None,
+        _located(matching),
+        (target,),
+        touched,
+    )
+
+
+_Form = tuple[Node, tuple[Column, ...], Values, Column, Column]
+
+
+def _by_row(binder: QueryBinder, matching: _Matching, values: Values) -> _Form:
+    """Every row of the files says for itself whether it matches."""
+    rows = matching.read
+    changed = binder.context.new_column("changed", _BOOL)
+    met = matching.condition
+    truth: Expr = Const(_BOOL, True) if met is None else Coalesce(_BOOL, (met, Const(_BOOL, False)))
+    node = Evaluator((*rows.columns, changed), rows.reader, (*passed(rows.columns), truth))
+    return node, rows.columns, values, changed, rows.file
+
+
+def _joined(binder: QueryBinder, matching: _Matching, values: Values) -> _Form:
+    """The rows that match, found first, are joined to all rows of the files."""
+    context, found = binder.context, matching.read
+    columns = {number: context.new_column("value", value.type) for number, value in values.items()}
+    offered = [c for c in matching.joined.columns if c not in (*found.columns, found.file, found.row)]
+    matched: Node = _met(matching)
+    matched = Evaluator(
+        (found.file, found.row, *offered, *columns.values()),
+        matched,
+        (*passed((found.file, found.row, *offered)), *values.values()),
+    )
+    if matching.is_joined:
+        place = (found.file, found.row)
+        matched = DistinctOn(matched.columns, matched, place, tuple(OrderKey(c) for c in place))
+    every = read(binder, matching.table)
+    same = [
+        binder.expressions.operator("=", [refer(a), refer(b)], -1)
+        for a, b in ((every.file, found.file), (every.row, found.row))
+    ]
+    node = Join((*every.reader.columns, *matched.columns), "left", every.reader, matched, _both(same))
+    changed = context.new_column("changed", _BOOL)
+    kept = (*every.columns, *offered, *columns.values())
+    top = Evaluator((*kept, changed), node, (*passed(kept), IsNull(_BOOL, refer(found.row), negated=True)))
+    new = {number: refer(column) for number, column in columns.items()}
+    return top, every.columns, new, changed, every.file
+
+
+def _both(conditions: Sequence[Expr]) -> Expr:
+    return And(_BOOL, tuple(conditions))
+
+
+def _met(matching: _Matching) -> Node:
+    return matching.joined if matching.condition is None else filtered(matching.joined, matching.condition)
+
+
+def _located(matching: _Matching) -> Node | None:
+    """The files that hold matching rows; None where the condition may not be asked twice."""
+    if matching.condition is not None and is_volatile(matching.condition):
+        return None
+    if _is_volatile(matching.joined):
+        return None
+    file = matching.read.file
+    return Aggregator((file,), Evaluator((file,), _met(matching), (refer(file),)), (file,))

@@ -1,0 +1,194 @@
+"""The table that a statement changes: which it is, what its columns take, what its constraints ask.
+
+Assignment follows PostgreSQL's transformAssignedExpr: a value is cast where an assignment cast exists, else 42804; a string
+that is too long is 22001 unless what is cut off are blanks. Defaults and checks are stored as text and bound where they are
+used, like a view; errors in them have no place in the statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from engine.catalog.objects import Constraint, Table, TableColumn, View
+from engine.plan.logical import FILE, ROW, TableReader
+from engine.sql import types as st
+from engine.sql.binder.blocks import passed
+from engine.sql.binder.casts import can_coerce
+from engine.sql.expr import Column, Const, Expr
+from engine.sql.scope import Scope, Source, SourceColumn, cursor, position
+from engine.sql.stored_text import read_formula
+from wire import types as t
+from wire.errors import (
+    DatatypeMismatch,
+    DuplicateColumn,
+    FeatureNotSupported,
+    GeneratedAlways,
+    InsufficientPrivilege,
+    SqlError,
+    UndefinedColumn,
+    UndefinedTable,
+    WrongObjectType,
+)
+
+if TYPE_CHECKING:
+    from engine.sql.binder.queries import QueryBinder
+
+_VERBS = {"insert": "insert into", "update": "update", "delete": "delete from", "merge": "merge into"}
+
+
+def find_table(binder: QueryBinder, target: exp.Table, verb: str) -> Table:
+    """The stored table that is meant. verb: insert, update, delete, merge, or truncate.
+
+    Raises UndefinedTable, WrongObjectType, InsufficientPrivilege for the system catalog, FeatureNotSupported for what cannot
+    be changed in this way (setTargetTable, CheckValidResultRel).
+    """
+    schema, name = target.text("db") or None, target.name
+    found = binder.context.catalog.resolve(schema, name, binder.context.search_path)
+    if found is None:
+        dotted = f"{schema}.{name}" if schema else name
+        raise UndefinedTable(f'relation "{dotted}" does not exist', position=cursor(position(target)))
+    if isinstance(found, View):
+        if verb == "truncate":
+            raise WrongObjectType(f'"{name}" is not a table')
+        raise FeatureNotSupported(f'not supported: changing rows of a view ("{name}")')
+    if not isinstance(found, Table):
+        raise InsufficientPrivilege(f"permission denied for table {name}")
+    if found.storage is None:
+        words = f"cannot {_VERBS.get(verb, verb)} foreign table"
+        raise FeatureNotSupported(f'{words} "{name}"')
+    return found
+
+
+# -- reading the table ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A reader of the table's rows: its columns, and where each row is."""
+
+    reader: TableReader
+    columns: tuple[Column, ...]
+    file: Column
+    row: Column
+
+
+def read(binder: QueryBinder, table: Table) -> Rows:
+    """The rows that are there, as columns that nothing else of the statement has."""
+    columns = row_columns(binder, table)
+    file = binder.context.new_column("file", st.of(t.TEXT))
+    row = binder.context.new_column("row", st.of(t.INT8))
+    names = (*(column.file_column for column in table.columns), FILE, ROW)
+    return Rows(TableReader((*columns, file, row), table.in_files(), names), columns, file, row)
+
+
+def row_columns(binder: QueryBinder, table: Table) -> tuple[Column, ...]:
+    """New columns for a row of the table."""
+    columns = tuple(binder.context.new_column(c.name, c.type) for c in table.columns)
+    for column, declared in zip(columns, table.columns, strict=True):
+        binder.context.origins[column.id] = (table.oid, declared.number)
+    return columns
+
+
+def row_source(table: Table, alias: str | None, columns: Sequence[Column]) -> Source:
+    """A row of the table as names see it."""
+    offered = tuple(SourceColumn(c.name, e) for c, e in zip(table.columns, passed(columns), strict=True))
+    return Source(alias or table.name, offered, schema=None if alias else table.schema, relation=table.name)
+
+
+# -- columns ----------------------------------------------------------------------------------------------------------
+
+
+def find_columns(table: Table, names: Sequence[exp.Identifier]) -> tuple[TableColumn, ...]:
+    """The columns of a list. Raises UndefinedColumn, DuplicateColumn."""
+    found: list[TableColumn] = []
+    for name in names:
+        column = find_column(table, name)
+        if column in found:
+            raise DuplicateColumn(f'column "{name.name}" specified more than once', position=cursor(position(name)))
+        found.append(column)
+    return tuple(found)
+
+
+def find_column(table: Table, name: exp.Identifier) -> TableColumn:
+    column = table.column(name.name)
+    if column is None:
+        message = f'column "{name.name}" of relation "{table.name}" does not exist'
+        raise UndefinedColumn(message, position=cursor(position(name)))
+    return column
+
+
+def assigned(binder: QueryBinder, value: Expr, column: TableColumn) -> Expr:
+    """The value as the column takes it. Raises DatatypeMismatch (42804), StringDataRightTruncation, or the literal's own
+    input error."""
+    source, target = value.type.pg, column.type.pg
+    if not can_coerce(source, target, "assignment"):
+        raise DatatypeMismatch(
+            f'column "{column.name}" is of type {target.sql_name} but expression is of type {source.sql_name}',
+            hint="You will need to rewrite or cast the expression.",
+            position=cursor(value.position),
+        )
+    expressions = binder.expressions
+    return expressions.coercer.relabel(expressions.coerce(value, column.type, "assignment"), column.type)
+
+
+def is_default(value: exp.Expression) -> bool:
+    """Whether DEFAULT stands in a value's place."""
+    return isinstance(value, exp.Var)
+
+
+def default(binder: QueryBinder, column: TableColumn) -> Expr:
+    """What the column gets where nothing is said."""
+    if column.default is None:
+        return Const(column.type, None)
+    with _unplaced():
+        scope = Scope(binder.context, binder)
+        value = binder.expressions.bind(read_formula(column.default), scope)
+        return assigned(binder, value, column)
+
+
+def forbid_identity(column: TableColumn, overriding: str) -> None:
+    """Raises GeneratedAlways where a value is given for a column that makes its own."""
+    if column.identity == "always" and overriding == "":
+        raise GeneratedAlways(
+            f'cannot insert a non-DEFAULT value into column "{column.name}"',
+            detail=f'Column "{column.name}" is an identity column defined as GENERATED ALWAYS.',
+            hint="Use OVERRIDING SYSTEM VALUE to override.",
+        )
+
+
+# -- constraints ------------------------------------------------------------------------------------------------------
+
+
+def checks(binder: QueryBinder, table: Table, row: Source) -> list[tuple[Constraint, Expr]]:
+    """The CHECK constraints over a row, in the order of their names, in which PostgreSQL asks them."""
+    scope = Scope(binder.context, binder)
+    scope.add(row)
+    scope.sources.append(row)
+    found = []
+    for constraint in sorted(table.constraints, key=lambda c: c.name):
+        if constraint.kind == "check":
+            with _unplaced():
+                bound = binder.expressions.bind(read_formula(constraint.expression), scope)
+                found.append((constraint, binder.expressions.as_boolean(bound, "CHECK")))
+    return found
+
+
+def keys(table: Table) -> tuple[Constraint, ...]:
+    """The PRIMARY KEY and UNIQUE constraints, as old as they are."""
+    found = (c for c in table.constraints if c.kind != "check")
+    return tuple(sorted(found, key=lambda c: c.oid))
+
+
+@contextmanager
+def _unplaced() -> Iterator[None]:
+    """Errors in a definition have no position in the statement."""
+    try:
+        yield
+    except SqlError as error:
+        error.position = None
+        raise

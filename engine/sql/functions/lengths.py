@@ -1,0 +1,38 @@
+"""Strings for columns of limited length: assignment cuts blanks off, and nothing else (varchar.c: varchar(), bpchar() with an
+implicit cast). No row of the function table: nobody can call it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.sql.functions import Builder, Function
+from engine.sql.functions.building import cast, snippet
+from wire import types as t
+
+if TYPE_CHECKING:
+    from engine.sql.expr import AggregateCall, Call
+
+_KEPT: Final = {t.VARCHAR: "substr($1, 1, {n})", t.BPCHAR: "rpad(substr($1, 1, {n}), {n}, ' ')"}
+_TRIMMED: Final[dict[EngineName, str]] = {"local": "rtrim($1, ' ')", "spark": "rtrim(' ', $1)"}
+
+
+def _within(engine: EngineName, pg: t.PgType) -> Builder:
+    def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        length = call.type.typmod - 4
+        text = (
+            f"CASE WHEN length({_TRIMMED[engine]}) > {length} "
+            f"THEN RAISE('22001', 'value too long for type {call.type}') ELSE {_KEPT[pg].format(n=length)} END"
+        )
+        return snippet(engine, text)(args, call)
+
+    return build
+
+
+#: By string type: a value of it that fits the call's modifier, or 22001.
+WITHIN_LENGTH: Final[dict[t.PgType, Function]] = {
+    pg: cast(pg, pg, local=_within("local", pg), spark=_within("spark", pg)) for pg in _KEPT
+}

@@ -1,0 +1,296 @@
+"""Statements that change rows: INSERT, UPDATE, DELETE, MERGE and TRUNCATE (gram.y: InsertStmt, UpdateStmt, DeleteStmt,
+MergeStmt, TruncateStmt).
+
+What they hold of queries and expressions are trees like a query's, whose positions count from the beginning of the statement.
+DEFAULT, where it may stand for a value, is a `Var` of that word. WITH before the statement is kept apart from the query that
+INSERT may have, as PostgreSQL's grammar does.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from sqlglot import exp
+
+from engine.sql.grammar.queries import QueryGrammar
+from engine.sql.lexer import Kind
+from engine.sql.statements import (
+    Assignment,
+    Delete,
+    Insert,
+    Merge,
+    MergeWhen,
+    MutationStatement,
+    OnConflict,
+    Statement,
+    Truncate,
+    Update,
+)
+from wire.errors import SqlSyntaxError
+
+MUTATIONS: Final = frozenset(("insert", "update", "delete", "merge"))
+_Overriding = Literal["", "user", "system"]
+
+
+class MutationGrammar(QueryGrammar):
+    """Reads statements that change rows; their `text` and `offset` are their caller's to say."""
+
+    def mutation_at(self) -> bool:
+        """Whether one comes next, perhaps after WITH."""
+        if self.word_at(*MUTATIONS):
+            return True
+        return self.word_at("with") and self._verb_after_with() in MUTATIONS
+
+    def mutation(self) -> MutationStatement:
+        with_ = self._with() if self.word_at("with") else None
+        match self.next().text:
+            case "insert":
+                return self._insert(with_)
+            case "update":
+                return self._update(with_)
+            case "delete":
+                return self._delete(with_)
+            case _:
+                return self._merge(with_)
+
+    def truncate(self) -> Statement:
+        self.expect("truncate")
+        self.take("table")
+        tables = [self._relation()]
+        while self.take_symbol(","):
+            tables.append(self._relation())
+        restart = self.take("restart", "identity")
+        if not restart:
+            self.take("continue", "identity")
+        cascade = self.take("cascade")
+        if not cascade:
+            self.take("restrict")
+        return Truncate(tables=tuple(tables), restart=restart, cascade=cascade, text="")
+
+    def _verb_after_with(self) -> str:
+        """The word after WITH's items: the first one outside of parentheses that follows a closing one, but for the words
+        that may follow an item's query."""
+        depth, at = 0, self.at
+        while (token := self.tokens[at]).kind is not Kind.END:
+            if token.kind is Kind.OPERATOR:
+                depth += {"(": 1, ")": -1}.get(token.text, 0)
+            elif depth == 0 and token.kind is Kind.WORD and token.text in (*MUTATIONS, "select", "values", "table"):
+                before = self.tokens[at - 1]
+                if before.kind is Kind.OPERATOR and before.text == ")":
+                    return token.text
+            at += 1
+        return ""
+
+    # -- INSERT --------------------------------------------------------------------------------------------------
+
+    def _insert(self, with_: exp.With | None) -> Insert:
+        self.expect("into")
+        target = self._relation()
+        alias = self.column_id().name if self.take("as") else None
+        columns = self._insert_columns() if self._columns_at() else None
+        overriding: _Overriding = ""
+        if self.take("overriding"):
+            overriding = "user" if self.take("user") else "system"
+            if overriding == "system":
+                self.expect("system")
+            self.expect("value")
+        source: exp.Expression | None = None
+        if not self.take("default", "values"):
+            if not self.query_at():
+                self.fail()
+            source = self.query()
+        return Insert(
+            target=target,
+            alias=alias,
+            columns=columns,
+            source=source,
+            overriding=overriding,
+            conflict=self._on_conflict() if self.take("on", "conflict") else None,
+            returning=self._returning(),
+            with_=with_,
+            text="",
+        )
+
+    def _columns_at(self) -> bool:
+        """Whether a list of columns, rather than a query in parentheses, comes next."""
+        return self.symbol_at("(") and not self._query_may_follow()
+
+    def _insert_columns(self) -> tuple[exp.Identifier, ...]:
+        self.expect_symbol("(")
+        found = [self._set_target()]
+        while self.take_symbol(","):
+            found.append(self._set_target())
+        self.expect_symbol(")")
+        return tuple(found)
+
+    def _set_target(self) -> exp.Identifier:
+        """insert_column_item, set_target: a column; parts of one are not supported."""
+        token = self.token
+        name = self.column_id()
+        if self.symbol_at(".", "["):
+            self.unsupported("assignment to a part of a column", token)
+        return name
+
+    def _on_conflict(self) -> OnConflict:
+        columns: list[exp.Identifier] = []
+        constraint: exp.Identifier | None = None
+        if self.symbol_at("("):
+            columns = self._inferred()
+        elif self.take("on", "constraint"):
+            constraint = self.column_id()
+        self.expect("do")
+        if self.take("nothing"):
+            return OnConflict(columns=tuple(columns), constraint=constraint)
+        token = self.token
+        self.expect("update", "set")
+        if not columns and constraint is None:
+            raise SqlSyntaxError(
+                "ON CONFLICT DO UPDATE requires inference specification or constraint name",
+                hint="For example, ON CONFLICT (column_name).",
+                position=token.start + 1,
+            )
+        assignments = self._assignments()
+        where = self.expression() if self.take("where") else None
+        return OnConflict(columns=tuple(columns), constraint=constraint, assignments=assignments, where=where)
+
+    def _inferred(self) -> list[exp.Identifier]:
+        """opt_conf_expr, of columns only."""
+        self.expect_symbol("(")
+        found = []
+        while True:
+            if not self.column_id_at() or not (self.symbol_at(",", ")", ahead=1)):
+                self.unsupported("ON CONFLICT with an expression, a collation or an operator class")
+            found.append(self.column_id())
+            if not self.take_symbol(","):
+                break
+        self.expect_symbol(")")
+        if self.word_at("where"):
+            self.unsupported("ON CONFLICT with an index predicate")
+        return found
+
+    # -- UPDATE and DELETE ---------------------------------------------------------------------------------------
+
+    def _update(self, with_: exp.With | None) -> Update:
+        target = self._target_relation()
+        self.expect("set")
+        return Update(
+            target=target,
+            assignments=self._assignments(),
+            from_=self._from() if self.word_at("from") else None,
+            where=self._where(),
+            returning=self._returning(),
+            with_=with_,
+            text="",
+        )
+
+    def _delete(self, with_: exp.With | None) -> Delete:
+        self.expect("from")
+        return Delete(
+            target=self._target_relation(),
+            using=self._from() if self.word_at("using") else None,
+            where=self._where(),
+            returning=self._returning(),
+            with_=with_,
+            text="",
+        )
+
+    def _target_relation(self) -> exp.Table:
+        """relation_expr_opt_alias: SET is no alias unless AS says so."""
+        target = self._relation()
+        token = self.token
+        if self.take("as") or (self.column_id_at() and not self.word_at("set")):
+            target.set("alias", self.node(exp.TableAlias, token, this=self.column_id(), columns=[]))
+        return target
+
+    def _where(self) -> exp.Expression | None:
+        if not self.take("where"):
+            return None
+        if self.words_at("current", "of"):
+            self.unsupported("WHERE CURRENT OF")
+        return self.expression()
+
+    def _assignments(self) -> tuple[Assignment, ...]:
+        found = [self._assignment()]
+        while self.take_symbol(","):
+            found.append(self._assignment())
+        return tuple(found)
+
+    def _assignment(self) -> Assignment:
+        """set_clause."""
+        if not self.symbol_at("("):
+            column = self._set_target()
+            self.expect_symbol("=")
+            return Assignment(columns=(column,), value=self.value_or_default())
+        columns = self._insert_columns()
+        self.expect_symbol("=")
+        if self.word_at("row") and self.symbol_at("(", ahead=1):
+            self.next()
+        return Assignment(columns=columns, value=self._row_value(), row=True)
+
+    def _row_value(self) -> exp.Expression:
+        """The right side of (a, b) = ...: a row, or a query of one row."""
+        token = self.token
+        if self.symbol_at("(") and not self._query_may_follow():
+            self.next()
+            items = self.values_row()
+            self.expect_symbol(")")
+            return self.node(exp.Tuple, token, expressions=items)
+        return self.expression()
+
+    def _returning(self) -> tuple[exp.Expression, ...]:
+        return tuple(self._targets()) if self.take("returning") else ()
+
+    # -- MERGE ---------------------------------------------------------------------------------------------------
+
+    def _merge(self, with_: exp.With | None) -> Merge:
+        self.expect("into")
+        target = self._relation()
+        token = self.token
+        if self.take("as") or (self.column_id_at() and not self.word_at("using")):
+            target.set("alias", self.node(exp.TableAlias, token, this=self.column_id(), columns=[]))
+        self.expect("using")
+        source = self._table_reference()
+        self.expect("on")
+        condition = self.expression()
+        whens = [self._merge_when()]
+        while self.word_at("when"):
+            whens.append(self._merge_when())
+        return Merge(
+            target=target, source=source, condition=condition, whens=tuple(whens), returning=(), with_=with_, text=""
+        )
+
+    def _merge_when(self) -> MergeWhen:
+        self.expect("when")
+        matched = not self.take("not")
+        self.expect("matched")
+        condition = self.expression() if self.take("and") else None
+        self.expect("then")
+        if self.take("do", "nothing"):
+            return MergeWhen(matched=matched, condition=condition, action="nothing")
+        if matched and self.take("delete"):
+            return MergeWhen(matched=True, condition=condition, action="delete")
+        if matched:
+            self.expect("update", "set")
+            return MergeWhen(matched=True, condition=condition, action="update", assignments=self._assignments())
+        self.expect("insert")
+        columns = self._insert_columns() if self.symbol_at("(") else None
+        overriding: _Overriding = ""
+        if self.take("overriding"):
+            overriding = "user" if self.take("user") else "system"
+            if overriding == "system":
+                self.expect("system")
+            self.expect("value")
+        values: list[exp.Expression] | None = None
+        if not self.take("default", "values"):
+            self.expect("values")
+            self.expect_symbol("(")
+            values = self.values_row()
+            self.expect_symbol(")")
+        return MergeWhen(
+            matched=False,
+            condition=condition,
+            action="insert",
+            columns=columns,
+            values=None if values is None else tuple(values),
+            overriding=overriding,
+        )
