@@ -14,6 +14,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Final, TypeVar
 
 from engine.api import Client
@@ -54,7 +55,7 @@ class Engine:
         self.config = config
         self.mesh = mesh or AloneMesh(MemberInfo(config.member, "1", "", "", "data", "up", 0, "", local=True))
         self.initiation = Initiation(config.role, self.mesh)
-        self.store = CatalogStore(config.catalog or config.private / "catalog.sqlite")
+        self.store = CatalogStore(config.catalog or config.private / "catalog.sqlite", self.tables)
         self.roots = DataRoots(config.base or config.data, config.roots)
         self._own_files = DataRoots(config.data, config.roots)
         if config.topology is not None:
@@ -74,7 +75,9 @@ class Engine:
         self._parse = lru_cache(_PARSED)(parse)
 
     async def start(self) -> None:
-        """Ready the executors. Spark starts in the background; a query that needs it waits for it."""
+        """Ready the executors. Spark starts in the background; a query that needs it waits for it. What a crash left
+        of commits is made good in the background too: nothing waits for it."""
+        self.store.start_publishing()
         for executor in self._executors.values():
             await executor.start()
         files = ReadableFiles(self.config.member, self._own_files, _held(self.config))
@@ -114,6 +117,11 @@ class Engine:
     async def in_operation_pool(self, call: Callable[[], T]) -> T:
         """Run a call that may block, on the operation thread with the least to do."""
         return await asyncio.wrap_future(self._operations.submit(None, call))
+
+    @property
+    def tables(self) -> Path:
+        """The folder of stored tables, which all members of the catalog see."""
+        return (self.config.base or self.config.data) / "tables"
 
     @property
     def load(self) -> int:

@@ -1,4 +1,5 @@
-"""The files of a foreign table: from a path to a sorted list with a version, within the roots that are allowed.
+"""The files of a table. A stored one's value names them (`engine.storage`); the rest of this module is about foreign tables:
+from a path to a sorted list with a version, within the roots that are allowed.
 
 A path is a file, a folder (all files below it of the table's format, hidden ones and those that begin with `_` left out,
 as Spark does) or a glob. Relative paths start at the member's data directory. A table's files are looked up anew for each
@@ -18,6 +19,7 @@ from typing import Final
 from engine.catalog.elsewhere import StandIn
 from engine.catalog.infer import infer_columns
 from engine.catalog.objects import FileFormat, Table
+from engine.storage import tables as stored
 from wire.errors import InsufficientPrivilege, ObjectNotInPrerequisiteState, UndefinedFile
 
 _SUFFIXES: Final[dict[FileFormat, tuple[str, ...]]] = {
@@ -100,7 +102,11 @@ def _below(folder: str, file_format: FileFormat) -> Sequence[str]:
 
 
 def refresh(table: Table) -> Table:
-    """The table with its files as they are now; the same object when nothing changed."""
+    """The table with its files as they are now; the same object when nothing changed. A stored table's are those that its
+    value names."""
+    if table.storage is not None:
+        files = stored.files(table)
+        return table if files is table.files or files == table.files else replace(table, files=files)
     if table.parts:
         return _refresh_parts(table)
     files, version = list_files(table.path, table.format)

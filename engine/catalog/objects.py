@@ -70,11 +70,14 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where a stored table's rows are: a Delta table whose version the catalog pins.
+    """Where a stored table's rows are: a Delta table whose version the catalog pins, and what was changed since.
 
     location: its folder, below the catalog's folder of tables. version: the Delta version that a reader opens.
-    added, removed: what this transaction adds and takes away, not committed yet: files, and paths of files.
-    partition_by: columns whose values name the folders of files. sort_by: columns by which every file is sorted.
+    added, removed: files that are to be read too, and paths of files of that version that are not: by transactions that
+        were committed and are not in Delta's log yet, and by this session's own (`engine.storage`).
+    changed: the catalog's version with which the files were last changed by a commit.
+    partition_by: columns (as files call them) whose values name the folders of files. sort_by: those by which every file
+        is sorted.
     """
 
     location: str
@@ -83,6 +86,7 @@ class Storage:
     removed: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
     sort_by: tuple[str, ...] = ()
+    changed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ class Table:
     parts: of a table that the topology declares: who holds what of it; `path` is then only its name, and `files` has a
         stand-in (`engine.catalog.elsewhere`) for each part that another member holds.
     storage: of a table that Sluice keeps; its format is parquet, `path` its folder, and `files` are those of the version
-        that it pins, with its transaction's own.
+        that it pins, with what was changed since; `version` is then a digest of which changes those are.
     """
 
     oid: int

@@ -1,55 +1,156 @@
 """Catalog objects as rows of a catalog database, whichever it is: a relation's columns, options and text are one JSON body.
 
 Reading gives the object back; writing gives the steps of a transaction's changes, which each database words in its own SQL.
+
+Of a stored table the relation's body has the definition. Its files are Delta's at the version that `storages` pins, and the
+`decisions` that came after: one row for each table whose files a transaction changed, numbered by the catalog version that the
+transaction made. All rows of a transaction are written in the one that makes that version: that is the decision record.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from engine.catalog.objects import Constraint, Schema, Sequence, Storage, StoredRelation, Table, TableColumn, View
-from engine.catalog.snapshot import Change, Snapshot
+from engine.catalog.objects import (
+    Constraint,
+    Schema,
+    Sequence,
+    Storage,
+    StoredRelation,
+    Table,
+    TableColumn,
+    View,
+)
+from engine.catalog.snapshot import AnyChange, Change, Snapshot, net_changes
 from engine.sql import types as st
+from engine.storage import tables
+from engine.storage.delta import Published
+from engine.storage.tables import FileChange
 from wire import types as t
 
-StepKind = Literal["put schema", "drop schema", "put relation", "drop relation"]
+StepKind = Literal[
+    "put schema",
+    "drop schema",
+    "put relation",
+    "drop relation",
+    "put storage",
+    "drop storage",
+    "decide",
+    "drop decisions",
+    "put dropped",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One row written or deleted. values: (name, oid, comment) or (name,) of a schema; (schema, name, oid, kind, body) or
-    (schema, name) of a relation."""
+    (schema, name) of a relation; (location,) of a stored table's folder that comes or goes; (number, location, body) of a
+    decision; (location, seconds) of a folder that was dropped."""
 
     kind: StepKind
     values: tuple[str | int | None, ...]
 
 
-def steps(changes: Iterable[Change]) -> Iterator[Step]:
-    """The changes as rows, in order."""
+def steps(before: Snapshot, changes: Iterable[AnyChange], after: Snapshot, seconds: int) -> Iterator[Step]:
+    """The changes as rows, in order. before, after: the catalog without them and with them. seconds: since 1970, now."""
+    changes = list(changes)
     for change in changes:
-        schema, name = change.key
-        match change.after:
-            case None if not name:
-                yield Step("drop schema", (schema,))
-            case None:
-                yield Step("drop relation", (schema, name))
-            case Schema() as made:
-                yield Step("put schema", (schema, made.oid, made.comment))
-            case Table() | View() | Sequence() as relation:
-                yield Step("put relation", (schema, name, relation.oid, _kind(relation), _body(relation)))
+        if isinstance(change, Change):
+            yield _step(change)
+    known, live = _locations(before), _locations(after)
+    for location in sorted(live - known):
+        yield Step("put storage", (location,))
+    for location in sorted(known - live):
+        yield Step("drop storage", (location,))
+        yield Step("drop decisions", (location,))
+        yield Step("put dropped", (location, seconds))
+    for location, files in net_changes(changes).items():
+        if location in live and files:
+            yield Step("decide", (after.version, location, msgspec.json.encode(files).decode()))
 
 
-def snapshot(version: int, schemas: Iterable[tuple[Any, ...]], relations: Iterable[tuple[Any, ...]]) -> Snapshot:
-    """The state that a database's rows describe: (name, oid, comment) of schemas, (schema, name, oid, kind, body) of relations."""
+def _step(change: Change) -> Step:
+    schema, name = change.key
+    match change.after:
+        case None if not name:
+            return Step("drop schema", (schema,))
+        case None:
+            return Step("drop relation", (schema, name))
+        case Schema() as made:
+            return Step("put schema", (schema, made.oid, made.comment))
+        case Table() | View() | Sequence() as relation:
+            return Step("put relation", (schema, name, relation.oid, _kind(relation), _body(relation)))
+
+
+def _locations(snapshot: Snapshot) -> set[str]:
+    return {table.storage.location for table in snapshot.tables() if table.storage is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What one transaction decided about the files of one table. number: the catalog's version that it made."""
+
+    number: int
+    location: str
+    files: FileChange
+
+
+def decision(number: int, location: str, body: str) -> Decision:
+    return Decision(number, location, msgspec.json.decode(body, type=FileChange))
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What the database says of the files of stored tables. published: by location; decisions: in the order of their numbers."""
+
+    published: dict[str, Published]
+    decisions: dict[str, list[Decision]]
+
+    @staticmethod
+    def of(storages: Iterable[tuple[Any, ...]], decisions: Iterable[tuple[Any, ...]]) -> Content:
+        """From rows: (location, version, number) and (number, location, body)."""
+        decided: dict[str, list[Decision]] = {}
+        for row in sorted(decisions):
+            decided.setdefault(row[1], []).append(decision(*row))
+        return Content({location: Published(version, number) for location, version, number in storages}, decided)
+
+    def of_table(self, table: Table) -> Table:
+        assert table.storage is not None
+        at = self.published.get(table.storage.location, Published(0, 0))
+        whole, number = FileChange(), at.number
+        for made in self.decisions.get(table.storage.location, ()):
+            whole, number = whole.then(made.files), made.number
+        return tables.committed(table, at.version, number, whole)
+
+
+def snapshot(
+    version: int,
+    schemas: Iterable[tuple[Any, ...]],
+    relations: Iterable[tuple[Any, ...]],
+    content: Content,
+    root: Path,
+) -> Snapshot:
+    """The state that a database's rows describe: (name, oid, comment) of schemas, (schema, name, oid, kind, body) of relations.
+
+    root: the folder of stored tables.
+    """
     return Snapshot(
         version,
         {name: Schema(oid, name, comment) for name, oid, comment in schemas},
-        {(row[0], row[1]): _relation(*row) for row in relations},
+        {(row[0], row[1]): _placed(_relation(*row), content, root) for row in relations},
     )
+
+
+def _placed(relation: StoredRelation, content: Content, root: Path) -> StoredRelation:
+    """A stored table with its files; its path is each member's own, as it sees the folder of tables."""
+    if not isinstance(relation, Table) or relation.storage is None:
+        return relation
+    return content.of_table(replace(relation, path=str(tables.folder(root, relation.storage))))
 
 
 class _Column(msgspec.Struct, omit_defaults=True):
@@ -114,8 +215,9 @@ def _body(relation: StoredRelation) -> str:
 def _encoded(relation: StoredRelation) -> msgspec.Struct:
     match relation:
         case Table(columns=columns, format=kind, path=path, options=options, constraints=constraints) as table:
-            body = _TableBody(_rows(columns), kind, path, dict(options), constraints, table.storage, table.comment)
-            return body
+            storage = tables.bare(table.storage) if table.storage is not None else None
+            path = path if storage is None else ""
+            return _TableBody(_rows(columns), kind, path, dict(options), constraints, storage, table.comment)
         case View(columns=columns, definition=text, search_path=path, depends=depends) as view:
             return _ViewBody(_rows(columns), text, list(path), list(depends), view.comment)
         case Sequence() as s:
@@ -153,6 +255,7 @@ def _relation(schema: str, name: str, oid: int, kind: str, body: str) -> StoredR
 def _table(schema: str, name: str, oid: int, body: _TableBody) -> Table:
     return Table(
         oid, schema, name, _columns(body.columns), body.format, body.path, files=(), options=body.options,  # type: ignore[arg-type]
+        guarantee=body.storage.sort_by if body.storage is not None else (),
         storage=body.storage, constraints=body.constraints, comment=body.comment,
     )  # fmt: skip
 

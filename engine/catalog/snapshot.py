@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from engine.catalog.objects import Schema, StoredRelation, Table, View
+from engine.storage import tables
+from engine.storage.tables import FileChange
 from wire.errors import DuplicateSchema, DuplicateTable, InvalidSchemaName, SerializationFailure, UndefinedTable
 
 TEMPORARY: Final = "pg_temp"
@@ -34,6 +36,31 @@ class Change:
     key: Key
     after: StoredRelation | Schema | None
     before: StoredRelation | Schema | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DataChange:
+    """Files of a stored table that come and go. before: the table that the statement saw.
+
+    whole: the statement concluded from all of the table's rows (it checked a key, say): it holds only as long as nobody else
+    has changed the table's files. Else files that go must still be there, and files that only come may come at any time.
+    """
+
+    before: Table
+    files: FileChange
+    whole: bool = False
+
+    @property
+    def key(self) -> Key:
+        return self.before.schema, self.before.name
+
+    @property
+    def location(self) -> str:
+        assert self.before.storage is not None, "a stored table"
+        return self.before.storage.location
+
+
+AnyChange = Change | DataChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,22 +138,100 @@ class Snapshot:
             return replace(self, schemas=_changed(self.schemas, schema, change.after))
         return replace(self, relations=_changed(self.relations, change.key, change.after))
 
-    def replay(self, changes: Iterable[Change]) -> Snapshot:
-        """This snapshot with a transaction's changes. Raises SerializationFailure when something else now stands
-        where the transaction saw what it changed."""
+    def replay(self, changes: Iterable[AnyChange]) -> Snapshot:
+        """This snapshot with a transaction's changes, not committed. Raises SerializationFailure when something else now
+        stands where the transaction saw what it changed. May block where a table's files were never asked for before."""
         snapshot = self
+        moving: dict[str, Table] = {}
         for change in changes:
-            schema, name = change.key
-            present = snapshot.relations.get(change.key) if name else snapshot.schemas.get(schema)
-            if present != change.before:
-                raise SerializationFailure(
-                    f'could not commit: "{name or schema}" was changed by another transaction',
-                    hint="Run the transaction again.",
-                )
-            if name and schema not in snapshot.schemas:
-                raise UndefinedTable(f'schema "{schema}" was dropped by another transaction')
-            snapshot = snapshot._apply(change)
+            snapshot = snapshot._changed(change, moving)
         return replace(snapshot, version=self.version + 1)
+
+    def committed(self, changes: Sequence[AnyChange]) -> Snapshot:
+        """As `replay`, and the files of the tables are the catalog's from now on."""
+        snapshot = self.replay(changes)
+        locations = {change.location for change in changes if isinstance(change, DataChange)}
+        relations = dict(snapshot.relations) if locations else snapshot.relations
+        for table in snapshot.tables() if locations else ():
+            storage = table.storage
+            if storage is not None and storage.location in locations:
+                files = FileChange(storage.added, storage.removed)
+                decided = tables.committed(table, storage.version, snapshot.version, files)
+                relations[table.schema, table.name] = decided  # type: ignore[index]
+        return replace(snapshot, relations=relations)
+
+    def _changed(self, change: AnyChange, moving: dict[str, Table]) -> Snapshot:
+        return self._with_files(change) if isinstance(change, DataChange) else self._with(change, moving)
+
+    def _with(self, change: Change, moving: dict[str, Table]) -> Snapshot:
+        """moving: stored tables that were removed by an earlier change, by their location, as they stood then: one that is
+        put again under another name has the files that it has now, not those that the transaction saw."""
+        schema, name = change.key
+        present = self.relations.get(change.key) if name else self.schemas.get(schema)
+        after = change.after
+        if isinstance(present, Table) and present.storage is not None and isinstance(change.before, Table):
+            _require_same_definition(present, change.before)
+            moving[present.storage.location] = present
+            if isinstance(after, Table):
+                after = _redefined(present, change.before, after)
+        elif present != change.before:
+            raise _changed_by_another(name or schema)
+        elif isinstance(after, Table) and after.storage is not None and after.storage.location in moving:
+            after = _with_files_of(moving[after.storage.location], after)
+        if name and schema not in self.schemas:
+            raise UndefinedTable(f'schema "{schema}" was dropped by another transaction')
+        return self._apply(replace(change, after=after))
+
+    def _with_files(self, change: DataChange) -> Snapshot:
+        present = self.relations.get(change.key)
+        if not isinstance(present, Table) or present.storage is None:
+            raise _changed_by_another(change.before.name)
+        _require_same_definition(present, change.before)
+        if (change.whole and not _same_files(present, change.before)) or tables.missing(present, change.files.removed):
+            raise _changed_by_another(present.name)
+        return self._apply(Change(change.key, tables.changed(present, change.files)))
+
+
+def _require_same_definition(present: Table, before: Table) -> None:
+    if before.storage is None or tables.definition(present) != tables.definition(before):
+        raise _changed_by_another(present.name)
+
+
+def _same_files(present: Table, before: Table) -> bool:
+    """Whether no commit has changed the table's files since; what this transaction did with them does not count."""
+    assert present.storage is not None
+    assert before.storage is not None
+    return present.storage.changed == before.storage.changed
+
+
+def _redefined(present: Table, before: Table, after: Table) -> Table:
+    """A stored table's new definition with the files that it has now. A definition may tell something of the rows (NOT NULL,
+    a check) that was found out before: nobody may have changed them since."""
+    if not _same_files(present, before):
+        raise _changed_by_another(present.name)
+    assert present.storage is not None
+    if after.storage is None or after.storage.location != present.storage.location:
+        return after
+    return _with_files_of(present, after)
+
+
+def _with_files_of(present: Table, after: Table) -> Table:
+    return replace(after, storage=present.storage, version=present.version, files=())
+
+
+def _changed_by_another(name: str) -> SerializationFailure:
+    return SerializationFailure(
+        f'could not commit: "{name}" was changed by another transaction', hint="Run the transaction again."
+    )
+
+
+def net_changes(changes: Iterable[AnyChange]) -> dict[str, FileChange]:
+    """What a transaction does to the files of each table, by location."""
+    whole: dict[str, FileChange] = {}
+    for change in changes:
+        if isinstance(change, DataChange):
+            whole[change.location] = whole.get(change.location, FileChange()).then(change.files)
+    return whole
 
 
 def _changed(mapping: Mapping[K, V], key: K, value: object) -> dict[K, V]:

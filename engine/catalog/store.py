@@ -6,7 +6,8 @@ is told by a version that grows with every commit of any member: before a statem
 before it began, which is what READ COMMITTED promises to a client whose next connection lands elsewhere.
 
 A commit is optimistic: under the database's own lock it begins on the newest state, replays the transaction's changes onto
-it (`Snapshot.replay`; a conflict is 40001), writes them together with the next version, and only then shows the result.
+it (`Snapshot.replay`; a conflict is 40001), writes them together with the next version, and only then shows the result. What
+it decides about the files of tables is visible from then on; Delta's logs follow in the background (`engine.storage`).
 
 What the question costs depends on where the database lies (`engine.catalog.store_sqlite`, `.store_postgres`):
 
@@ -31,8 +32,12 @@ from engine.catalog import counters
 from engine.catalog.counters import Block, Count
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.objects import Table
-from engine.catalog.snapshot import TEMPORARY, Change, Snapshot
-from wire.errors import DuplicateTable
+from engine.catalog.rows import Decision
+from engine.catalog.snapshot import TEMPORARY, AnyChange, Snapshot
+from engine.storage.delta import Published
+from engine.storage.publish import pending, remove_dropped
+from engine.storage.publisher import Publisher
+from wire.errors import DuplicateTable, SqlError
 
 #: What a location in PostgreSQL begins with.
 URL_SCHEMES: Final = ("postgresql://", "postgres://")
@@ -67,34 +72,54 @@ class CatalogDatabase(Protocol):
         """Where a counter stands."""
         ...
 
-    def commit(self, known: Snapshot, changes: Sequence[Change]) -> Snapshot:
+    def commit(self, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
         """The newest state with the changes, durable. known: what need not be read again if it is still the newest.
         Raises SerializationFailure; then nothing was changed."""
+        ...
+
+    def decisions(self) -> Sequence[Decision]:
+        """What commits decided about tables' files and Delta's logs may not say yet, in the order of the commits."""
+        ...
+
+    def settle(self, location: str, published: Published) -> None:
+        """A table's Delta log stands there: pin that version, forget the decisions that are in it. No change of what
+        the catalog says, so the catalog's version stays. Once is as good as twice."""
+        ...
+
+    def dropped(self, until: int) -> Sequence[str]:
+        """The folders of tables that were dropped before that second (since 1970) and are still to be removed."""
+        ...
+
+    def forget(self, location: str) -> None:
+        """A dropped table's folder is no more."""
         ...
 
     def close(self) -> None: ...
 
 
-def _open(location: Path | str) -> CatalogDatabase:
+def _open(location: Path | str, tables: Path) -> CatalogDatabase:
     """PostgreSQL for a URL, else a SQLite file. Imported late: psycopg takes a tenth of a second to import."""
     if isinstance(location, str) and location.startswith(URL_SCHEMES):
         from engine.catalog.store_postgres import PostgresDatabase
 
-        return PostgresDatabase(location)
+        return PostgresDatabase(location, tables)
     from engine.catalog.store_sqlite import SqliteDatabase
 
-    return SqliteDatabase(Path(location))
+    return SqliteDatabase(Path(location), tables)
 
 
 class CatalogStore:
     """See the module's docstring. All methods may be called from any thread.
 
-    location: a file, or a postgresql:// URL. snapshot: the newest committed state that was seen.
+    location: a file, or a postgresql:// URL. tables: the folder of stored tables, as this member sees it; None: `tables`
+    beside the catalog's file. snapshot: the newest committed state that was seen.
     Raises DataCorrupted for a database written by a later release, IoError for one that is not there.
     """
 
-    def __init__(self, location: Path | str) -> None:
-        self._database = _open(location)
+    def __init__(self, location: Path | str, tables: Path | None = None) -> None:
+        self.tables = (tables or Path(location).parent / "tables").absolute()
+        self._database = _open(location, self.tables)
+        self._publisher = Publisher(self.publish)
         self._lock = threading.Lock()
         self._asking = threading.Lock()
         self._asked = 0
@@ -150,20 +175,48 @@ class CatalogStore:
         """Where the sequence stands."""
         return self._database.counted(sequence.counter) or Count(sequence.first, called=False)
 
-    def commit(self, changes: Iterable[Change]) -> Snapshot:
+    def commit(self, changes: Iterable[AnyChange]) -> Snapshot:
         """Make a transaction's changes durable and visible. Raises SerializationFailure; then nothing was changed."""
         lasting = [change for change in changes if change.key[0] != TEMPORARY]
         if not lasting:
             return self.snapshot
         committed = self._database.commit(self.snapshot, lasting)
         self._show(committed)
+        self._publisher.wake()
         return committed
 
+    def publish(self) -> None:
+        """Bring Delta's logs up to what is committed (`engine.storage.publish`), whoever committed it. May block.
+
+        One table's failure does not keep the others from it. Raises the first one's SqlError.
+        """
+        decisions = self._database.decisions()
+        for _ in remove_dropped(self._database, self.tables):
+            pass
+        if not decisions:
+            return
+        failed: list[SqlError] = []
+        for publication in pending(self._database, self.tables, decisions, self._database.load()):
+            try:
+                for _ in publication:
+                    pass
+            except SqlError as error:
+                failed.append(error)
+        self._show(self._database.load())
+        if failed:
+            raise failed[0]
+
+    def start_publishing(self) -> None:
+        """Publish in the background from now on: what a crash left, and each commit soon after it."""
+        self._publisher.start()
+
     def _show(self, snapshot: Snapshot) -> None:
-        """Two threads may come with states of different age."""
+        """Two threads may come with states of different age. One of the same age says the same, in other words where tables
+        were published meanwhile."""
         with self._lock:
-            if snapshot.version > self.snapshot.version:
+            if snapshot.version >= self.snapshot.version:
                 self.snapshot = snapshot.with_declared(self._declared) if self._declared else snapshot
 
     def close(self) -> None:
+        self._publisher.close()
         self._database.close()

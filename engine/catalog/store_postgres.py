@@ -9,7 +9,9 @@ asked once more on a new one, except for a COMMIT: whether that took place nobod
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -17,8 +19,9 @@ from psycopg.conninfo import conninfo_to_dict
 
 from engine.catalog import rows
 from engine.catalog.counters import Count
-from engine.catalog.rows import StepKind
-from engine.catalog.snapshot import FIRST_OID, PUBLIC, Change, Snapshot
+from engine.catalog.rows import Content, Decision, StepKind
+from engine.catalog.snapshot import FIRST_OID, PUBLIC, AnyChange, Snapshot
+from engine.storage.delta import Published
 from wire.errors import DataCorrupted, IoError, SqlError, StatementCompletionUnknown
 
 T = TypeVar("T")
@@ -45,6 +48,13 @@ _SCHEMA: Final = (
     )""",
     "create table if not exists sluice_catalog.counters (oid bigint primary key, value bigint not null, called bool not null)",
     "alter table sluice_catalog.schemas add column if not exists comment text",
+    """create table if not exists sluice_catalog.storages (
+        location text primary key, version bigint not null, number bigint not null
+    )""",
+    """create table if not exists sluice_catalog.decisions (
+        number bigint not null, location text not null, body text not null, primary key (location, number)
+    )""",
+    "create table if not exists sluice_catalog.dropped (location text primary key, seconds bigint not null)",
 )
 _STEPS: Final[dict[StepKind, str]] = {
     "put schema": (
@@ -57,8 +67,14 @@ _STEPS: Final[dict[StepKind, str]] = {
         " do update set oid = excluded.oid, kind = excluded.kind, body = excluded.body"
     ),
     "drop relation": "delete from sluice_catalog.relations where schema = %s and name = %s",
+    "put storage": "insert into sluice_catalog.storages values (%s, 0, 0)",
+    "drop storage": "delete from sluice_catalog.storages where location = %s",
+    "decide": "insert into sluice_catalog.decisions values (%s, %s, %s)",
+    "drop decisions": "delete from sluice_catalog.decisions where location = %s",
+    "put dropped": "insert into sluice_catalog.dropped values (%s, %s)",
 }
 _COUNTER: Final = "select value, called from sluice_catalog.counters where oid = %s"
+_DECISIONS: Final = "select number, location, body from sluice_catalog.decisions"
 _VERSION: Final = "select value from sluice_catalog.meta where key = 'version'"
 
 
@@ -113,11 +129,12 @@ class _Link:
 
 
 class PostgresDatabase:
-    """`engine.catalog.store.CatalogDatabase`. url: what libpq takes."""
+    """`engine.catalog.store.CatalogDatabase`. url: what libpq takes. tables: the folder of stored tables."""
 
     near = False
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, tables: Path) -> None:
+        self._tables = tables
         self._reader = _Link(url)
         self._writer = _Link(url)
         if self._writer.ask(_prepare) > _FORMAT:
@@ -128,7 +145,7 @@ class PostgresDatabase:
         return self._reader.ask(_version)
 
     def load(self) -> Snapshot:
-        return self._reader.ask(_load)
+        return self._reader.ask(lambda connection: _load(connection, self._tables))
 
     def next_oid(self) -> int:
         return self._writer.ask(lambda c: _number(c, "select nextval('sluice_catalog.oids')"))
@@ -139,13 +156,27 @@ class PostgresDatabase:
     def counted(self, counter: int) -> Count | None:
         return self._reader.ask(lambda connection: _counted(connection, counter))
 
-    def commit(self, known: Snapshot, changes: Sequence[Change]) -> Snapshot:
+    def decisions(self) -> Sequence[Decision]:
+        found = self._writer.ask(lambda c: c.execute(f"{_DECISIONS} order by number").fetchall())
+        return [rows.decision(*row) for row in found]
+
+    def settle(self, location: str, published: Published) -> None:
+        self._writer.ask(lambda connection: _settle(connection, location, published))
+
+    def dropped(self, until: int) -> Sequence[str]:
+        query = "select location from sluice_catalog.dropped where seconds <= %s"
+        return [row[0] for row in self._writer.ask(lambda c: c.execute(query, (until,)).fetchall())]
+
+    def forget(self, location: str) -> None:
+        self._writer.ask(lambda c: c.execute("delete from sluice_catalog.dropped where location = %s", (location,)))
+
+    def commit(self, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
         return self._writer.ask(lambda connection: self._commit(connection, known, changes))
 
-    def _commit(self, connection: Connection, known: Snapshot, changes: Sequence[Change]) -> Snapshot:
+    def _commit(self, connection: Connection, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
         connection.execute("begin")
         try:
-            committed = _write(connection, known, changes)
+            committed = _write(connection, known, changes, self._tables)
         except BaseException:
             if not connection.closed:
                 connection.execute("rollback")
@@ -190,18 +221,36 @@ def _prepare(connection: Connection) -> int:
         return _number(connection, "select value from sluice_catalog.meta where key = 'format'")
 
 
-def _load(connection: Connection) -> Snapshot:
+def _load(connection: Connection, tables: Path) -> Snapshot:
     with connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")
-        return _read(connection)
+        return _read(connection, tables)
 
 
-def _read(connection: Connection) -> Snapshot:
+def _read(connection: Connection, tables: Path) -> Snapshot:
     return rows.snapshot(
         _version(connection),
         connection.execute("select name, oid, comment from sluice_catalog.schemas"),
         connection.execute("select schema, name, oid, kind, body from sluice_catalog.relations"),
+        Content.of(
+            connection.execute("select location, version, number from sluice_catalog.storages"),
+            connection.execute(_DECISIONS),
+        ),
+        tables,
     )
+
+
+def _settle(connection: Connection, location: str, published: Published) -> None:
+    """Under the lock of commits, which read storages and decisions in two statements."""
+    with connection.transaction():
+        connection.execute(f"{_VERSION} for update")
+        connection.execute(
+            "update sluice_catalog.storages set version = %s, number = %s where location = %s and number < %s",
+            (published.version, published.number, location, published.number),
+        )
+        connection.execute(
+            "delete from sluice_catalog.decisions where location = %s and number <= %s", (location, published.number)
+        )
 
 
 def _counted(connection: Connection, counter: int, found: str = _COUNTER) -> Count | None:
@@ -226,12 +275,12 @@ def _count(connection: Connection, counter: int, change: Callable[[Count | None]
     return before
 
 
-def _write(connection: Connection, known: Snapshot, changes: Sequence[Change]) -> Snapshot:
+def _write(connection: Connection, known: Snapshot, changes: Sequence[AnyChange], tables: Path) -> Snapshot:
     """Within a transaction: whoever holds the version's row is the only one who commits, and sees all that did."""
     version = _number(connection, f"{_VERSION} for update")
-    newest = known if version == known.version else _read(connection)
-    committed = newest.replay(changes)
-    for step in rows.steps(changes):
+    newest = known if version == known.version else _read(connection, tables)
+    committed = newest.committed(changes)
+    for step in rows.steps(newest, changes, committed, int(time.time())):
         connection.execute(_STEPS[step.kind], step.values)
     connection.execute("update sluice_catalog.meta set value = %s where key = 'version'", (committed.version,))
     return committed

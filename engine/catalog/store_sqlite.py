@@ -17,8 +17,9 @@ from typing import Final
 
 from engine.catalog import rows
 from engine.catalog.counters import Count
-from engine.catalog.rows import StepKind
-from engine.catalog.snapshot import FIRST_OID, PUBLIC, Change, Snapshot
+from engine.catalog.rows import Content, Decision, StepKind
+from engine.catalog.snapshot import FIRST_OID, PUBLIC, AnyChange, Snapshot
+from engine.storage.delta import Published
 from wire.errors import DataCorrupted, IoError
 
 #: 1: foreign tables and views. 2: stored tables, sequences, comments.
@@ -34,6 +35,11 @@ _SCHEMA: Final = (
         primary key (schema, name)
     ) strict""",
     "create table if not exists counters (oid integer primary key, value integer not null, called integer not null) strict",
+    "create table if not exists storages (location text primary key, version integer not null, number integer not null) strict",
+    """create table if not exists decisions (
+        number integer not null, location text not null, body text not null, primary key (location, number)
+    ) strict""",
+    "create table if not exists dropped (location text primary key, seconds integer not null) strict",
 )
 #: What makes an older format this one, after `_SCHEMA`.
 _UPGRADES: Final = {1: ("alter table schemas add column comment text",)}
@@ -42,17 +48,24 @@ _STEPS: Final[dict[StepKind, str]] = {
     "drop schema": "delete from schemas where name = ?",
     "put relation": "insert or replace into relations values (?, ?, ?, ?, ?)",
     "drop relation": "delete from relations where schema = ? and name = ?",
+    "put storage": "insert into storages values (?, 0, 0)",
+    "drop storage": "delete from storages where location = ?",
+    "decide": "insert into decisions values (?, ?, ?)",
+    "drop decisions": "delete from decisions where location = ?",
+    "put dropped": "insert into dropped values (?, ?)",
 }
+_DECISIONS: Final = "select number, location, body from decisions"
 _VERSION: Final = "select value from meta where key = 'version'"
 
 
 class SqliteDatabase:
-    """`engine.catalog.store.CatalogDatabase`."""
+    """`engine.catalog.store.CatalogDatabase`. tables: the folder of stored tables."""
 
     near = True
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, tables: Path) -> None:
         self._path = path
+        self._tables = tables
         self._lock = threading.Lock()
         self._reading = threading.Lock()
         with self._telling():
@@ -112,6 +125,11 @@ class SqliteDatabase:
             self._meta("version"),
             self._writer.execute("select name, oid, comment from schemas"),
             self._writer.execute("select schema, name, oid, kind, body from relations"),
+            Content.of(
+                self._writer.execute("select location, version, number from storages"),
+                self._writer.execute(_DECISIONS),
+            ),
+            self._tables,
         )
 
     def next_oid(self) -> int:
@@ -135,14 +153,37 @@ class SqliteDatabase:
             row = self._writer.execute("select value, called from counters where oid = ?", (counter,)).fetchone()
         return Count(row[0], bool(row[1])) if row is not None else None
 
-    def commit(self, known: Snapshot, changes: Sequence[Change]) -> Snapshot:
+    def commit(self, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
         with self._lock, self._telling(), self._transaction():
             newest = known if self._meta("version") == known.version else self._read()
-            committed = newest.replay(changes)
-            for step in rows.steps(changes):
+            committed = newest.committed(changes)
+            for step in rows.steps(newest, changes, committed, int(time.time())):
                 self._writer.execute(_STEPS[step.kind], step.values)
             self._writer.execute("update meta set value = ? where key = 'version'", (committed.version,))
         return committed
+
+    def decisions(self) -> Sequence[Decision]:
+        with self._lock, self._telling():
+            return [rows.decision(*row) for row in self._writer.execute(f"{_DECISIONS} order by number")]
+
+    def settle(self, location: str, published: Published) -> None:
+        with self._lock, self._telling(), self._transaction():
+            self._writer.execute(
+                "update storages set version = ?, number = ? where location = ? and number < ?",
+                (published.version, published.number, location, published.number),
+            )
+            self._writer.execute(
+                "delete from decisions where location = ? and number <= ?", (location, published.number)
+            )
+
+    def dropped(self, until: int) -> Sequence[str]:
+        with self._lock, self._telling():
+            found = self._writer.execute("select location from dropped where seconds <= ?", (until,))
+            return [location for (location,) in found]
+
+    def forget(self, location: str) -> None:
+        with self._lock, self._telling():
+            self._writer.execute("delete from dropped where location = ?", (location,))
 
     @contextmanager
     def _transaction(self, kind: str = "immediate") -> Iterator[None]:

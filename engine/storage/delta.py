@@ -1,0 +1,189 @@
+"""A table's Delta log, through delta-rs: made, read at a version, and written to, one commit for what several decisions say.
+
+delta-rs commits files that come and files that go in one transaction (`create_write_transaction`, which takes removes since
+1.6), checks nothing about them, and spells paths in its answers as Delta's log does, percent-encoded. So here paths are those
+of the file system on both sides, and a removed one that is not in the log is refused before it is written.
+
+The commit carries Delta's `txn` action: application `sluice`, version the number of the last decision that it holds. One
+application and growing numbers, because Delta keeps one `txn` for each application for ever: a name for each transaction
+would grow with the table's history.
+
+delta-rs does not call fsync. What the catalog forgets once it is here must outlive a power failure, so the log's new files
+are made durable before `commit` returns.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import AddAction, RemoveAction
+
+from engine.catalog.objects import DataFile, TableColumn
+from engine.storage.durable import sync
+from engine.storage.remembered import Remembered
+from engine.storage.types import file_schema
+from wire.errors import DataCorrupted, IoError
+
+APPLICATION: Final = "sluice"
+LOG: Final = "_delta_log"
+_OPENED: Final = 256
+#: A checkpoint every so many commits: without one, opening a table reads all of them.
+_CONFIGURATION: Final = {"delta.checkpointInterval": "50"}
+
+
+@dataclass(frozen=True)
+class Version:
+    """One version of a table: which never changes. actions: delta-rs' table of its files."""
+
+    actions: pa.Table
+
+    @functools.cached_property
+    def paths(self) -> tuple[str, ...]:
+        """The files, as the file system spells them, in the order of their names."""
+        return tuple(sorted(self._paths))
+
+    @functools.cached_property
+    def files(self) -> Mapping[str, DataFile]:
+        """By path. Their statistics are in `actions`."""
+        sizes, rows = self.actions["size_bytes"].to_pylist(), self.actions["num_records"].to_pylist()
+        described = zip(self._paths, sizes, rows, self._partitions(), strict=True)
+        return {path: DataFile(path, size, count or 0, partition) for path, size, count, partition in described}
+
+    @functools.cached_property
+    def _paths(self) -> list[str]:
+        return [unquote(path) for path in self.actions["path"].to_pylist()]
+
+    def _partitions(self) -> Sequence[tuple[str | None, ...]]:
+        if "partition" not in self.actions.column_names:
+            return [()] * self.actions.num_rows
+        values = self.actions["partition"].combine_chunks()
+        texts = [pc.struct_field(values, index).cast(pa.utf8()).to_pylist() for index in range(values.type.num_fields)]
+        return list(zip(*texts, strict=True))
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._set
+
+    @functools.cached_property
+    def _set(self) -> frozenset[str]:
+        return frozenset(self._paths)
+
+
+#: By folder and number.
+_VERSIONS: Final[Remembered[tuple[str, int], Version]] = Remembered(_OPENED)
+
+
+def create(folder: Path, columns: Sequence[TableColumn], partition_by: Sequence[str] = ()) -> None:
+    """A table without rows, as version 0. Raises FeatureNotSupported for a type that files cannot hold, IoError."""
+    schema = Schema.from_arrow(file_schema(columns))
+    try:
+        DeltaTable.create(folder, schema, partition_by=list(partition_by), configuration=_CONFIGURATION)
+    except (DeltaError, OSError) as error:
+        raise IoError(f'could not create a table in "{folder}": {error}') from error
+    _make_durable(folder, 0)
+    sync(folder)
+    sync(folder.parent)
+
+
+def opened(folder: str, version: int) -> Version:
+    """A version's files. Raises DataCorrupted."""
+    return _VERSIONS.get((folder, version), lambda: _version(_open(folder, version)))
+
+
+def _version(table: DeltaTable) -> Version:
+    return Version(pa.table(table.get_add_actions(flatten=False)))
+
+
+def _open(folder: str, version: int | None = None) -> DeltaTable:
+    try:
+        return DeltaTable(folder, version=version)
+    except (DeltaError, OSError) as error:
+        raise DataCorrupted(f'could not read the table in "{folder}" at version {version}: {error}') from error
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Where a table's log stands. version: Delta's. number: of the last decision that is in it."""
+
+    version: int
+    number: int
+
+
+class Log:
+    """A table's log as a publisher sees it. Not thread-safe; blocks."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._table = _open(folder)
+
+    @property
+    def published(self) -> Published:
+        return Published(self._table.version(), self._table.transaction_version(APPLICATION) or 0)
+
+    def refresh(self) -> None:
+        self._table.update_incremental()
+
+    def add_columns(self, columns: Iterable[TableColumn]) -> None:
+        """Add those that the table has not, in a commit of their own. Columns are never taken away."""
+        known = {field.name for field in self._table.schema().fields}
+        missing = [column for column in columns if column.file_column not in known]
+        if missing:
+            self._table.alter.add_columns(Schema.from_arrow(file_schema(missing)).fields)
+            self.refresh()
+
+    def commit(self, number: int, added: Sequence[DataFile], removed: Iterable[str]) -> bool:
+        """Write decisions up to `number`; False where somebody else wrote to the log meanwhile.
+
+        Raises DataCorrupted when a file that is to be removed is not in the table, or one to be added is.
+        """
+        present = _VERSIONS.get((self._folder, self._table.version()), lambda: _version(self._table))
+        _require_consistent(self._folder, present, added, removed)
+        names = self._table.metadata().partition_columns
+        now = time.time_ns() // 1_000_000
+        actions: list[Any] = [
+            AddAction(f.path, f.size, dict(zip(names, f.partition, strict=True)), now, True, f.statistics)
+            for f in added
+        ]
+        actions += [RemoveAction(path, True, now, present.files[path].size) for path in removed]
+        try:
+            self._table.create_write_transaction(
+                actions,
+                "append",
+                self._table.schema(),
+                names,
+                commit_properties=CommitProperties(app_transactions=[Transaction(APPLICATION, number)]),
+                post_commithook_properties=PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False),
+            )
+        except CommitFailedError:
+            self.refresh()
+            return False
+        self.refresh()
+        _make_durable(Path(self._folder), self._table.version())
+        return True
+
+
+def _require_consistent(folder: str, present: Version, added: Sequence[DataFile], removed: Iterable[str]) -> None:
+    for path in removed:
+        if path not in present:
+            raise DataCorrupted(f'file "{path}" is to be removed from the table in "{folder}", which does not have it')
+    for file in added:
+        if file.path in present:
+            raise DataCorrupted(f'file "{file.path}" is to be added to the table in "{folder}", which has it already')
+
+
+def _make_durable(folder: Path, version: int) -> None:
+    """The log's files of a version, checkpoints included, and their names."""
+    log = folder / LOG
+    for path in (*log.glob(f"{version:020}*"), log / "_last_checkpoint"):
+        if path.is_file():
+            sync(path)
+    sync(log)

@@ -1,0 +1,100 @@
+"""From decisions in the catalog to versions in Delta's logs: the half of a commit that may wait, and that anybody may do.
+
+For each table with decisions, two steps:
+
+1. *publish*: one Delta commit with what all of them add and remove, which carries the number of the last. Where Delta's log
+   has that number already, there is nothing to do: somebody did it, and did not get to the second step.
+2. *settle*: one transaction of the catalog database, which pins the version and deletes the decisions.
+
+A crash before, between or after leaves what the next one, whoever it is, does again from the beginning: the first step looks
+before it writes, the second changes nothing the second time. Two at the same time meet in the first step, where Delta takes
+one of two commits with the same number; the other one looks again.
+
+A folder of a dropped table is removed here too, an hour after the commit that dropped it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from engine.storage import delta, tables
+from engine.storage.delta import Published
+from engine.storage.tables import FileChange
+from wire.errors import IoError
+
+if TYPE_CHECKING:
+    from engine.catalog.objects import TableColumn
+    from engine.catalog.rows import Decision
+    from engine.catalog.snapshot import Snapshot
+    from engine.catalog.store import CatalogDatabase
+
+_ATTEMPTS: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step that was taken, and is durable."""
+
+    done: Literal["published", "settled", "removed"]
+    location: str
+
+
+class TablePublication:
+    """What is to be published of one table. Iterated, it takes the next step each time; it may be given up after any.
+
+    columns: the table's, for those that Delta has not been told of.
+    """
+
+    def __init__(
+        self, database: CatalogDatabase, root: Path, decisions: Sequence[Decision], columns: Sequence[TableColumn]
+    ) -> None:
+        self.location = decisions[0].location
+        self._database = database
+        self._folder = root / self.location
+        self._decisions = decisions
+        self._columns = columns
+
+    def __iter__(self) -> Iterator[Step]:
+        """Raises SqlError."""
+        published = self._publish()
+        yield Step("published", self.location)
+        self._database.settle(self.location, published)
+        yield Step("settled", self.location)
+
+    def _publish(self) -> Published:
+        """Where Delta's log stands when these decisions are in it."""
+        log = delta.Log(str(self._folder))
+        log.add_columns(self._columns)
+        for _ in range(_ATTEMPTS):
+            at = log.published
+            left = [made for made in self._decisions if made.number > at.number]
+            if not left:
+                return at
+            whole = FileChange()
+            for made in left:
+                whole = whole.then(made.files)
+            log.commit(left[-1].number, whole.added, whole.removed)
+        raise IoError(f'could not write the log of the table in "{self._folder}": others wrote all the time')
+
+
+def pending(
+    database: CatalogDatabase, root: Path, decisions: Iterable[Decision], snapshot: Snapshot
+) -> Iterator[TablePublication]:
+    """Decisions that were not settled, by table. snapshot: one that was loaded after them, for the columns."""
+    columns = {t.storage.location: t.columns for t in snapshot.tables() if t.storage is not None}
+    ordered = sorted(decisions, key=lambda made: (made.location, made.number))
+    for location, made in groupby(ordered, key=lambda made: made.location):
+        yield TablePublication(database, root, list(made), columns.get(location, ()))
+
+
+def remove_dropped(database: CatalogDatabase, root: Path) -> Iterator[Step]:
+    """Remove the folders of tables that were dropped long enough ago."""
+    for location in database.dropped(int(time.time()) - tables.DROPPED_SECONDS):
+        tables.discard(root, location)
+        database.forget(location)
+        yield Step("removed", location)

@@ -1,0 +1,64 @@
+"""The thread that publishes: woken by commits, a moment later, so that many small ones become one commit of Delta's.
+
+It holds up nobody, and nobody waits for it; what it does not get done, the next one does. A failure (a full disk, a folder
+that this member cannot see) is kept to be shown, and tried again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from wire.errors import SqlError
+
+#: How long decisions gather: how far others that read Delta's log are behind, and how often a busy member writes to it.
+_LINGER_SECONDS: Final = 0.2
+_RETRY_SECONDS: Final = 10.0
+_LOG: Final = logging.getLogger(__name__)
+
+
+class Publisher:
+    """publish: does it all, once; raises SqlError. `wake` may be called from any thread, and before `start`."""
+
+    def __init__(self, publish: Callable[[], None]) -> None:
+        self._publish = publish
+        self._woken = threading.Event()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.failure: str | None = None
+
+    def start(self) -> None:
+        """Begins with a round: whatever was left undone."""
+        self._thread = threading.Thread(target=self._run, name="sluice-publisher", daemon=True)
+        self._woken.set()
+        self._thread.start()
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    def _run(self) -> None:
+        last = False
+        while not last:
+            self._woken.wait(_RETRY_SECONDS if self.failure else None)
+            last = self._closing.wait(_LINGER_SECONDS)
+            self._woken.clear()
+            self._round()
+
+    def _round(self) -> None:
+        try:
+            self._publish()
+        except SqlError as error:
+            if self.failure is None:
+                _LOG.warning("tables could not be published, and will be tried again: %s", error)
+            self.failure = str(error)
+        else:
+            self.failure = None
+
+    def close(self) -> None:
+        """Waits for the round that runs, and does a last one."""
+        self._closing.set()
+        self._woken.set()
+        if self._thread is not None:
+            self._thread.join()

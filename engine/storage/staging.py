@@ -1,0 +1,230 @@
+"""Writing the data files of a table: staged in its folder, durable, not yet anybody's.
+
+Files are named by the moment and a UUID: never twice, and in the order of their making, which is the order in which a reader
+that was given no ORDER BY shows their rows. Each is complete and on disk, with its folder's entry, before `finish` tells of
+it; a commit that names it names something that a crash cannot take away.
+
+Rows are kept until a row group's worth is there, so that many small batches do not become many small groups. Where the table
+has a sort order, what is kept is a file's worth, sorted when it is written: every file is sorted by itself, whatever the order
+in which rows come. Partition columns are in the folders' names, as Delta wants them, and in the files too, because readers
+take a file as it is.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from engine.catalog.objects import DataFile, Storage, TableColumn
+from engine.storage.durable import sync
+from engine.storage.statistics import FileStatistics
+from engine.storage.types import file_schema, to_files, without_statistics
+from wire.errors import DiskFull, FeatureNotSupported, IoError
+
+FILE_BYTES: Final = 128 << 20
+#: Rows and bytes (in memory) that make a row group, and bytes that make a file where a file is sorted.
+_GROUP_ROWS: Final = 1 << 20
+_GROUP_BYTES: Final = 64 << 20
+_SORTED_BYTES: Final = 256 << 20
+_OPEN_FILES_MAX: Final = 64
+_SPACE_ERRORS: Final = (28, 122)
+_NAME_MAX: Final = 200
+_COMPRESSION: Final = "snappy"
+
+Partition = tuple[str | None, ...]
+
+
+class TableWriter:
+    """Writes rows into new files of a table. Not thread-safe; every method blocks on the disk.
+
+    folder: the table's (`Table.path`). columns: all of the table's, in its order. Raises FeatureNotSupported for a type that
+    files cannot hold.
+    """
+
+    def __init__(self, folder: Path, columns: Sequence[TableColumn], storage: Storage) -> None:
+        self._folder = folder
+        self._schema = file_schema(columns)
+        self._storage = storage
+        self._plain = without_statistics(columns)
+        self._open: OrderedDict[Partition, _File] = OrderedDict()
+        self._done: list[_File] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Rows in carriers of `wire.carriers`, in the table's order of columns. Raises SqlError."""
+        if not batch.num_rows:
+            return
+        with _telling(self._folder):
+            for partition, rows in self._parts(to_files(batch, self._schema)):
+                file = self._file(partition)
+                file.write(rows)
+                if file.full:
+                    self._close(partition)
+
+    def finish(self) -> tuple[DataFile, ...]:
+        """The files, durable. Nothing may be written after."""
+        with _telling(self._folder):
+            for partition in list(self._open):
+                self._close(partition)
+            for folder in {path.parent for path in (file.path for file in self._done)}:
+                sync(folder)
+            if self._storage.partition_by:
+                sync(self._folder)
+        return tuple(file.described(self._folder) for file in self._done)
+
+    def abandon(self) -> None:
+        """Remove what was written."""
+        for file in (*self._open.values(), *self._done):
+            file.discard()
+        self._open.clear()
+        self._done.clear()
+
+    def _parts(self, batch: pa.RecordBatch) -> Iterator[tuple[Partition, pa.RecordBatch]]:
+        if not self._storage.partition_by:
+            yield (), batch
+            return
+        yield from _partitioned(batch, self._storage.partition_by)
+
+    def _file(self, partition: Partition) -> _File:
+        file = self._open.get(partition)
+        if file is None:
+            if len(self._open) >= _OPEN_FILES_MAX:
+                self._close(next(iter(self._open)))
+            file = self._open[partition] = _File(
+                self._path(partition), self._schema, self._storage, partition, self._plain
+            )
+        self._open.move_to_end(partition)
+        return file
+
+    def _path(self, partition: Partition) -> Path:
+        folder = self._folder.joinpath(
+            *(_folder_name(c, v) for c, v in zip(self._storage.partition_by, partition, strict=True))
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{time.time_ns() // 1000:014x}-{uuid.uuid4().hex}.parquet"
+
+    def _close(self, partition: Partition) -> None:
+        file = self._open.pop(partition)
+        self._done.append(file)
+        file.close()
+
+
+class _File:
+    """One data file while it is written."""
+
+    def __init__(
+        self, path: Path, schema: pa.Schema, storage: Storage, partition: Partition, plain: frozenset[str]
+    ) -> None:
+        self.path = path
+        self.full = False
+        self._schema = schema
+        self._partition = partition
+        self._statistics = FileStatistics(schema, storage.partition_by)
+        self._kept: list[pa.RecordBatch] = []
+        self._kept_rows = self._kept_bytes = 0
+        self._sort_by = storage.sort_by
+        self._size = 0
+        self._sink = pa.OSFile(str(path), "wb")
+        self._writer = pq.ParquetWriter(
+            self._sink, schema, compression=_COMPRESSION, store_schema=False,
+            write_statistics=[name for name in schema.names if name not in plain] or False,
+        )  # fmt: skip
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._statistics.add(batch)
+        self._kept.append(batch)
+        self._kept_rows += batch.num_rows
+        self._kept_bytes += batch.nbytes
+        if self._sort_by:
+            self.full = self._kept_bytes >= _SORTED_BYTES
+        elif self._kept_rows >= _GROUP_ROWS or self._kept_bytes >= _GROUP_BYTES:
+            self._write_group()
+            self.full = self._sink.tell() >= FILE_BYTES
+
+    def _write_group(self) -> None:
+        if not self._kept:
+            return
+        rows = pa.Table.from_batches(self._kept, self._schema)
+        self._kept, self._kept_rows, self._kept_bytes = [], 0, 0
+        if self._sort_by:
+            rows = rows.take(pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in self._sort_by]))
+        self._writer.write_table(rows, row_group_size=_GROUP_ROWS)
+
+    def close(self) -> None:
+        self._write_group()
+        self._writer.close()
+        self._size = self._sink.tell()
+        self._sink.close()
+        sync(self.path)
+
+    def described(self, folder: Path) -> DataFile:
+        path = self.path.relative_to(folder).as_posix()
+        return DataFile(path, self._size, self._statistics.rows, self._partition, self._statistics.json())
+
+    def discard(self) -> None:
+        if not self._sink.closed:
+            self._kept = []
+            self._writer.close()
+            self._sink.close()
+        self.path.unlink(missing_ok=True)
+
+
+class _telling:  # noqa: N801
+    """What the file system says, as an error of ours."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: BaseException | None, _trace: Any) -> None:
+        if isinstance(error, OSError):
+            what = f'could not write to "{self._folder}": {error.strerror or error}'
+            raise (DiskFull if error.errno in _SPACE_ERRORS else IoError)(what) from error
+
+
+# -- partitions ------------------------------------------------------------------------------------------------------
+
+
+def require_partition(column: TableColumn, typ: pa.DataType) -> None:
+    """Raises FeatureNotSupported for a type whose values cannot name folders."""
+    if not (pa.types.is_integer(typ) or pa.types.is_string(typ) or pa.types.is_boolean(typ) or pa.types.is_date(typ)):
+        raise FeatureNotSupported(f'not supported: PARTITION BY column "{column.name}" of type {column.type}')
+
+
+def _partitioned(batch: pa.RecordBatch, names: Sequence[str]) -> Iterator[tuple[Partition, pa.RecordBatch]]:
+    """The rows of each combination of values, in the order of their first rows."""
+    encoded = [pc.dictionary_encode(batch.column(name), null_encoding="encode") for name in names]
+    number = np.zeros(batch.num_rows, np.int64)
+    for array in encoded:
+        number = number * len(array.dictionary) + array.indices.to_numpy()
+    _, first, group = np.unique(number, return_index=True, return_inverse=True)
+    order = np.argsort(group, kind="stable")
+    bounds = np.searchsorted(group[order], np.arange(len(first) + 1))
+    texts = [_texts(array.dictionary) for array in encoded]
+    for index in np.argsort(first):
+        row = int(first[index])
+        partition = tuple(text[array.indices[row].as_py()] for text, array in zip(texts, encoded, strict=True))
+        yield partition, batch.take(pa.array(order[bounds[index] : bounds[index + 1]]))
+
+
+def _texts(values: pa.Array) -> list[str | None]:
+    """Partition values as Delta's log spells them."""
+    texts: list[str | None] = values.cast(pa.utf8()).to_pylist()
+    return texts
+
+
+def _folder_name(column: str, value: str | None) -> str:
+    """As Hive names it; a value too long for a name of a file says only that it is some value."""
+    text = "__HIVE_DEFAULT_PARTITION__" if value is None else quote(value, safe=" ")
+    name = f"{quote(column, safe=' ')}={text}"
+    return name if len(name.encode()) <= _NAME_MAX else uuid.uuid5(uuid.NAMESPACE_OID, name).hex

@@ -1,0 +1,133 @@
+"""What Delta says of a data file: rows, nulls, least and greatest values, as JSON that every Delta reader prunes by.
+
+Gathered batch by batch with Arrow's kernels. A bound may be wider than the values, never narrower: texts are cut to 32
+characters, the greatest with the last character there is behind it; times of day to milliseconds, the greatest rounded up.
+What a bound cannot say is left out: floats with NaN (which is greatest in PostgreSQL and not in order elsewhere), infinite
+dates, structures, lists, bytes.
+
+Source: the Delta protocol, per-file statistics; the limit of 32 characters is that of delta-rs and of Delta for Spark.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_TEXT_MAX: Final = 32
+_LAST_CHARACTER: Final = "\U0010ffff"
+_JSON: Final = msgspec.json.Encoder(decimal_format="number")
+_EPOCH: Final = dt.date(1970, 1, 1)
+#: Days since 1970 of the years 1 to 9999, which ISO's text can say.
+_DAYS: Final = range(-719_162, 2_932_897)
+_DAY_MILLIS: Final = 86_400_000
+
+
+class FileStatistics:
+    """Of one file, while it is written. leave_out: partition columns, which have no statistics."""
+
+    def __init__(self, schema: pa.Schema, leave_out: Iterable[str] = ()) -> None:
+        left_out = frozenset(leave_out)
+        self.rows = 0
+        self._columns = [
+            _Column(field.name, index, field.type)
+            for index, field in enumerate(schema)
+            if field.name not in left_out and not pa.types.is_nested(field.type)
+        ]
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self.rows += batch.num_rows
+        for column in self._columns:
+            column.add(batch.column(column.index))
+
+    def json(self) -> str:
+        bounds = {column.name: found for column in self._columns if (found := column.bounds()) is not None}
+        told = {
+            "numRecords": self.rows,
+            "minValues": {name: least for name, (least, _) in bounds.items()},
+            "maxValues": {name: greatest for name, (_, greatest) in bounds.items()},
+            "nullCount": {column.name: column.nulls for column in self._columns},
+        }
+        return _JSON.encode(told).decode()
+
+
+class _Column:
+    def __init__(self, name: str, index: int, typ: pa.DataType) -> None:
+        self.name = name
+        self.index = index
+        self.nulls = 0
+        self._type = typ
+        self._least: Any = None
+        self._greatest: Any = None
+        self._bounded = not (pa.types.is_binary(typ) or pa.types.is_boolean(typ))
+
+    def add(self, array: pa.Array) -> None:
+        self.nulls += array.null_count
+        if not self._bounded or array.null_count == len(array):
+            return
+        if pa.types.is_floating(self._type) and pc.any(pc.is_nan(array)).as_py():
+            self._bounded = False
+            return
+        found = pc.min_max(_as_integers(array))
+        least, greatest = found["min"].as_py(), found["max"].as_py()
+        self._least = least if self._least is None else min(self._least, least)
+        self._greatest = greatest if self._greatest is None else max(self._greatest, greatest)
+
+    def bounds(self) -> tuple[Any, Any] | None:
+        """(least, greatest) as JSON has them; None where there are none, or they cannot be said."""
+        if not self._bounded or self._least is None:
+            return None
+        least, greatest = _least(self._least, self._type), _greatest(self._greatest, self._type)
+        return None if least is None or greatest is None else (least, greatest)
+
+
+def _as_integers(array: pa.Array) -> pa.Array:
+    """Dates and timestamps as numbers: Python's dates do not reach as far."""
+    if pa.types.is_date32(array.type):
+        return array.view(pa.int32())
+    return array.view(pa.int64()) if pa.types.is_timestamp(array.type) else array
+
+
+def _least(value: Any, typ: pa.DataType) -> Any:
+    if isinstance(value, str):
+        return value[:_TEXT_MAX]
+    if pa.types.is_timestamp(typ):
+        return _moment(value // 1000, typ)
+    return _plain(value, typ)
+
+
+def _greatest(value: Any, typ: pa.DataType) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= _TEXT_MAX else value[:_TEXT_MAX] + _LAST_CHARACTER
+    if pa.types.is_timestamp(typ):
+        return _moment(-(-value // 1000), typ)
+    return _plain(value, typ)
+
+
+def _plain(value: Any, typ: pa.DataType) -> int | float | Decimal | str | None:
+    if pa.types.is_date32(typ):
+        return _date(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    assert isinstance(value, (int, float, Decimal))
+    return value
+
+
+def _date(days: int) -> str | None:
+    return (_EPOCH + dt.timedelta(days=days)).isoformat() if days in _DAYS else None
+
+
+def _moment(millis: int, typ: pa.DataType) -> str | None:
+    day, rest = divmod(millis, _DAY_MILLIS)
+    date = _date(day)
+    if date is None:
+        return None
+    seconds, milli = divmod(rest, 1000)
+    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{milli:03}"
+    return f"{date}T{clock}{'Z' if typ.tz else ''}"

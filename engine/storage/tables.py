@@ -1,0 +1,161 @@
+"""A stored table: its folder, the files that its value names, and how that value changes.
+
+A `Table` with a `Storage` is a value like any other of the catalog's: it names a pinned Delta version and what was changed
+since. Here is the arithmetic of that, which a session's own changes, a commit and the reading of the catalog database share.
+
+`Table.version` stands for the files in all caches (statements, Spark's views, footers). A committed table's is made of its
+folder and the commit that last changed it, so that publishing, which changes where the files are written down and not which
+they are, changes nothing for them; a session's own change makes another one out of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from engine.catalog.objects import DataFile, Storage, Table, TableColumn
+from engine.storage import delta
+from engine.storage.remembered import Remembered
+from engine.storage.staging import require_partition
+from engine.storage.types import file_schema
+
+#: How long a dropped table's folder stays for those who began to read it before.
+DROPPED_SECONDS: Final = 3600
+#: A version is hashed into so many bytes: engines keep it in signed 64 bits.
+_DIGEST_BYTES: Final = 7
+#: By folder and the table's version.
+_FILES: Final[Remembered[tuple[str, int], tuple[str, ...]]] = Remembered(512)
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """Files that come to a table and paths of those that go, of one or several changes."""
+
+    added: tuple[DataFile, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed)
+
+    def then(self, later: FileChange) -> FileChange:
+        """Both, one after the other: what the first adds and the second removes is in neither."""
+        gone = frozenset(later.removed)
+        made = frozenset(file.path for file in self.added)
+        added = tuple(file for file in self.added if file.path not in gone) if gone else self.added
+        removed = tuple(path for path in later.removed if path not in made) if made else later.removed
+        return FileChange(added + later.added, self.removed + removed)
+
+
+def create(
+    root: Path, columns: Sequence[TableColumn], *, partition_by: Sequence[str] = (), sort_by: Sequence[str] = ()
+) -> Storage:
+    """A new folder below `root` (the catalog's folder of tables) with an empty table; nobody knows of it until the catalog does.
+
+    partition_by, sort_by: columns by the names that files call them. Raises FeatureNotSupported for a type that files cannot
+    hold or that cannot partition, IoError.
+    """
+    schema = file_schema(columns)
+    for column in columns:
+        if column.file_column in partition_by:
+            require_partition(column, schema.field(column.file_column).type)
+    storage = Storage(uuid.uuid4().hex, 0, partition_by=tuple(partition_by), sort_by=tuple(sort_by))
+    delta.create(folder(root, storage), columns, partition_by)
+    return storage
+
+
+def folder(root: Path, storage: Storage) -> Path:
+    return root / storage.location
+
+
+def discard(root: Path, location: str) -> None:
+    """Remove a table's folder with all that is in it. Somebody else's may be at it too."""
+    shutil.rmtree(root / location, ignore_errors=True)
+
+
+def unlink(root: Path, location: str, files: Iterable[DataFile]) -> None:
+    """Remove files that nobody will ever name: those of a change that was taken back."""
+    for file in files:
+        (root / location / file.path).unlink(missing_ok=True)
+
+
+# -- the value -------------------------------------------------------------------------------------------------------
+
+
+def bare(storage: Storage) -> Storage:
+    """What of a storage is definition and not content."""
+    return Storage(storage.location, 0, partition_by=storage.partition_by, sort_by=storage.sort_by)
+
+
+def definition(table: Table) -> Table:
+    """What of a stored table is definition and not content."""
+    return replace(table, files=(), version=0, storage=bare(_storage(table)))
+
+
+def committed(table: Table, version: int, changed: int, change: FileChange) -> Table:
+    """The table as it stands in the catalog: a Delta version, what was decided since, and the number of the last decision
+    that changed it, in either."""
+    storage = bare(_storage(table))
+    storage = replace(storage, version=version, changed=changed, added=change.added, removed=change.removed)
+    return replace(table, files=(), version=_digest(storage.location, str(changed)), storage=storage)
+
+
+def changed(table: Table, change: FileChange) -> Table:
+    """The table with a change of its files that is not committed."""
+    storage = _storage(table)
+    whole = FileChange(storage.added, storage.removed).then(change)
+    told = (str(table.version), *(file.path for file in change.added), *change.removed)
+    storage = replace(storage, added=whole.added, removed=whole.removed)
+    return replace(table, files=(), version=_digest(*told), storage=storage)
+
+
+def _storage(table: Table) -> Storage:
+    assert table.storage is not None, "a stored table"
+    return table.storage
+
+
+def _digest(*parts: str) -> int:
+    whole = "\0".join(parts).encode()
+    return int.from_bytes(hashlib.blake2b(whole, digest_size=_DIGEST_BYTES).digest(), "big")
+
+
+# -- its files -------------------------------------------------------------------------------------------------------
+
+
+def files(table: Table) -> tuple[str, ...]:
+    """Absolute paths of the table's files, in the order of their names; the same tuple each time. May block when the version
+    was never opened before. Raises DataCorrupted."""
+    return _FILES.get((table.path, table.version), lambda: _files(table.path, _storage(table)))
+
+
+def _files(path: str, storage: Storage) -> tuple[str, ...]:
+    paths = delta.opened(path, storage.version).paths
+    if storage.removed:
+        gone = frozenset(storage.removed)
+        paths = tuple(p for p in paths if p not in gone)
+    if storage.added:
+        paths = tuple(sorted((*paths, *(file.path for file in storage.added))))
+    return tuple(f"{path}/{name}" for name in paths)
+
+
+def described(table: Table) -> Mapping[str, DataFile]:
+    """The table's files by path below its folder. Those of the pinned version have their statistics in
+    `delta.opened(...).actions`."""
+    storage = _storage(table)
+    gone = frozenset(storage.removed)
+    kept = delta.opened(table.path, storage.version).files
+    present = {path: file for path, file in kept.items() if path not in gone}
+    return present | {file.path: file for file in storage.added}
+
+
+def missing(table: Table, paths: Iterable[str]) -> list[str]:
+    """Those of the paths (below the folder) that are not files of the table."""
+    storage = _storage(table)
+    added = frozenset(file.path for file in storage.added)
+    gone = frozenset(storage.removed)
+    pinned = delta.opened(table.path, storage.version)
+    return [path for path in paths if path not in added and (path in gone or path not in pinned)]

@@ -1,0 +1,138 @@
+"""What files hold for each PostgreSQL type, and batches of carriers as files hold them.
+
+Delta has no TIME, INTERVAL, uuid or json, so files hold something it has and the catalog keeps the PostgreSQL type. The
+readers of both engines cast a file's column to their storage type (`engine.plan.compile.sources`, `engine.spark.tables`); what
+is here is chosen so that this gives the value back, and so that the order of the files' values is PostgreSQL's wherever files
+have statistics.
+
+| PostgreSQL | in files | |
+|---|---|---|
+| bool, int2/4/8, float4/8, bytea, date | the same | |
+| oid, reg* | int64 | |
+| numeric(p, s) | decimal(p, s); decimal(38, 16) without a modifier | as expressions: ADR 1 |
+| text, varchar, bpchar, name, "char", json, jsonb, uuid | string | as their carriers |
+| time | string, `23:59:59.999999` | sorts as times do; 24:00:00 too |
+| timetz | struct<micros, zone> | |
+| timestamp / timestamptz | timestamp without / with UTC, microseconds | |
+| interval | struct<months, days, micros> | |
+| T[] | list of what T is | not of time, timetz and interval |
+
+-infinity of dates and timestamps is in files what it is for DuckDB, one more than the carrier's: its reader fails on
+the least integer. Floats have no statistics in Parquet's footers: those leave NaN out, which is greater than all in
+PostgreSQL, and readers would skip it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.catalog.objects import TableColumn
+from engine.local.infinities import without_infinities
+from engine.sql.types import SqlType
+from wire import types as t
+from wire.carriers import carrier
+from wire.errors import FeatureNotSupported, NumericValueOutOfRange
+
+_TIMETZ: Final = carrier(t.TIMETZ)
+_INTERVAL: Final = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())])
+_INTERVAL_VALUES: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])
+_NANOS_PER_MICRO: Final = 1000
+_DAY_MICROS: Final = 86_400_000_000
+#: Types whose carrier is what files hold.
+_AS_CARRIED: Final = frozenset(
+    (
+        t.BOOL, t.INT2, t.INT4, t.INT8, t.OID, t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE, t.FLOAT4, t.FLOAT8,
+        t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.JSON, t.JSONB, t.UUID, t.BYTEA, t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ,
+    )
+)  # fmt: skip
+
+
+def file_type(typ: SqlType) -> pa.DataType:
+    """What a column of this type is in files. Raises FeatureNotSupported for one that cannot be kept."""
+    pg = typ.pg
+    if pg is t.NUMERIC:
+        return pa.decimal128(typ.precision, typ.scale)
+    if pg in _AS_CARRIED:
+        return carrier(pg)
+    if pg is t.TIME:
+        return pa.utf8()
+    if pg is t.TIMETZ:
+        return _TIMETZ
+    if pg is t.INTERVAL:
+        return _INTERVAL
+    element = t.element_of(pg) if pg.is_array else None
+    if element is t.NUMERIC:
+        return pa.list_(pa.decimal128(typ.precision, typ.scale))
+    if element in _AS_CARRIED:
+        return pa.list_(carrier(element))
+    raise FeatureNotSupported(f"not supported: a table's column of type {typ}")
+
+
+def file_schema(columns: Iterable[TableColumn]) -> pa.Schema:
+    """The schema of a table's files. Raises FeatureNotSupported, naming the column."""
+    return pa.schema([pa.field(column.file_column, _file_type(column)) for column in columns])
+
+
+def _file_type(column: TableColumn) -> pa.DataType:
+    try:
+        return file_type(column.type)
+    except FeatureNotSupported as error:
+        raise FeatureNotSupported(f'not supported: column "{column.name}" of type {column.type} in a table') from error
+
+
+def without_statistics(columns: Sequence[TableColumn]) -> frozenset[str]:
+    """The file columns whose least and greatest value no reader may conclude from."""
+    return frozenset(column.file_column for column in columns if column.type.pg in (t.FLOAT4, t.FLOAT8))
+
+
+def to_files(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """A batch of carriers, in the order of the columns, as files of this schema hold it.
+
+    Raises NumericValueOutOfRange for a numeric that has more digits than its column.
+    """
+    arrays = [_to_file(array, typ) for array, typ in zip(batch.columns, schema.types, strict=True)]
+    return without_infinities(pa.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+def _to_file(array: pa.Array, target: pa.DataType) -> pa.Array:
+    source = array.type
+    if source == target:
+        return array
+    if pa.types.is_time(source):
+        return _time_text(array)
+    if pa.types.is_interval(source):
+        return _interval_fields(array)
+    if pa.types.is_null(source):
+        return pa.nulls(len(array), target)
+    if pa.types.is_list(target) and pa.types.is_list(source) and pa.types.is_list(source.value_type):
+        raise FeatureNotSupported("not supported: an array of several dimensions in a table")
+    try:
+        return array.cast(target)
+    except pa.ArrowInvalid as error:
+        if not _has_decimals(target):
+            raise
+        raise NumericValueOutOfRange("numeric field overflow") from error
+
+
+def _has_decimals(typ: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(typ.value_type if pa.types.is_list(typ) else typ))
+
+
+def _time_text(array: pa.Array) -> pa.Array:
+    """Times as text; Arrow has no word for 24:00:00, which PostgreSQL has."""
+    micros = array.view(pa.int64())
+    midnight = pc.equal(micros, _DAY_MICROS)
+    within = pc.if_else(midnight, 0, micros).cast(pa.int64()).view(array.type)
+    return pc.if_else(midnight, "24:00:00.000000", within.cast(pa.utf8()))
+
+
+def _interval_fields(array: pa.Array) -> pa.Array:
+    values = np.frombuffer(array.buffers()[1], _INTERVAL_VALUES, len(array), array.offset * _INTERVAL_VALUES.itemsize)
+    fields: list[Any] = [values["months"], values["days"], values["nanos"] // _NANOS_PER_MICRO]
+    arrays = [pa.array(values, field.type) for values, field in zip(fields, _INTERVAL, strict=True)]
+    return pa.StructArray.from_arrays(arrays, fields=list(_INTERVAL), mask=pc.is_null(array))
