@@ -94,7 +94,9 @@ def stored_bytes(file: str, version: int) -> int:
 
 def groups_to_read(file: str, table: Table, tests: Sequence[Test]) -> tuple[RowGroup, ...]:
     """The row groups of a table's Parquet file that may have a row for which all `tests` hold. Raises OSError."""
-    return tuple(group for group in _row_groups(file, table.version) if all(_may_match(group, *test) for test in tests))
+    # A stored table's file is what it was when it was named: it need not be opened again for each version of the table.
+    version = table.version if table.storage is None else 0
+    return tuple(group for group in _row_groups(file, version) if all(_may_match(group, *test) for test in tests))
 
 
 def _may_match(group: RowGroup, name: str, operator: str, value: Any) -> bool:
@@ -172,6 +174,9 @@ def _range(chunk: Any) -> Range | None:
     statistics = chunk.statistics
     if statistics is None or not statistics.has_min_max:
         return None
-    low, high = statistics.min, statistics.max
+    try:
+        low, high = statistics.min, statistics.max
+    except OverflowError:  # infinity, and what else Python's dates cannot say
+        return None
     comparable = isinstance(low, (int, float, str, Decimal, dt.date)) and not isinstance(low, bool)
     return (low, high) if comparable else None
