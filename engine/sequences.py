@@ -90,6 +90,10 @@ class SessionSequences:
             self._given[sequence.oid] = value
         return value
 
+    def stands(self, sequence: Sequence) -> int:
+        """last_value."""
+        return self._store.counted(sequence).value
+
     def discard(self) -> None:
         """DISCARD SEQUENCES."""
         self._held.clear()

@@ -30,6 +30,7 @@ from engine.plan.compile import Bindings
 from engine.plan.logical import Final as FinalNode
 from engine.plan.planner import optimise
 from engine.results import RowsStream, StreamExecution
+from engine.sequences import SessionSequences
 from engine.settings import SessionSettings
 from engine.sql import statements as s
 from engine.sql import types as st
@@ -37,8 +38,11 @@ from engine.sql.binder import bind_query
 from engine.sql.scope import BindContext, ParameterTypes
 from engine.statement_cache import PlannedQuery
 from engine.text_styles import check_styles, foreign_styles
+from engine.utility.definer import Definer
+from engine.utility.definitions import DEFINITIONS, define
 from engine.utility.drop import drop
 from engine.utility.foreign_table import create_foreign_table
+from engine.utility.names import oid_named
 from engine.utility.view import create_view
 from wire import types as t
 from wire.errors import FeatureNotSupported, InvalidSavepointSpecification, Notice, UndefinedObject
@@ -75,6 +79,10 @@ class _RecordingCatalog:
             self.reads[found.oid] = found
         return found
 
+    def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
+        system = self.system.oid_of(search_path if schema is None else (schema,), name)
+        return system if system is not None else oid_named(self.context.snapshot, schema, name, search_path)
+
     def has_schema(self, name: str) -> bool:
         return name == PG_CATALOG or self.context.snapshot.has_schema(name)
 
@@ -95,6 +103,7 @@ class Session(EngineSession):
         self.database = database
         self.client = client
         self.catalog = SessionCatalog(engine.store)
+        self.sequences = SessionSequences(engine.store)
         self._engine = engine
         self._system = SystemCatalog()
         self._savepoints: list[_Savepoint] = []
@@ -156,9 +165,7 @@ class Session(EngineSession):
         )  # fmt: skip
         if version is not None and (found := self._engine.statements.find(key)) and found.fresh():
             return found
-        members = self._engine.mesh.members()
-        system = SystemContext(self.catalog.current(), self.settings, self.client, self.user, self.database, members)
-        catalog = _RecordingCatalog(system, self._system)
+        catalog = self._recording_catalog()
         context = BindContext(
             catalog, path, settings, ParameterTypes(parameter_types, digits), self.database, self._notify
         )
@@ -173,6 +180,11 @@ class Session(EngineSession):
         if version is not None and context.stable and not catalog.volatile:
             self._engine.statements.keep(key, planned)
         return planned
+
+    def _recording_catalog(self) -> _RecordingCatalog:
+        members = self._engine.mesh.members()
+        context = SystemContext(self.catalog.current(), self.settings, self.client, self.user, self.database, members)
+        return _RecordingCatalog(context, self._system)
 
     async def _replan(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> PlannedQuery:
         """The prepared query as of now, with the digits of this execution's numeric parameters."""
@@ -256,6 +268,10 @@ class Session(EngineSession):
     async def _run_utility(self, statement: s.Statement) -> Execution:
         self._engine.initiation.require_for_statement(statement)
         match statement:
+            case statement if isinstance(statement, DEFINITIONS):
+                definer = self._definer()
+                tag = await self._engine.in_operation_pool(lambda: define(statement, definer))
+                return StreamExecution(None, tag)
             case s.CreateView():
                 await self._create_view(statement)
                 return StreamExecution(None, "CREATE VIEW")
@@ -285,6 +301,14 @@ class Session(EngineSession):
                 return StreamExecution(None, "RESET")
             case _:
                 raise FeatureNotSupported(f"not supported: {type(statement).__name__}")
+
+    def _definer(self) -> Definer:
+        path, settings = self.search_path(), self._input_settings()
+
+        def context() -> BindContext:
+            return BindContext(self._recording_catalog(), path, settings, database=self.database, notice=self._notify)
+
+        return Definer(self.catalog, path, self._notify, context, self.sequences, self._engine.store.tables)
 
     async def _create_view(self, statement: s.CreateView) -> None:
         planned = await self._plan(statement.query, (), {})
@@ -364,6 +388,8 @@ class Session(EngineSession):
     async def discard(self, target: str) -> None:
         if target in ("all", "temp"):
             self.catalog.discard_temporary()
+        if target in ("all", "sequences"):
+            self.sequences.discard()
         if target == "all":
             self.settings.reset_all()
 

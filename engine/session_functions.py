@@ -7,29 +7,40 @@ must have constant arguments (or parameters); each is evaluated once, and its va
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Sequential
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from engine.catalog.objects import Sequence, Table
 from engine.catalog.system import PG_CATALOG
-from engine.plan.logical import Node
+from engine.plan.logical import Evaluator, Node, Values
 from engine.plan.rewrite import expressions, map_expressions, rewrite_expr, rewrite_plan, walk_all
-from engine.sql.binder.regnames import type_oid
+from engine.sql.binder.regnames import dotted, type_oid
 from engine.sql.expr import Call, Const, ContextRef, Expr, ParamRef
-from wire.errors import FeatureNotSupported, UndefinedObject
+from engine.sql.stored_text import quoted
+from wire.errors import (
+    FeatureNotSupported,
+    InternalError,
+    UndefinedColumn,
+    UndefinedObject,
+    UndefinedTable,
+    WrongObjectType,
+)
 
 if TYPE_CHECKING:
     from engine.session import Session
 
 NodeT = TypeVar("NodeT", bound=Node)
+Arguments = Sequential[Any]
 
 
-def _set_config(session: Session, arguments: Sequence[Any]) -> Any:
+def _set_config(session: Session, arguments: Arguments) -> Any:
     name, value, local = arguments
     session.settings.set(name, value or "", local=bool(local))
     return session.settings.get(name)
 
 
-def _current_setting(session: Session, arguments: Sequence[Any]) -> Any:
+def _current_setting(session: Session, arguments: Arguments) -> Any:
     try:
         return session.settings.get(arguments[0])
     except UndefinedObject:
@@ -38,22 +49,22 @@ def _current_setting(session: Session, arguments: Sequence[Any]) -> Any:
         raise
 
 
-def _current_schemas(session: Session, arguments: Sequence[Any]) -> Any:
+def _current_schemas(session: Session, arguments: Arguments) -> Any:
     """The effective search path; pg_catalog, when nobody named it, only if implicit schemas are asked for."""
     path = session.search_path()
     named = session.settings.get("search_path")
     return [name for name in path if arguments[0] or name != PG_CATALOG or PG_CATALOG in named]
 
 
-def _cancel(session: Session, arguments: Sequence[Any]) -> Any:
+def _cancel(session: Session, arguments: Arguments) -> Any:
     return session.client.cancel_backend(arguments[0])
 
 
-def _terminate(session: Session, arguments: Sequence[Any]) -> Any:
+def _terminate(session: Session, arguments: Arguments) -> Any:
     return session.client.terminate_backend(arguments[0])
 
 
-def _to_regtype(_session: Session, arguments: Sequence[Any]) -> Any:
+def _to_regtype(_session: Session, arguments: Arguments) -> Any:
     """Null for a type that is not in pg_type; drivers look for those of extensions in this way."""
     try:
         return type_oid(arguments[0])
@@ -61,15 +72,67 @@ def _to_regtype(_session: Session, arguments: Sequence[Any]) -> Any:
         return None
 
 
+def _sequence(session: Session, oid: int) -> Sequence:
+    """Raises WrongObjectType for what is something else."""
+    for relation in session.catalog.current().relations.values():
+        if relation.oid == oid:
+            if isinstance(relation, Sequence):
+                return relation
+            raise WrongObjectType(f'"{relation.name}" is not a sequence')
+    raise InternalError(f"could not open relation with OID {oid}")
+
+
+def _nextval(session: Session, arguments: Arguments) -> Any:
+    return session.sequences.next(_sequence(session, arguments[0]))
+
+
+def _currval(session: Session, arguments: Arguments) -> Any:
+    return session.sequences.current(_sequence(session, arguments[0]))
+
+
+def _lastval(session: Session, _arguments: Arguments) -> Any:
+    return session.sequences.last()
+
+
+def _setval(session: Session, arguments: Arguments) -> Any:
+    called = arguments[2] if len(arguments) > 2 else True
+    if arguments[1] is None or called is None:
+        return None
+    return session.sequences.set(_sequence(session, arguments[0]), arguments[1], called)
+
+
+def _serial_sequence(session: Session, arguments: Arguments) -> Any:
+    """pg_get_serial_sequence: the sequence that goes with a column, as a name that finds it everywhere."""
+    if arguments[1] is None:
+        return None
+    snapshot, parts = session.catalog.current(), dotted(arguments[0])
+    table = snapshot.resolve(parts[0] if len(parts) > 1 else None, parts[-1], session.search_path())
+    if not isinstance(table, Table):
+        raise UndefinedTable(f'relation "{".".join(parts)}" does not exist')
+    column = table.column(arguments[1])
+    if column is None:
+        raise UndefinedColumn(f'column "{arguments[1]}" of relation "{table.name}" does not exist')
+    owner = (table.oid, column.number)
+    owned = [r for r in snapshot.relations.values() if isinstance(r, Sequence) and r.owner == owner]
+    return f"{quoted(owned[0].schema)}.{quoted(owned[0].name)}" if owned else None
+
+
 #: Each strict but for set_config's value.
-_FUNCTIONS: Final[dict[str, Callable[[Session, Sequence[Any]], Any]]] = {
+_FUNCTIONS: Final[dict[str, Callable[[Session, Arguments], Any]]] = {
     "set_config": _set_config,
     "current_setting": _current_setting,
     "current_schemas": _current_schemas,
     "pg_cancel_backend": _cancel,
     "pg_terminate_backend": _terminate,
     "to_regtype": _to_regtype,
+    "nextval": _nextval,
+    "currval": _currval,
+    "lastval": _lastval,
+    "setval": _setval,
+    "pg_get_serial_sequence": _serial_sequence,
 }
+#: Those whose effect is wanted once a row, which is once a query only where there is one row.
+_EACH_ROW: Final = frozenset(("nextval", "setval"))
 
 
 def _is_ours(expr: Expr) -> bool:
@@ -98,15 +161,31 @@ def evaluate(plan: NodeT, session: Session, parameters: Mapping[int, Any]) -> No
         if not isinstance(expr, Call) or not _is_ours(expr):
             return expr
         arguments = [_argument(expr, argument, parameters) for argument in expr.args]
-        if arguments[0] is None:
+        if arguments and arguments[0] is None:
             return Const(expr.type, None)
         return Const(expr.type, _FUNCTIONS[expr.function.name](session, arguments))
 
     def in_node(node: Node) -> Node:
+        _require_one_row(node)
         return map_expressions(node, lambda expr: rewrite_expr(expr, value))
 
     rebuilt = rewrite_plan(plan, in_node)
     return rebuilt  # type: ignore[return-value]
+
+
+def _require_one_row(node: Node) -> None:
+    """Raises FeatureNotSupported for a node that would evaluate for many rows what here is evaluated once."""
+    once = isinstance(node, Values) or (
+        isinstance(node, Evaluator) and isinstance(node.input, Values) and len(node.input.rows) == 1
+    )
+    if once:
+        return
+    for part in (part for expr in expressions(node) for part in expr.walk()):
+        if isinstance(part, Call) and part.function.name in _EACH_ROW and _is_ours(part):
+            raise FeatureNotSupported(
+                f"not supported: {part.function.name} for each row of a query",
+                hint="It can be called in a query without FROM, in VALUES, and as a column's default.",
+            )
 
 
 def _argument(call: Call, argument: Expr, parameters: Mapping[int, Any]) -> Any:

@@ -69,6 +69,10 @@ class TestCatalog:
         visible = schema == "public" or (schema is None and "public" in search_path)
         return self.relations.get(name) if visible else None
 
+    def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
+        found = self.resolve(schema, name, search_path)
+        return found.oid if found is not None else None
+
     def has_schema(self, name: str) -> bool:
         return name in ("public", "pg_catalog")
 

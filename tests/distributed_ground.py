@@ -46,6 +46,10 @@ class Layout:
         del schema, search_path
         return self.tables.get(name)
 
+    def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
+        found = self.resolve(schema, name, search_path)
+        return found.oid if found is not None else None
+
     def has_schema(self, name: str) -> bool:
         return name == "public"
 

@@ -70,6 +70,10 @@ class Catalog(Protocol):
         """The relation of that name in `schema`, else the first one along `search_path`; None if there is none."""
         ...
 
+    def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
+        """The OID of whatever relation has that name: sequences and indexes too."""
+        ...
+
     def has_schema(self, name: str) -> bool: ...
 
 

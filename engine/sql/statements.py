@@ -105,12 +105,13 @@ class ConstraintDefinition:
 class ColumnDefinition:
     """A column of CREATE [FOREIGN] TABLE or ADD COLUMN: its type as a sqlglot tree, for the binder to read.
 
-    sequence: what follows AS IDENTITY in parentheses.
+    null: whether NULL was said. sequence: what follows AS IDENTITY in parentheses.
     """
 
     name: str
     type: exp.DataType
     not_null: bool = False
+    null: bool = False
     position: int = -1
     default: Formula | None = None
     identity: Literal["", "always", "by default"] = ""

@@ -38,6 +38,12 @@ class SystemCatalog:
     def __init__(self) -> None:
         self._made: dict[Key, tuple[int, SystemTable]] = {}
 
+    @staticmethod
+    def oid_of(schemas: Sequence[str], name: str) -> int | None:
+        """The OID of the relation of that name, without its rows."""
+        key = next((key for schema in schemas if (key := (schema, name)) in SYSTEM), None)
+        return SYSTEM[key].oid if key is not None else None
+
     def find(self, schemas: Sequence[str], name: str, context: SystemContext) -> SystemTable | None:
         """The relation of that name in the first of the schemas that has it."""
         key = next((key for schema in schemas if (key := (schema, name)) in SYSTEM), None)

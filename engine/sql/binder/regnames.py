@@ -25,22 +25,23 @@ def is_name(pg: t.PgType, text: str) -> bool:
 def read_name(pg: t.PgType, text: str, context: BindContext, at: int) -> int:
     """The OID of the relation or type that `text` names. Raises UndefinedTable (42P01) or UndefinedObject (42704)."""
     try:
-        return _relation(text, context) if pg is t.REGCLASS else type_oid(text)
+        return relation_named(text, context) if pg is t.REGCLASS else type_oid(text)
     except SqlError as error:
         error.position = cursor(at)
         raise
 
 
-def _relation(text: str, context: BindContext) -> int:
-    names = _dotted(text)
+def relation_named(text: str, context: BindContext) -> int:
+    """The OID of the relation that `text` names: also of one that no query reads, such as a sequence. Raises UndefinedTable."""
+    names = dotted(text)
     schema, name = (names[0], names[1]) if len(names) == 2 else (None, names[0])
-    relation = context.catalog.resolve(schema, name, context.search_path)
-    if relation is None:
+    oid = context.catalog.oid_of(schema, name, context.search_path)
+    if oid is None:
         raise UndefinedTable(f'relation "{".".join(names)}" does not exist')
-    return relation.oid
+    return oid
 
 
-def _dotted(text: str) -> list[str]:
+def dotted(text: str) -> list[str]:
     """The identifiers of `a` or `a.b`, folded (stringToQualifiedNameList)."""
     *tokens, _end = tokenize(text)
     names, dots = tokens[::2], tokens[1::2]

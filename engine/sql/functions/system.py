@@ -92,6 +92,12 @@ _SESSION = (
     fn("set_config", (t.TEXT, t.TEXT, t.BOOL), t.TEXT, strict=False, volatility="volatile"),
     fn("to_regtype", (t.TEXT,), t.REGTYPE, volatility="stable"),
     fn("current_schemas", (t.BOOL,), t.array_of(t.NAME), volatility="stable"),
+    fn("nextval", (t.REGCLASS,), t.INT8, volatility="volatile"),
+    fn("currval", (t.REGCLASS,), t.INT8, volatility="volatile"),
+    fn("lastval", (), t.INT8, volatility="volatile"),
+    fn("setval", (t.REGCLASS, t.INT8), t.INT8, volatility="volatile"),
+    fn("setval", (t.REGCLASS, t.INT8, t.BOOL), t.INT8, volatility="volatile"),
+    fn("pg_get_serial_sequence", (t.TEXT, t.TEXT), t.TEXT, volatility="stable"),
     fn("pg_cancel_backend", (t.INT4,), t.BOOL, volatility="volatile"),
     fn("pg_terminate_backend", (t.INT4, t.INT8), t.BOOL, volatility="volatile", optional=1),
 )

@@ -55,7 +55,7 @@ def column(reader: StatementReader, table: str) -> ColumnDefinition:
     while _quality(reader, name, table, said):
         pass
     return ColumnDefinition(
-        name=name, type=typ, not_null=said.nullable is False, position=start, default=said.default,
+        name=name, type=typ, not_null=said.nullable is False, null=said.nullable is True, position=start, default=said.default,
         identity=said.identity, sequence=said.sequence, constraints=tuple(said.constraints),
     )  # fmt: skip
 

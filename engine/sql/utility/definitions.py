@@ -1,4 +1,4 @@
-"""CREATE VIEW, FOREIGN TABLE and SCHEMA, and DROP."""
+"""CREATE VIEW, FOREIGN TABLE and SCHEMA, and DROP. Tables and sequences: `tables`, `sequences`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,23 @@ from engine.sql.statements import (
     CreateView,
     Drop,
     QualifiedName,
+    RelationKind,
     Statement,
 )
 from engine.sql.utility.reader import StatementReader
+from engine.sql.utility.sequences import create_sequence
+from engine.sql.utility.tables import create_table
 from engine.sql.utility.unsupported import refuse
 from wire.errors import DuplicateObject
 
-_DropKind = Literal["view", "foreign table", "table", "schema"]
+_DropKind = Literal["schema"] | RelationKind
 _DROPS: Final[tuple[tuple[tuple[str, ...], _DropKind], ...]] = (
     (("view",), "view"),
     (("foreign", "table"), "foreign table"),
+    (("materialized", "view"), "materialized view"),
     (("table",), "table"),
+    (("sequence",), "sequence"),
+    (("index",), "index"),
     (("schema",), "schema"),
 )
 
@@ -32,9 +38,13 @@ def _create(reader: StatementReader) -> Statement:
     start = reader.at
     reader.next()
     replace = reader.take("or", "replace")
-    temporary = reader.take("temp") or reader.take("temporary")
+    temporary = reader.take_temporary()
     if reader.word_at("view"):
         return _view(reader, replace, temporary)
+    if not replace and reader.take("table"):
+        return create_table(reader, temporary)
+    if not replace and reader.take("sequence"):
+        return create_sequence(reader, temporary)
     if not replace and not temporary:
         if reader.take("foreign", "table"):
             return _foreign_table(reader)

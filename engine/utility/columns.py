@@ -1,0 +1,129 @@
+"""A column as written, made a column of a table: its type, its default or sequence, whether it takes nulls
+(parse_utilcmd.c: transformColumnDefinition; heap.c: CheckAttributeType)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from engine.catalog.objects import Sequence, TableColumn
+from engine.sql import types as st
+from engine.sql.binder.definitions import bind_default, is_integer
+from engine.sql.binder.regnames import relation_named
+from engine.sql.statements import ColumnDefinition, Formula, QualifiedName, SequenceOptions
+from engine.sql.stored_text import nextval, with_sequences_by_oid
+from engine.sql.type_names import resolve_type
+from engine.sql.types import SqlType
+from engine.utility.definer import Definer
+from engine.utility.names import Names
+from engine.utility.sequence import new_sequence
+from wire import types as t
+from wire.errors import (
+    DuplicateColumn,
+    DuplicateTable,
+    FeatureNotSupported,
+    InvalidParameterValue,
+    InvalidTableDefinition,
+    SqlSyntaxError,
+)
+
+_SERIAL: Final = {
+    "smallserial": t.INT2,
+    "serial2": t.INT2,
+    "serial": t.INT4,
+    "serial4": t.INT4,
+    "bigserial": t.INT8,
+    "serial8": t.INT8,
+}
+_SYSTEM_COLUMNS: Final = frozenset(("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"))
+
+
+class ColumnMaker:
+    """Makes the columns of one table. sequences: those that go with them, to be put into the catalog beside the table."""
+
+    def __init__(self, definer: Definer, table: QualifiedName, schema: str, oid: int, names: Names) -> None:
+        self._definer = definer
+        self._table = table.name
+        self._schema = schema
+        self._oid = oid
+        self._names = names
+        self.sequences: list[Sequence] = []
+
+    def make(self, written: ColumnDefinition, number: int) -> TableColumn:
+        """The column but for its default, which `with_default` binds. Raises what PostgreSQL does of one column."""
+        serial = self._serial(written)
+        if serial is not None:
+            return self._numbered(written, st.of(serial), number, "")
+        typ = resolve_type(written.type, self._definer.notify)
+        if written.identity:
+            self._check_identity(written, typ)
+            return self._numbered(written, typ, number, written.identity)
+        if typ.pg.category == "P":
+            raise InvalidTableDefinition(f'column "{written.name}" has pseudo-type {typ.pg.sql_name}')
+        key = any(c.kind == "primary key" for c in written.constraints)
+        return TableColumn(written.name, typ, number, not (written.not_null or key))
+
+    def with_default(self, column: TableColumn, written: ColumnDefinition) -> TableColumn:
+        if written.default is None:
+            return column
+        return replace(column, default=stored_default(written.default, column, self._definer))
+
+    def _serial(self, written: ColumnDefinition) -> t.PgType | None:
+        node = written.type
+        found = _SERIAL.get(node.args["kind"].name)
+        if found is None or node.args.get("schema") or node.expressions:
+            return None
+        if node.args.get("array"):
+            raise FeatureNotSupported("array of serial is not implemented")
+        if written.default is not None:
+            raise self._conflict("multiple default values specified", written)
+        if written.null:
+            raise self._conflict("conflicting NULL/NOT NULL declarations", written)
+        return found
+
+    def _check_identity(self, written: ColumnDefinition, typ: SqlType) -> None:
+        if written.default is not None:
+            raise self._conflict("both default and identity specified", written)
+        if written.null:
+            raise self._conflict("conflicting NULL/NOT NULL declarations", written)
+        if not is_integer(typ):
+            raise InvalidParameterValue("identity column type must be smallint, integer, or bigint")
+
+    def _conflict(self, what: str, written: ColumnDefinition) -> SqlSyntaxError:
+        return SqlSyntaxError(f'{what} for column "{written.name}" of table "{self._table}"')
+
+    def _numbered(self, written: ColumnDefinition, typ: SqlType, number: int, identity: str) -> TableColumn:
+        """A column that takes its values of a sequence of its own."""
+        options = written.sequence or SequenceOptions()
+        if options.name is not None and self._names.has_relation(options.name.name):
+            raise DuplicateTable(f'relation "{options.name.name}" already exists')
+        name = options.name.name if options.name else self._names.relation(self._table, written.name, "seq")
+        made = new_sequence(self._schema, name, options, typ, self._definer)
+        made = replace(made, owner=(self._oid, number), internal=bool(identity))
+        self.sequences.append(made)
+        default = nextval(made.oid)
+        return TableColumn(written.name, typ, number, False, default, identity)  # type: ignore[arg-type]
+
+
+def stored_default(formula: Formula, column: TableColumn, definer: Definer) -> str | None:
+    """A default bound, for the sake of what is wrong with it, and as it is stored; DEFAULT NULL is none."""
+    bind_default(formula.tree, column.name, column.type, definer.context())
+    if formula.text.strip().lower() == "null":
+        return None
+    return with_sequences_by_oid(formula.text, lambda name: relation_named(name, definer.context()))
+
+
+def check_names(columns: Iterable[str]) -> None:
+    """CheckAttributeNamesTypes. Raises DuplicateColumn."""
+    seen: set[str] = set()
+    for name in columns:
+        if name in seen:
+            raise DuplicateColumn(f'column "{name}" specified more than once')
+        check_name(name)
+        seen.add(name)
+
+
+def check_name(name: str) -> None:
+    if name in _SYSTEM_COLUMNS:
+        raise DuplicateColumn(f'column name "{name}" conflicts with a system column name')

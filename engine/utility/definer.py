@@ -1,0 +1,55 @@
+"""What every statement that defines something is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.catalog.objects import Sequence, StoredRelation, Table
+from engine.catalog.snapshot import TEMPORARY, Snapshot
+from engine.catalog.transaction import SessionCatalog
+from engine.sequences import SessionSequences
+from engine.sql.scope import BindContext
+from engine.sql.statements import QualifiedName
+from wire.errors import InvalidTableDefinition, UndefinedTable, WrongObjectType
+
+
+@dataclass(frozen=True, slots=True)
+class Definer:
+    """A session's ground for definitions. notify: takes notices. context: a new one for each expression that is bound.
+    tables: the folder of stored tables."""
+
+    catalog: SessionCatalog
+    search_path: tuple[str, ...]
+    notify: Callable[[str], None]
+    context: Callable[[], BindContext]
+    sequences: SessionSequences
+    tables: Path
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.catalog.current()
+
+    def resolve(self, name: QualifiedName) -> StoredRelation | None:
+        return self.snapshot.resolve(name.schema, name.name, self.search_path)
+
+    def schema_of_new(self, name: QualifiedName, temporary: bool) -> str:
+        """Where a new relation goes. Raises InvalidSchemaName, InvalidTableDefinition."""
+        if temporary and name.schema not in (None, TEMPORARY):
+            raise InvalidTableDefinition("cannot create temporary relation in non-temporary schema")
+        if temporary or name.schema == TEMPORARY:
+            return TEMPORARY
+        return self.snapshot.creation_schema(name.schema, self.search_path)
+
+    def sequence(self, name: QualifiedName) -> Sequence:
+        """Raises UndefinedTable, WrongObjectType."""
+        found = self.resolve(name)
+        if found is None:
+            raise UndefinedTable(f'relation "{name}" does not exist')
+        if not isinstance(found, Sequence):
+            raise WrongObjectType(f'"{name.name}" is not a sequence')
+        return found
+
+    def table_of(self, oid: int) -> Table | None:
+        return next((table for table in self.snapshot.tables() if table.oid == oid), None)

@@ -1,0 +1,127 @@
+"""CREATE TABLE and the definition that CREATE TABLE AS makes (tablecmds.c: DefineRelation; parse_utilcmd.c:
+transformCreateStmt).
+
+PARTITION BY names the columns whose values name the folders of the table's files, one folder for each combination: there are
+no partitions to declare, and LIST and RANGE mean the same. WITH (sort_by = 'a, b') has every file sorted by these columns.
+Parameters of PostgreSQL's own storage are accepted and mean nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from engine.api import ResultColumn
+from engine.catalog.objects import Table, TableColumn
+from engine.sql.statements import CreateTable, CreateTableAs, QualifiedName, TableLayout
+from engine.storage import tables
+from engine.utility.columns import ColumnMaker, check_names
+from engine.utility.constraints import with_constraints
+from engine.utility.definer import Definer
+from engine.utility.names import Names
+from wire.errors import (
+    DuplicateTable,
+    FeatureNotSupported,
+    InvalidParameterValue,
+    InvalidTableDefinition,
+    SqlSyntaxError,
+    UndefinedColumn,
+)
+
+#: What PostgreSQL's heap tables take (reloptions.c); autovacuum's and TOAST's by their beginnings.
+_HEAP: Final = frozenset(
+    ("fillfactor", "parallel_workers", "toast_tuple_target", "user_catalog_table", "vacuum_index_cleanup", "vacuum_truncate",
+     "log_autovacuum_min_duration")
+)  # fmt: skip
+_HEAP_PREFIXES: Final = ("autovacuum_", "toast.")
+
+
+def create_table(statement: CreateTable, definer: Definer) -> None:
+    """Define a stored table. Blocks on the disk.
+
+    Raises DuplicateTable, DuplicateColumn, InvalidTableDefinition, UndefinedColumn, DatatypeMismatch and more, as PostgreSQL.
+    """
+    schema = definer.schema_of_new(statement.name, statement.temporary)
+    names = Names(definer.snapshot, schema)
+    if _is_there(statement.name, names, statement.if_not_exists, definer):
+        return
+    oid = definer.catalog.new_oid()
+    maker = ColumnMaker(definer, statement.name, schema, oid, names)
+    columns = tuple(maker.make(column, number) for number, column in enumerate(statement.columns, 1))
+    check_names(column.name for column in columns)
+    _check_absent(statement.name, names)
+    table = Table(oid, schema, statement.name.name, columns, "parquet", "", ())
+    names.take(table.name, key=True)
+    table = with_constraints(
+        table, [*(x for c in statement.columns for x in c.constraints), *statement.constraints], definer, names
+    )
+    columns = tuple(maker.with_default(c, w) for c, w in zip(table.columns, statement.columns, strict=True))
+    for sequence in maker.sequences:
+        definer.catalog.put(sequence)
+    _put(replace(table, columns=columns), statement.layout, definer)
+
+
+def create_table_as(statement: CreateTableAs, columns: Sequence[ResultColumn], definer: Definer) -> Table | None:
+    """Define the table of a query that gives `columns`; its rows are to be written. None: it is there, and IF NOT EXISTS
+    was said. Raises as `create_table`."""
+    schema = definer.schema_of_new(statement.name, statement.temporary)
+    names = Names(definer.snapshot, schema)
+    if _is_there(statement.name, names, statement.if_not_exists, definer):
+        return None
+    if len(statement.columns) > len(columns):
+        raise SqlSyntaxError("too many column names were specified")
+    given = [*statement.columns, *(c.name for c in columns[len(statement.columns) :])]
+    for name, column in zip(given, columns, strict=True):
+        if column.type.pg.category == "P":
+            raise InvalidTableDefinition(f'column "{name}" has pseudo-type {column.type.pg.sql_name}')
+    check_names(given)
+    _check_absent(statement.name, names)
+    made = tuple(TableColumn(n, c.type, i) for i, (n, c) in enumerate(zip(given, columns, strict=True), 1))
+    table = Table(definer.catalog.new_oid(), schema, statement.name.name, made, "parquet", "", ())
+    return _put(table, statement.layout, definer)
+
+
+def _is_there(name: QualifiedName, names: Names, if_not_exists: bool, definer: Definer) -> bool:
+    if not if_not_exists or not names.has_relation(name.name):
+        return False
+    definer.notify(f'relation "{name.name}" already exists, skipping')
+    return True
+
+
+def _check_absent(name: QualifiedName, names: Names) -> None:
+    if names.has_relation(name.name):
+        raise DuplicateTable(f'relation "{name.name}" already exists')
+
+
+def _put(table: Table, layout: TableLayout, definer: Definer) -> Table:
+    """Make the table's folder and put it into the catalog."""
+    if not table.columns:
+        raise FeatureNotSupported("not supported: a table without columns")
+    for name in layout.partition_by:
+        if table.column(name) is None:
+            raise UndefinedColumn(f'column "{name}" named in partition key does not exist')
+    sort_by = _sort_by(table, _options(layout))
+    storage = tables.create(definer.tables, table.columns, partition_by=layout.partition_by, sort_by=sort_by)
+    table = replace(table, path=str(tables.folder(definer.tables, storage)), storage=storage)
+    definer.catalog.put(table)
+    return table
+
+
+def _options(layout: TableLayout) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for name, value in layout.options:
+        if name in found:
+            raise InvalidParameterValue(f'parameter "{name}" specified more than once')
+        if name != "sort_by" and name not in _HEAP and not name.startswith(_HEAP_PREFIXES) and name != "oids":
+            raise InvalidParameterValue(f'unrecognized parameter "{name}"')
+        found[name] = value
+    return found
+
+
+def _sort_by(table: Table, options: Mapping[str, str]) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in options["sort_by"].split(",")) if "sort_by" in options else ()
+    for name in names:
+        if table.column(name) is None:
+            raise UndefinedColumn(f'column "{name}" named in sort_by does not exist')
+    return names

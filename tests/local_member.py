@@ -1,0 +1,98 @@
+"""A member in this process whose Spark is never started, for tests of what needs none: an engine, a listener, a loop in a
+thread. Clients connect with psycopg as to any server.
+
+`Said` is what one statement came to, for comparing with PostgreSQL: its tag, its rows, its notices, its error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from engine.config import EngineConfig, SparkConfig
+from engine.engine import Engine
+from engine.runtime.listener import DataListener
+from server.listener import Listener
+
+
+@dataclass(frozen=True)
+class LocalMember:
+    """engine: may be looked into between statements."""
+
+    engine: Engine
+    port: int
+
+    @property
+    def dsn(self) -> str:
+        return f"host=127.0.0.1 port={self.port} user=tester dbname=sluice sslmode=disable"
+
+    def connect(self, **more: Any) -> psycopg.Connection[tuple[Any, ...]]:
+        return psycopg.connect(self.dsn, **{"autocommit": True, **more})
+
+
+@contextmanager
+def local_member(data: Path) -> Iterator[LocalMember]:
+    """A running member over a data directory; closed at the end."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="local-member")
+    thread.start()
+
+    def run(work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, loop).result(60)
+
+    async def start() -> tuple[DataListener, Engine, Listener]:
+        mesh = DataListener("127.0.0.1", 0)
+        await mesh.start()
+        engine = Engine(EngineConfig(data, spark=SparkConfig(start="lazy")), mesh)
+        await engine.start()
+        clients = Listener(engine.session)
+        await clients.start("127.0.0.1", 0)
+        return mesh, engine, clients
+
+    mesh, engine, clients = run(start())
+    try:
+        yield LocalMember(engine, clients.addresses[0][1])
+    finally:
+        for part in (clients, engine, mesh):
+            run(part.close())
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+@dataclass
+class Said:
+    tag: str | None = None
+    rows: list[tuple[Any, ...]] | None = None
+    error: tuple[str, str, str | None, str | None] | None = None
+    notices: list[tuple[str, str]] = field(default_factory=list)
+
+
+def say(connection: psycopg.Connection[tuple[Any, ...]], sql: str) -> Said:
+    """Run one statement. error: SQLSTATE, message, detail, hint."""
+    said = Said()
+
+    def note(diagnostic: psycopg.errors.Diagnostic) -> None:
+        said.notices.append((diagnostic.severity or "", diagnostic.message_primary or ""))
+
+    connection.add_notice_handler(note)
+    try:
+        cursor = connection.execute(sql.encode())
+        said.tag = cursor.statusmessage
+        said.rows = cursor.fetchall() if cursor.description is not None else None
+    except psycopg.Error as error:
+        diagnostic = error.diag
+        said.error = (
+            diagnostic.sqlstate or "", diagnostic.message_primary or "", diagnostic.message_detail,
+            diagnostic.message_hint,
+        )  # fmt: skip
+    finally:
+        connection.remove_notice_handler(note)
+    return said
