@@ -27,6 +27,7 @@ from engine.executor import BatchStream, CompiledFragment, EngineName, Execution
 from engine.initiation import Initiation, session_settings
 from engine.local.executor import LocalExecutor
 from engine.operators.spool import Spooler
+from engine.runtime.fragment_pool import FragmentPool
 from engine.runtime.listener import DataListener
 from engine.runtime.mesh import AloneMesh, MemberInfo, Mesh
 from engine.runtime.operation_pool import OperationPool
@@ -71,6 +72,8 @@ class Engine:
         self._executors: dict[EngineName, Executor] = {"local": self._local, "spark": self._spark}
         # Messages have operation threads of their own: a statement that takes long to bind must not hold up a cancel.
         self._messages = OperationPool(config.operation_threads, "sluice-message")
+        # Files are written by threads that do nothing else: nothing short waits behind a disk.
+        self._writers = FragmentPool(config.fragment_threads, "sluice-writer")
         self._runtime: MeshRuntime | None = None
         self._parse = lru_cache(_PARSED)(parse)
 
@@ -123,6 +126,10 @@ class Engine:
         """The folder of stored tables, which all members of the catalog see."""
         return (self.config.base or self.config.data) / "tables"
 
+    async def in_writer_pool(self, call: Callable[[], T]) -> T:
+        """Run a call that may block for long on a disk."""
+        return await asyncio.get_running_loop().run_in_executor(self._writers, call)
+
     @property
     def load(self) -> int:
         """How many queries run here."""
@@ -138,6 +145,7 @@ class Engine:
         counted = {
             "statements": self.statements.statistics(),
             "operations": self._operations.statistics(),
+            "writers": self._writers.statistics(),
             "spool": {"bytes": self._spooler.bytes_used},
         }
         if self._runtime is not None:
@@ -157,6 +165,7 @@ class Engine:
         for executor in self._executors.values():
             await executor.close()
         self._spooler.close()
+        self._writers.close()
         self._operations.close()
         self.store.close()
 

@@ -19,7 +19,7 @@ from engine.settings import SessionSettings
 from engine.sql import statements as s
 from wire.errors import FeatureNotSupported
 
-_DEFINITIONS: Final = (s.CreateView, s.CreateForeignTable, s.CreateSchema, s.Drop)
+_CHANGES: Final = (s.CreateView, s.CreateForeignTable, s.CreateSchema, s.Drop, s.MutationStatement, s.Truncate)
 _STANDBY: Final[Mapping[str, str]] = {"default_transaction_read_only": "on", "transaction_read_only": "on"}
 
 
@@ -45,8 +45,8 @@ class Initiation:
             raise self._refused("a lite member runs no query over tables")
 
     def require_for_statement(self, statement: s.Statement) -> None:
-        """Raises FeatureNotSupported for a definition on a lite member."""
-        if self._role == "lite" and isinstance(statement, _DEFINITIONS):
+        """Raises FeatureNotSupported for what changes definitions or rows on a lite member."""
+        if self._role == "lite" and isinstance(statement, _CHANGES):
             raise self._refused("a lite member changes no tables")
 
     def _refused(self, message: str) -> FeatureNotSupported:

@@ -1,8 +1,9 @@
-"""Results that no engine computes: SHOW, EXPLAIN and their kin, as a stream of one batch."""
+"""Results that are there before they are asked for: of SHOW, EXPLAIN and their kin, and of RETURNING."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +36,27 @@ class RowsStream:
 
     def statistics(self) -> Mapping[str, int]:
         return {"rows": self._rows, "bytes": 0, "batches": int(self._rows > 0)}
+
+
+class BatchesStream:
+    """A `BatchStream` over batches that are already there; none of them is empty."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self._batches = deque(batches)
+        self._counts = {
+            "rows": sum(batch.num_rows for batch in self._batches),
+            "bytes": sum(batch.nbytes for batch in self._batches),
+            "batches": len(self._batches),
+        }
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        return self._batches.popleft() if self._batches else None
+
+    async def close(self) -> None:
+        self._batches.clear()
+
+    def statistics(self) -> Mapping[str, int]:
+        return self._counts
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -26,10 +26,12 @@ from engine.distribution import CompiledQuery, Terms, compile_query, data_member
 from engine.executor import ExecutionContext
 from engine.explaining import ExplainRequest, explain
 from engine.fault_policy import Policy, RepeatableQuery
+from engine.mutation import statement as mutations
 from engine.plan.compile import Bindings
 from engine.plan.logical import Final as FinalNode
 from engine.plan.planner import optimise
 from engine.results import RowsStream, StreamExecution
+from engine.runtime.mesh import MemberInfo
 from engine.sequences import SessionSequences
 from engine.settings import SessionSettings
 from engine.sql import statements as s
@@ -124,6 +126,9 @@ class Session(EngineSession):
             case s.Query():
                 planned = await self._plan(statement, tuple(parameter_types), {})
                 return Prepared(statement, planned.parameters, planned.columns, planned)
+            case s.MutationStatement():
+                change = await self._plan_mutation(statement, tuple(parameter_types), {})
+                return Prepared(statement, change.bound.parameters, change.bound.columns, change)
             case s.DeclareCursor():
                 planned = await self._plan(statement.query, tuple(parameter_types), {})
                 return Prepared(statement, planned.parameters, None, planned)
@@ -144,6 +149,8 @@ class Session(EngineSession):
         match prepared.statement:
             case s.Query() as statement:
                 return await self._run_query(prepared, statement, arguments)
+            case s.MutationStatement() as statement:
+                return await self._run_mutation(prepared, statement, arguments)
             case s.DeclareCursor() as statement:
                 return await self._run_query(prepared, statement.query, arguments)
             case s.Explain() as statement:
@@ -165,10 +172,7 @@ class Session(EngineSession):
         )  # fmt: skip
         if version is not None and (found := self._engine.statements.find(key)) and found.fresh():
             return found
-        catalog = self._recording_catalog()
-        context = BindContext(
-            catalog, path, settings, ParameterTypes(parameter_types, digits), self.database, self._notify
-        )
+        context, catalog = self._bind_context(parameter_types, digits)
 
         def bind() -> PlannedQuery:
             bound = bind_query(query, context)
@@ -181,8 +185,15 @@ class Session(EngineSession):
             self._engine.statements.keep(key, planned)
         return planned
 
-    def _recording_catalog(self) -> _RecordingCatalog:
-        members = self._engine.mesh.members()
+    def _bind_context(self, parameter_types: Sequence[int], digits: Digits) -> tuple[BindContext, _RecordingCatalog]:
+        catalog = self._recording_catalog()
+        parameters = ParameterTypes(parameter_types, digits)
+        path, settings = self.search_path(), self._input_settings()
+        return BindContext(catalog, path, settings, parameters, self.database, self._notify), catalog
+
+    def _recording_catalog(self, members: Sequence[MemberInfo] | None = None) -> _RecordingCatalog:
+        """members: all of them, known before where this runs on another thread than the loop's."""
+        members = self._engine.mesh.members() if members is None else members
         context = SystemContext(self.catalog.current(), self.settings, self.client, self.user, self.database, members)
         return _RecordingCatalog(context, self._system)
 
@@ -190,11 +201,7 @@ class Session(EngineSession):
         """The prepared query as of now, with the digits of this execution's numeric parameters."""
         oids = tuple(p.oid for p in prepared.parameters)
         planned = await self._plan(query, oids, _digits(prepared.parameters, arguments))
-        described = prepared.plan.columns
-        if described is not planned.columns and [(c.name, c.type.pg, c.type.typmod) for c in described] != [
-            (c.name, c.type.pg, c.type.typmod) for c in planned.columns
-        ]:
-            raise FeatureNotSupported("cached plan must not change result type")
+        _require_same_columns(prepared.plan.columns, planned.columns)
         return planned
 
     def _compile(
@@ -218,13 +225,13 @@ class Session(EngineSession):
         parameters = dict(enumerate(arguments, 1))
         plan = session_functions.evaluate(planned.plan, self, parameters) if planned.calls_session else planned.plan
         check_styles(plan, self.settings)
-        values = {name: self._context_value(name) for name in planned.context_names}
+        values = {name: self.context_value(name) for name in planned.context_names}
         return plan, Bindings(parameters, values, self.settings.get("TimeZone"))
 
     async def _run_query(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> Execution:
         planned = await self._replan(prepared, query, arguments)
         self._engine.initiation.require_for_query(planned.reads)
-        context = self._execution_context()
+        context = self.execution_context()
         # Functions of the session may do something, so they are called once, however often the query is begun.
         bound = functools.cache(lambda: self._bound(planned, arguments))
         repeatable = RepeatableQuery(
@@ -237,7 +244,8 @@ class Session(EngineSession):
         stream = await repeatable.open()
         return StreamExecution(planned.columns, "SELECT", counted=True, stream=stream, query=context.query)
 
-    def _execution_context(self) -> ExecutionContext:
+    def execution_context(self) -> ExecutionContext:
+        """A new query's, under the settings as they are."""
         return ExecutionContext(
             query=self._engine.new_query_id(),
             time_zone=self.settings.get("TimeZone"),
@@ -245,6 +253,29 @@ class Session(EngineSession):
             notice=self._notify,
             settings={"spool_limit": self.settings.size_bytes("sluice.spool_limit")},
         )
+
+    # -- statements that change rows -----------------------------------------------------------------------------
+
+    async def _plan_mutation(
+        self, statement: s.MutationStatement, parameter_types: tuple[int, ...], digits: Digits
+    ) -> mutations.PlannedMutation:
+        context, catalog = self._bind_context(parameter_types, digits)
+        return await mutations.plan(self._engine, statement, context, catalog.reads.values, self._mutation_key(digits))
+
+    def _mutation_key(self, digits: Digits) -> Hashable | None:
+        """Binding a statement again under the same key gives the same."""
+        version = self.catalog.cache_key()
+        return None if version is None else (version, self.search_path(), self.settings.version, tuple(digits.items()))
+
+    async def _run_mutation(
+        self, prepared: Prepared, statement: s.MutationStatement, arguments: Sequence[Any]
+    ) -> Execution:
+        self._engine.initiation.require_for_statement(statement)
+        planned, digits = prepared.plan, _digits(prepared.parameters, arguments)
+        if planned.key is None or planned.key != self._mutation_key(digits) or not planned.fresh():
+            planned = await self._plan_mutation(statement, tuple(p.oid for p in prepared.parameters), digits)
+        _require_same_columns(prepared.columns or (), planned.bound.columns or ())
+        return await mutations.execute(self, self._engine, planned, prepared, arguments)
 
     # -- EXPLAIN -------------------------------------------------------------------------------------------------
 
@@ -256,7 +287,7 @@ class Session(EngineSession):
             query, tuple(p.oid for p in prepared.parameters), _digits(prepared.parameters, arguments)
         )
         plan, bindings = self._bound(planned, arguments)
-        request = ExplainRequest(plan, Terms.of(self.settings), bindings, statement, self._execution_context())
+        request = ExplainRequest(plan, Terms.of(self.settings), bindings, statement, self.execution_context())
         if statement.analyze:
             self._engine.initiation.require_for_query(planned.reads)
         told = await explain(request, self._engine, started)
@@ -272,6 +303,8 @@ class Session(EngineSession):
                 definer = self._definer()
                 tag = await self._engine.in_operation_pool(lambda: define(statement, definer))
                 return StreamExecution(None, tag)
+            case s.Truncate():
+                return await mutations.truncate(self, self._engine, statement, self._bind_context((), {})[0])
             case s.CreateView():
                 await self._create_view(statement)
                 return StreamExecution(None, "CREATE VIEW")
@@ -303,10 +336,11 @@ class Session(EngineSession):
                 raise FeatureNotSupported(f"not supported: {type(statement).__name__}")
 
     def _definer(self) -> Definer:
-        path, settings = self.search_path(), self._input_settings()
+        path, settings, members = self.search_path(), self._input_settings(), self._engine.mesh.members()
 
         def context() -> BindContext:
-            return BindContext(self._recording_catalog(), path, settings, database=self.database, notice=self._notify)
+            catalog = self._recording_catalog(members)
+            return BindContext(catalog, path, settings, database=self.database, notice=self._notify)
 
         return Definer(self.catalog, path, self._notify, context, self.sequences, self._engine.store.tables)
 
@@ -416,7 +450,8 @@ class Session(EngineSession):
     def _now(self) -> int:
         return self._transaction_start or time.time_ns() // 1000
 
-    def _context_value(self, name: str) -> Any:
+    def context_value(self, name: str) -> Any:
+        """What a `ContextRef` of that name stands for now."""
         match name:
             case "now":
                 return self._now()
@@ -438,6 +473,14 @@ class Session(EngineSession):
 
     def _notify(self, message: str) -> None:
         self.client.notice(Notice(message))
+
+
+def _require_same_columns(described: Sequence[ResultColumn], now: Sequence[ResultColumn]) -> None:
+    """What Describe told must still hold."""
+    if described is not now and [(c.name, c.type.pg, c.type.typmod) for c in described] != [
+        (c.name, c.type.pg, c.type.typmod) for c in now
+    ]:
+        raise FeatureNotSupported("cached plan must not change result type")
 
 
 def _unquoted(part: str) -> str:

@@ -270,6 +270,8 @@ class Mutate(Node):
     changed: true where the row counts as changed, false where it only stays; None: all do.
     dropped: true where the row is not to be written; None: all are.
     keys: the table's keys, where the statement may break them.
+    filled: columns of `rows` that take values of a sequence (its OID) as they are written; `passed`: the columns that
+        RETURNING has of them, each with the one of `rows` that it shows.
     requirement: the order in which rows come, for those that RETURNING gives.
     """
 
@@ -283,6 +285,8 @@ class Mutate(Node):
     located: Node | None = None
     targets: tuple[Column, ...] = ()
     keys: tuple[Constraint, ...] = ()
+    filled: tuple[tuple[Column, int], ...] = ()
+    passed: tuple[tuple[Column, Column], ...] = ()
     requirement: Ordering = ()
 
     def inputs(self) -> tuple[Node, ...]:

@@ -30,9 +30,10 @@ from engine.sql.binder.mutations.target import (
     row_columns,
     row_source,
 )
-from engine.sql.expr import Column, Expr
+from engine.sql.expr import Column, Const, Expr
 from engine.sql.scope import Scope, cursor, position
 from engine.sql.statements import Insert
+from engine.sql.stored_text import sequence_of
 from wire import types as t
 from wire.errors import FeatureNotSupported, SqlSyntaxError
 
@@ -42,11 +43,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The rows to be inserted: a node whose `rows` are whole rows of the table, and the order in which they come."""
+    """The rows to be inserted: a node whose `rows` are whole rows of the table, and the order in which they come.
+
+    filled: see `Mutate`. Values of sequences are put in as rows are written where it is not known before how many they are."""
 
     node: Node
     rows: tuple[Column, ...]
     requirement: Ordering = ()
+    filled: tuple[tuple[Column, int], ...] = ()
 
 
 def bind(binder: QueryBinder, statement: Insert, scope: Scope) -> tuple[Mutate, tuple[str, ...]]:
@@ -61,6 +65,7 @@ def bind(binder: QueryBinder, statement: Insert, scope: Scope) -> tuple[Mutate, 
         source.rows,
         row_source(table, statement.alias, source.rows),
         keys=keys(table),
+        filled=source.filled,
         requirement=source.requirement,
     )
     return completed(binder, change, statement.returning, scope)
@@ -147,9 +152,28 @@ def _whole_row(binder: QueryBinder, table: Table, given: Mapping[int, Expr]) -> 
 
 def _expanded(binder: QueryBinder, table: Table, row: Mapping[int, Expr]) -> Source:
     """A single row whose set-returning functions make more of it."""
-    node, exprs = set_returning.expanded(binder.context, Values((), ((),)), _whole_row(binder, table, row))
     columns = row_columns(binder, table)
-    return Source(Evaluator(columns, node, tuple(exprs)), columns)
+    filled = _filled(table, columns, row)
+    whole = _whole_row(binder, table, {**_unfilled(table, columns, filled), **row})
+    node, exprs = set_returning.expanded(binder.context, Values((), ((),)), whole)
+    return Source(Evaluator(columns, node, tuple(exprs)), columns, filled=filled)
+
+
+def _filled(table: Table, columns: Sequence[Column], given: Mapping[int, Expr]) -> tuple[tuple[Column, int], ...]:
+    """The columns that nothing was said of and whose default is a value of a sequence, with that."""
+    found = []
+    for column, declared in zip(columns, table.columns, strict=True):
+        sequence = None if declared.number in given else sequence_of(declared.default)
+        if sequence is not None:
+            found.append((column, sequence))
+    return tuple(found)
+
+
+def _unfilled(table: Table, columns: Sequence[Column], filled: Sequence[tuple[Column, int]]) -> dict[int, Expr]:
+    """Nulls, until those columns get their values."""
+    later = {column for column, _ in filled}
+    pairs = zip(columns, table.columns, strict=True)
+    return {declared.number: Const(declared.type, None) for column, declared in pairs if column in later}
 
 
 # -- a query ----------------------------------------------------------------------------------------------------------
@@ -173,9 +197,11 @@ def _bound_query(
         forbid_identity(column, statement.overriding)
         given[column.number] = assigned(binder, replace(refer(output), position=place), column)
     rows = row_columns(binder, table)
-    ordered_by = tuple(key.column for key in bound.requirement)
+    ordered_by = tuple(dict.fromkeys(key.column for key in bound.requirement))
+    filled = _filled(table, rows, given)
+    given |= _unfilled(table, rows, filled)
     emit = (*_whole_row(binder, table, given), *passed(ordered_by))
-    return Source(Evaluator((*rows, *ordered_by), bound.plan, emit), rows, bound.requirement)
+    return Source(Evaluator((*rows, *ordered_by), bound.plan, emit), rows, bound.requirement, filled)
 
 
 def _outputs(bound: Bound) -> tuple[Expr, ...]:

@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from engine.catalog.objects import Constraint, Table
+from engine.plan.free_columns import references
 from engine.plan.logical import Evaluator, Mutate, MutateKind, Node, Ordering
 from engine.sql import types as st
 from engine.sql.binder import select
 from engine.sql.binder.blocks import emitted, passed, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.target import checks
-from engine.sql.expr import Case, Coalesce, Column, Const, Expr
+from engine.sql.expr import Case, Coalesce, Column, ColumnRef, Const, Expr
 from engine.sql.scope import Scope, Source
 from wire import types as t
+from wire.errors import FeatureNotSupported
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
@@ -46,6 +48,7 @@ class Change:
     located: Node | None = None
     targets: tuple[Column, ...] = ()
     keys: tuple[Constraint, ...] = ()
+    filled: tuple[tuple[Column, int], ...] = ()
     requirement: Ordering = ()
 
 
@@ -55,6 +58,7 @@ def completed(
     """The MUTATE, and the names of RETURNING's columns."""
     checked = [] if change.kind == "delete" else checks(binder, change.table, change.source)
     names, returned = _returning(binder, change, returning, scope)
+    shown = _shown(change, [condition for _, condition in checked], returned)
     truth = [_unless_kept(change, _holds(condition)) for _, condition in checked]
     check_columns = tuple(binder.context.new_column(constraint.name, st.of(t.BOOL)) for constraint, _ in checked)
     columns = tuple(emitted(binder.context, name, expr) for name, expr in zip(names, returned, strict=True))
@@ -76,6 +80,8 @@ def completed(
         change.located,
         change.targets,
         change.keys,
+        change.filled,
+        tuple((columns[i], column) for i, column in shown),
         change.requirement,
     )
     return plan, tuple(names)
@@ -102,6 +108,21 @@ def _returning(
         check_plain(target.expr, "RETURNING", inner)
         target.expr = binder.expressions.settle(target.expr)
     return [x.name for x in targets], [x.expr for x in targets]
+
+
+def _shown(change: Change, conditions: Sequence[Expr], returned: Sequence[Expr]) -> list[tuple[int, Column]]:
+    """Which of RETURNING's expressions are columns that get their values only as rows are written, and which columns."""
+    filled = {column for column, _ in change.filled}
+    if not filled:
+        return []
+    shown = [(i, e.column) for i, e in enumerate(returned) if isinstance(e, ColumnRef) and e.column in filled]
+    plain = {i for i, _ in shown}
+    computed = [*conditions, *(e for i, e in enumerate(returned) if i not in plain)]
+    if any(column in filled for expr in computed for column in references(expr)):
+        raise FeatureNotSupported(
+            "not supported: CHECK or RETURNING of an expression with a column that INSERT ... SELECT numbers"
+        )
+    return shown
 
 
 def _holds(condition: Expr) -> Expr:

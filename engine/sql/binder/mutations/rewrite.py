@@ -127,10 +127,9 @@ def assignments(
     found: dict[int, Expr] = {}
     for assignment in written:
         columns = [find_column(table, name) for name in assignment.columns]
-        for name, column in zip(assignment.columns, columns, strict=True):
-            if column.number in found:
-                message = f'multiple assignments to same column "{column.name}"'
-                raise SqlSyntaxError(message, position=cursor(position(name)))
+        for n, column in enumerate(columns):
+            if column.number in found or column in columns[:n]:
+                raise SqlSyntaxError(f'multiple assignments to same column "{column.name}"')
         for column, value in zip(columns, _values(binder, assignment, columns, scope), strict=True):
             if value is not None:
                 check_plain(value, what, scope)

@@ -1,0 +1,50 @@
+"""Files of a table in a plan: which a reader reads, and how they are named.
+
+Readers and DuckDB name a file by its absolute path, Spark by a URI, the catalog by its path below the table's folder.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from urllib.parse import unquote, urlsplit
+
+from engine.catalog.objects import Table
+from engine.plan.logical import Node, TableReader
+from engine.plan.rewrite import rewrite_plan
+from engine.sql.expr import Column
+from wire.errors import InternalError
+
+
+def narrowed(table: Table, files: Sequence[str]) -> Table:
+    """The table with these files only: another version of it to whoever caches."""
+    digest = zlib.crc32("\0".join((str(table.version), *files)).encode())
+    return replace(table, files=tuple(files), version=table.version ^ (digest << 16 | 1))
+
+
+def only_files(plan: Node, targets: Collection[Column], files: Sequence[str]) -> Node:
+    """The plan with the readers that produce one of `targets` reading these files only."""
+    wanted = {column.id for column in targets}
+
+    def narrow(node: Node) -> Node:
+        if not isinstance(node, TableReader) or not isinstance(node.table, Table):
+            return node
+        if not any(column.id in wanted for column in node.columns):
+            return node
+        return replace(node, table=narrowed(node.table, files))
+
+    return rewrite_plan(plan, narrow)
+
+
+def below(table: Table, file: str) -> str:
+    """A file's path below its table's folder. Raises InternalError for one that is not the table's."""
+    path = unquote(urlsplit(file).path) if file.startswith("file:") else file
+    prefix = table.path.rstrip("/") + "/"
+    if path not in table.files or not path.startswith(prefix):
+        raise InternalError(f'a file that is no file of table "{table.name}" was to be written anew: {file}')
+    return path[len(prefix) :]
+
+
+def absolute(table: Table, path: str) -> str:
+    return f"{table.path.rstrip('/')}/{path}"

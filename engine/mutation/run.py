@@ -1,0 +1,193 @@
+"""Running a MUTATE to its end: the initiator's part.
+
+The statement is over when this returns: PostgreSQL, too, runs a statement with RETURNING to its end before it gives the first
+row (portals of the kind PORTAL_ONE_RETURNING). The input is a query like any other, on whatever engine and members the planner
+chooses; its batches come here one at a time, and while one is written the next is made, which is all the read-ahead there is:
+a large input passes in constant memory. Only RETURNING's rows are kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from engine.catalog.objects import DataFile, Table
+from engine.executor import BatchStream
+from engine.mutation import files as names
+from engine.mutation.intents import Intents
+from engine.mutation.sink import RowSink
+from engine.mutation.unique import doubles
+from engine.mutation.violations import key_exists
+from engine.plan.logical import Final, Mutate, Node
+from engine.storage.staging import TableWriter
+from wire.text_output import OutputSettings
+
+T = TypeVar("T")
+
+
+class Ground(Protocol):
+    """What a MUTATE needs of its session."""
+
+    async def open(self, plan: Final, *, here: bool) -> BatchStream:
+        """Begin to run a query, not yet optimised. here: on this member alone."""
+        ...
+
+    async def in_writer_pool(self, call: Callable[[], T]) -> T:
+        """Run a call that may block for long."""
+        ...
+
+    def take(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
+        """The values of a sequence (by OID) for so many rows. May block."""
+        ...
+
+    async def record(self, table: Table, intents: Intents, *, appends_only: bool, whole: bool) -> None:
+        """Make it the session's."""
+        ...
+
+    @property
+    def output(self) -> OutputSettings:
+        """How values are written in messages."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """rows: how many changed. returned: RETURNING's, in batches."""
+
+    rows: int
+    returned: Sequence[pa.RecordBatch] = ()
+
+
+async def run(plan: Mutate, ground: Ground) -> Outcome:
+    """Carry the statement out. Raises SqlError, with nothing changed; so does a cancel."""
+    input_, rewritten = await _input(plan, ground)
+    if rewritten is not None and not rewritten:
+        return Outcome(0)
+    sink, added = await _written(plan, input_, ground)
+    intents = Intents(added, tuple(names.below(plan.table, file) for file in rewritten or ()), sink.count)
+    try:
+        if sink.count:
+            await _require_unique(plan, intents, rewritten or (), ground)
+            await ground.record(
+                plan.table, intents, appends_only=plan.kind == "insert" and not plan.keys, whole=bool(plan.keys)
+            )
+    except BaseException:
+        await _removed(plan.table, added, ground)
+        raise
+    if not sink.count:
+        await _removed(plan.table, added, ground)
+    return Outcome(sink.count, sink.returned)
+
+
+async def _input(plan: Mutate, ground: Ground) -> tuple[Node, tuple[str, ...] | None]:
+    """The input over the files that are to be written anew, and those; None where none are."""
+    if not plan.targets:
+        return plan.input, None
+    if plan.located is None:
+        return plan.input, plan.table.files
+    found = await _texts(await ground.open(Final(plan.located.columns, plan.located), here=True))
+    located = frozenset(names.below(plan.table, file) for file in found)
+    rewritten = tuple(file for file in plan.table.files if names.below(plan.table, file) in located)
+    return names.only_files(plan.input, plan.targets, rewritten), rewritten
+
+
+async def _texts(stream: BatchStream) -> list[str]:
+    """A stream's only column."""
+    found: list[str] = []
+    try:
+        while (batch := await stream.next_batch()) is not None:
+            found += batch.column(0).to_pylist()
+    finally:
+        await stream.close()
+    return found
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+async def _written(plan: Mutate, input_: Node, ground: Ground) -> tuple[RowSink, tuple[DataFile, ...]]:
+    """The input's rows in files; none are left where something goes wrong."""
+    storage = plan.table.storage
+    assert storage is not None, "a stored table"
+    writer = TableWriter(Path(plan.table.path), plan.table.columns, storage)
+    sink = RowSink(plan, writer, ground.take, ground.output)
+    query = Final(input_.columns, input_, plan.requirement)
+    try:
+        stream = await ground.open(query, here=bool(plan.targets))
+        try:
+            await _drain(stream, sink.write, ground.in_writer_pool)
+        finally:
+            await stream.close()
+        return sink, await ground.in_writer_pool(writer.finish)
+    except BaseException:
+        await _to_its_end(ground.in_writer_pool(writer.abandon))
+        raise
+
+
+async def _drain(
+    stream: BatchStream,
+    write: Callable[[pa.RecordBatch], None],
+    in_pool: Callable[[Callable[[], None]], Awaitable[None]],
+) -> None:
+    """Hand each batch on; while one is written the next is made."""
+    batch = await stream.next_batch()
+    while batch is not None:
+        following = asyncio.ensure_future(stream.next_batch())
+        try:
+            await _to_its_end(in_pool(lambda batch=batch: write(batch)))  # type: ignore[misc]
+            batch = await following
+        except BaseException:
+            following.cancel()
+            await asyncio.wait([following])
+            raise
+
+
+async def _to_its_end(call: Awaitable[T]) -> T:
+    """Await a call on a thread; a cancel waits for it, as nobody else may use what it uses meanwhile."""
+    future = asyncio.ensure_future(call)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        await asyncio.wait([future])
+        raise
+
+
+async def _removed(table: Table, added: Sequence[DataFile], ground: Ground) -> None:
+    """Take staged files away again."""
+
+    def unlink() -> None:
+        for file in added:
+            Path(names.absolute(table, file.path)).unlink(missing_ok=True)
+
+    if added:
+        await _to_its_end(ground.in_writer_pool(unlink))
+
+
+# -- keys -------------------------------------------------------------------------------------------------------------
+
+
+async def _require_unique(plan: Mutate, intents: Intents, rewritten: Sequence[str], ground: Ground) -> None:
+    """Raises UniqueViolation for a key that would be there twice."""
+    gone = frozenset(rewritten)
+    kept = tuple(file for file in plan.table.files if file not in gone)
+    added = tuple(names.absolute(plan.table, file.path) for file in intents.added)
+    rows = sum(file.rows for file in intents.added)
+    for key in plan.keys:
+        query = doubles(plan.table, key, added, kept, rows)
+        found = None if query is None else await _first_row(await ground.open(query, here=True))
+        if found is not None:
+            raise key_exists(plan.table, key, found, ground.output)
+
+
+async def _first_row(stream: BatchStream) -> pa.RecordBatch | None:
+    try:
+        return await stream.next_batch()
+    finally:
+        await stream.close()

@@ -1,0 +1,144 @@
+"""The sink of a MUTATE: takes the batches of its input, judges and counts their rows, and writes those that are to be.
+
+NOT NULL is judged here and not in the input's query, because the rows are here as they will be stored; CHECK was computed
+beside them. Where a statement takes many values of a sequence, they are put in here, as many at once as a batch has rows.
+
+Works on whole batches, on a thread that may block; one caller at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.mutation.violations import check_failed, null_in
+from engine.plan.logical import Mutate
+from engine.sql.expr import Column
+from engine.storage.staging import TableWriter
+from wire.carriers import carrier
+from wire.errors import NumericValueOutOfRange, SqlError
+from wire.text_output import OutputSettings
+
+#: The values of a sequence (by OID) for so many rows.
+Take = Callable[[int, int], npt.NDArray[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where in a batch what is: indexes of columns."""
+
+    rows: tuple[int, ...]
+    checks: tuple[int, ...]
+    changed: int | None
+    dropped: int | None
+    returning: tuple[int, ...]
+
+    @classmethod
+    def of(cls, plan: Mutate) -> _Layout:
+        index = {column.id: i for i, column in enumerate(plan.input.columns)}
+
+        def one(column: Column | None) -> int | None:
+            return None if column is None else index[column.id]
+
+        return cls(
+            tuple(index[c.id] for c in plan.rows),
+            tuple(index[c.id] for _, c in plan.checks),
+            one(plan.changed),
+            one(plan.dropped),
+            tuple(index[c.id] for c in plan.columns),
+        )
+
+
+class RowSink:
+    """See the module's docstring. count: rows that changed so far. returned: RETURNING's rows, in batches."""
+
+    def __init__(self, plan: Mutate, writer: TableWriter, take: Take, settings: OutputSettings) -> None:
+        self.count = 0
+        self.returned: list[pa.RecordBatch] = []
+        self._plan = plan
+        self._writer = writer
+        self._take = take
+        self._settings = settings
+        self._layout = _Layout.of(plan)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take a batch of the input. Raises SqlError for the first row that may not be."""
+        layout = self._layout
+        changed = None if layout.changed is None else batch.column(layout.changed)
+        filled = self._filled(batch.num_rows)
+        rows = _with(batch.select(layout.rows), filled)
+        if self._plan.kind != "delete":
+            self._judge(rows, [batch.column(i) for i in layout.checks], changed)
+        self.count += batch.num_rows if changed is None else pc.sum(changed).as_py() or 0
+        if layout.returning:
+            self._return(batch, changed, filled)
+        if layout.dropped is not None:
+            rows = rows.filter(pc.invert(batch.column(layout.dropped)))
+        self._writer.write(rows)
+
+    # -- values of sequences -------------------------------------------------------------------------------------
+
+    def _filled(self, count: int) -> Mapping[int, pa.Array]:
+        """New values by the index of their column in the row."""
+        found = {}
+        for column, sequence in self._plan.filled:
+            found[self._plan.rows.index(column)] = _integers(column, self._take(sequence, count))
+        return found
+
+    # -- constraints ---------------------------------------------------------------------------------------------
+
+    def _judge(self, rows: pa.RecordBatch, kept: Sequence[pa.Array], changed: pa.Array | None) -> None:
+        """Raise for the first row that breaks a constraint; of one row's, NOT NULL comes first."""
+        broken: list[tuple[int, int, Callable[[int], SqlError]]] = []
+        table = self._plan.table
+        for i, column in enumerate(table.columns):
+            values = rows.column(i)
+            if not column.nullable and values.null_count:
+                at = _first(pc.is_null(values), changed)
+                broken.append((at, 0, lambda at, column=column: null_in(table, column, rows, at, self._settings)))  # type: ignore[misc]
+        for (constraint, _), truth in zip(self._plan.checks, kept, strict=True):
+            at = _first(pc.invert(truth), changed)
+            broken.append((at, 1, lambda at, of=constraint: check_failed(table, of, rows, at, self._settings)))  # type: ignore[misc]
+        found = [(at, order, n) for n, (at, order, _) in enumerate(broken) if at >= 0]
+        if found:
+            at, _, n = min(found)
+            raise broken[n][2](at)
+
+    # -- RETURNING -----------------------------------------------------------------------------------------------
+
+    def _return(self, batch: pa.RecordBatch, changed: pa.Array | None, filled: Mapping[int, pa.Array]) -> None:
+        returned = batch.select(self._layout.returning)
+        if filled:
+            shown = {self._plan.columns.index(column): self._plan.rows.index(row) for column, row in self._plan.passed}
+            returned = _with(returned, {i: filled[row] for i, row in shown.items()})
+        if changed is not None:
+            returned = returned.filter(changed)
+        if returned.num_rows:
+            self.returned.append(returned)
+
+
+def _with(batch: pa.RecordBatch, arrays: Mapping[int, pa.Array]) -> pa.RecordBatch:
+    """The batch with other arrays in some columns' places."""
+    if not arrays:
+        return batch
+    return pa.RecordBatch.from_arrays(
+        [arrays.get(i, batch.column(i)) for i in range(batch.num_columns)], names=batch.schema.names
+    )
+
+
+def _integers(column: Column, values: npt.NDArray[np.int64]) -> pa.Array:
+    try:
+        return pa.array(values, pa.int64()).cast(carrier(column.type.pg, column.type.scale))
+    except pa.ArrowInvalid:
+        raise NumericValueOutOfRange(f"{column.type.pg.sql_name} out of range") from None
+
+
+def _first(mask: pa.Array, changed: pa.Array | None) -> int:
+    """The index of the first row where both hold; -1 for none."""
+    both = mask if changed is None else pc.and_(mask, changed)
+    return pc.index(both, True).as_py()  # type: ignore[no-any-return]

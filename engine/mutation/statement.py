@@ -1,0 +1,158 @@
+"""A session's statements that change rows: bound, kept until they run, run, and answered with PostgreSQL's command tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from engine import session_functions
+from engine.api import Execution, Prepared
+from engine.catalog.files import refresh
+from engine.catalog.objects import Relation, Table
+from engine.catalog.objects import Sequence as NumberSequence
+from engine.catalog.snapshot import TEMPORARY
+from engine.distribution import CompiledQuery, Terms, compile_query
+from engine.executor import BatchStream
+from engine.fault_policy import Policy, RepeatableQuery
+from engine.mutation.intents import Intents
+from engine.mutation.run import run
+from engine.plan.compile import Bindings
+from engine.plan.logical import Final as FinalNode
+from engine.plan.planner import optimise
+from engine.results import BatchesStream, StreamExecution
+from engine.sql.binder.mutations import BoundMutation, bind_mutation
+from engine.sql.binder.mutations.target import find_table
+from engine.sql.binder.queries import QueryBinder
+from engine.sql.scope import BindContext
+from engine.sql.statements import MutationStatement, Truncate
+from wire.errors import FeatureNotSupported, InternalError, ReadOnlySqlTransaction
+from wire.text_output import OutputSettings
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+    from engine.session import Session
+
+T = TypeVar("T")
+_TAGS: Final = {"insert": "INSERT 0", "update": "UPDATE", "delete": "DELETE", "merge": "MERGE"}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedMutation:
+    """A bound statement, and under what it is valid: equal keys mean that binding it again would give the same.
+
+    key: None where it never would. reads: the relations that it names.
+    """
+
+    bound: BoundMutation
+    key: Hashable | None
+    reads: tuple[Relation, ...]
+
+    def fresh(self) -> bool:
+        """Whether the files of its tables are still those it was bound for."""
+        return all(refresh(relation) is relation for relation in self.reads if isinstance(relation, Table))
+
+
+async def plan(
+    engine: Engine,
+    statement: MutationStatement,
+    context: BindContext,
+    reads: Callable[[], Iterable[Relation]],
+    key: Hashable | None,
+) -> PlannedMutation:
+    """Bind a statement, on an operation thread."""
+    bound = await engine.in_operation_pool(lambda: bind_mutation(statement, context))
+    return PlannedMutation(bound, key if context.stable else None, tuple(reads()))
+
+
+async def execute(
+    session: Session, engine: Engine, planned: PlannedMutation, prepared: Prepared, arguments: Sequence[Any]
+) -> Execution:
+    """Run a statement to its end. Raises SqlError with nothing changed."""
+    change = planned.bound.plan
+    _require_writable(session, _TAGS[change.kind].split()[0], change.table)
+    ground = SessionGround(session, engine, tuple(arguments))
+    outcome = await run(change, ground)
+    tag = f"{_TAGS[change.kind]} {outcome.rows}"
+    if prepared.columns is None:
+        return StreamExecution(None, tag)
+    return StreamExecution(planned.bound.columns, tag, stream=BatchesStream(outcome.returned))
+
+
+async def truncate(session: Session, engine: Engine, statement: Truncate, context: BindContext) -> Execution:
+    """TRUNCATE: every file goes; other commits to the tables conflict."""
+    if statement.restart:
+        raise FeatureNotSupported("not supported: TRUNCATE ... RESTART IDENTITY")
+
+    def all_files() -> list[Table]:
+        binder = QueryBinder(context)
+        found = [find_table(binder, tree, "truncate") for tree in statement.tables]
+        return list({table.oid: table for table in found}.values())
+
+    for table in await engine.in_operation_pool(all_files):
+        _require_writable(session, "TRUNCATE TABLE", table)
+        removed = tuple(file.path for file in session.catalog.files(table))
+        if removed:
+            ground = SessionGround(session, engine, ())
+            await ground.record(table, Intents(removed=removed), appends_only=False, whole=True)
+    return StreamExecution(None, "TRUNCATE TABLE")
+
+
+def _require_writable(session: Session, command: str, table: Table) -> None:
+    if table.schema != TEMPORARY and session.settings.get("transaction_read_only") == "on":
+        raise ReadOnlySqlTransaction(f"cannot execute {command} in a read-only transaction")
+
+
+@dataclass(slots=True)
+class SessionGround:
+    """`engine.mutation.run.Ground` of one execution. values: of the session, the same for all of its queries."""
+
+    session: Session
+    engine: Engine
+    arguments: tuple[Any, ...]
+    values: dict[str, Any] = field(default_factory=dict)
+
+    async def open(self, plan: FinalNode, *, here: bool) -> BatchStream:
+        session, engine = self.session, self.engine
+        node = session_functions.evaluate(optimise(plan), session, self._parameters())
+        bindings = self._bindings(node)
+        terms = Terms.of(session.settings)
+        if here:
+            terms = replace(terms, distribution="off")
+
+        def compiled(chosen: Terms) -> CompiledQuery:
+            return compile_query(node, chosen, bindings, engine.mesh, engine.config.topology)
+
+        policy = cast("Policy", session.settings.get("sluice.fault_policy"))
+        return await RepeatableQuery(engine, policy, terms, compiled, session.execution_context()).open()
+
+    def _parameters(self) -> dict[int, Any]:
+        return dict(enumerate(self.arguments, 1))
+
+    def _bindings(self, node: FinalNode) -> Bindings:
+        for name in session_functions.context_names(node):
+            if name not in self.values:
+                self.values[name] = self.session.context_value(name)
+        return Bindings(self._parameters(), self.values, self.session.settings.get("TimeZone"))
+
+    async def in_writer_pool(self, call: Callable[[], T]) -> T:
+        return await self.engine.in_writer_pool(call)
+
+    def take(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
+        for relation in self.session.catalog.current().relations.values():
+            if relation.oid == sequence and isinstance(relation, NumberSequence):
+                return self.session.sequences.take(relation, count)
+        raise InternalError(f"could not open relation with OID {sequence}")
+
+    async def record(self, table: Table, intents: Intents, *, appends_only: bool, whole: bool) -> None:
+        catalog = self.session.catalog
+        await self.engine.in_operation_pool(
+            lambda: catalog.change_data(table, intents.added, intents.removed, appends_only=appends_only, whole=whole)
+        )
+
+    @property
+    def output(self) -> OutputSettings:
+        return OutputSettings.read(self.session.settings.get)

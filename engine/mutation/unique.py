@@ -1,0 +1,106 @@
+"""PRIMARY KEY and UNIQUE, judged when rows have been written and nothing is recorded yet: is a key there twice?
+
+Asked as one query over Parquet files: the keys of the new files that are in them twice, and those that are also in the files
+that stay. Null is not equal to null, so a key with a null in it is never there twice. The answer is one key, for the message.
+
+That the files that stay are still those when the transaction commits is the commit's to see (`SessionCatalog.change_data`): such a
+change is no blind append.
+
+PostgreSQL judges each row as it is written, so that `UPDATE t SET id = id + 1` may fail for the order in which it finds rows;
+here, as in the standard, the statement is judged at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from engine.catalog.objects import Constraint, Relation, Table
+from engine.mutation.files import narrowed
+from engine.plan.logical import Final
+from engine.sql.binder import bind_query
+from engine.sql.scope import BindContext
+from engine.sql.statements import Query
+from wire.text_settings import InputSettings
+
+_NEW, _OLD = "new", "old"
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """A catalog of the two."""
+
+    new: Table
+    old: Table
+
+    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
+        del schema, search_path
+        return {_NEW: self.new, _OLD: self.old}.get(name)
+
+    def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
+        del schema, name, search_path
+        return None
+
+    def has_schema(self, name: str) -> bool:
+        del name
+        return False
+
+
+def doubles(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[str], rows: int) -> Final | None:
+    """The query that gives a key that would be there twice; None where none can be.
+
+    added, kept: files. rows: how many there are in the added ones.
+    """
+    queries = []
+    if rows > 1:
+        queries.append(_within(key))
+    if kept and rows:
+        queries.append(_between(key))
+    if not queries:
+        return None
+    tree = queries[0]
+    if len(queries) > 1:
+        tree = exp.Union(this=queries[0], expression=queries[1], distinct=False)
+    tree.set("limit", exp.Limit(expression=exp.Literal.number(1)))
+    plain = replace(table, constraints=(), parts=())
+    catalog = _Tables(narrowed(plain, added), narrowed(plain, kept))
+    context = BindContext(catalog, (), InputSettings())
+    return bind_query(Query(tree=tree, text=""), context).plan
+
+
+def _within(key: Constraint) -> exp.Expression:
+    """SELECT k FROM new WHERE k IS NOT NULL GROUP BY k HAVING count(*) > 1"""
+    many = exp.GT(this=exp.Anonymous(this="count", expressions=[exp.Star()]), expression=exp.Literal.number(1))
+    there = [exp.Not(this=exp.Is(this=_column(name), expression=exp.Null())) for name in key.columns]
+    return exp.Select(
+        expressions=[_column(name) for name in key.columns],
+        from_=exp.From(expressions=[_table(_NEW)]),
+        where=exp.Where(this=_all(there)),
+        group=exp.Group(expressions=[_column(name) for name in key.columns]),
+        having=exp.Having(this=many),
+    )
+
+
+def _between(key: Constraint) -> exp.Expression:
+    """SELECT new.k FROM new JOIN old ON new.k = old.k"""
+    same = [exp.EQ(this=_column(name, _NEW), expression=_column(name, _OLD)) for name in key.columns]
+    join = exp.Join(left=_table(_NEW), this=_table(_OLD), kind="INNER", on=_all(same))
+    return exp.Select(expressions=[_column(name, _NEW) for name in key.columns], from_=exp.From(expressions=[join]))
+
+
+def _all(conditions: Sequence[exp.Expression]) -> exp.Expression:
+    whole = conditions[0]
+    for condition in conditions[1:]:
+        whole = exp.And(this=whole, expression=condition)
+    return whole
+
+
+def _column(name: str, table: str = "") -> exp.Expression:
+    of = {"table": exp.Identifier(this=table, quoted=True)} if table else {}
+    return exp.Column(this=exp.Identifier(this=name, quoted=True), **of)
+
+
+def _table(name: str) -> exp.Expression:
+    return exp.Table(this=exp.Identifier(this=name, quoted=True))

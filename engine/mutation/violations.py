@@ -1,0 +1,67 @@
+"""What is said of a row that breaks a constraint (execMain.c: ExecConstraints, ExecBuildSlotValueDescription)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from engine.catalog.objects import Constraint, Table, TableColumn
+from wire.errors import CheckViolation, NotNullViolation, SqlError, UniqueViolation
+from wire.text_output import EncodedColumn, OutputSettings, text_column
+
+#: Bytes of a value that a message shows.
+_SHOWN: Final = 64
+
+
+def null_in(table: Table, column: TableColumn, rows: pa.RecordBatch, index: int, settings: OutputSettings) -> SqlError:
+    message = f'null value in column "{column.name}" of relation "{table.name}" violates not-null constraint'
+    return NotNullViolation(message, detail=_failing(table, rows, index, settings))
+
+
+def check_failed(
+    table: Table, constraint: Constraint, rows: pa.RecordBatch, index: int, settings: OutputSettings
+) -> SqlError:
+    message = f'new row for relation "{table.name}" violates check constraint "{constraint.name}"'
+    return CheckViolation(message, detail=_failing(table, rows, index, settings))
+
+
+def key_exists(table: Table, constraint: Constraint, key: pa.RecordBatch, settings: OutputSettings) -> SqlError:
+    """key: one row, the constraint's columns."""
+    columns = [_column(table, name) for name in constraint.columns]
+    values = ", ".join(texts(columns, key, 0, settings))
+    return UniqueViolation(
+        f'duplicate key value violates unique constraint "{constraint.name}"',
+        detail=f"Key ({', '.join(constraint.columns)})=({values}) already exists.",
+    )
+
+
+def _column(table: Table, name: str) -> TableColumn:
+    found = table.column(name)
+    assert found is not None, "a key is made of its table's columns"
+    return found
+
+
+def _failing(table: Table, rows: pa.RecordBatch, index: int, settings: OutputSettings) -> str:
+    shown = (_clipped(text) for text in texts(table.columns, rows, index, settings))
+    return f"Failing row contains ({', '.join(shown)})."
+
+
+def texts(columns: Sequence[TableColumn], rows: pa.RecordBatch, index: int, settings: OutputSettings) -> list[str]:
+    """The values of one row as a client would see them; null as that word."""
+    return [_text(column, rows.column(i), index, settings) for i, column in enumerate(columns)]
+
+
+def _text(column: TableColumn, values: pa.Array, index: int, settings: OutputSettings) -> str:
+    value = values.slice(index, 1)
+    if value.null_count:
+        return "null"
+    encoded = EncodedColumn(column.type.pg, column.type.typmod, column.type.display, column.type.minimum)
+    text: bytes = text_column(encoded, value, settings).join()[0].as_py()
+    return text.decode()
+
+
+def _clipped(text: str) -> str:
+    whole = text.encode()
+    return text if len(whole) <= _SHOWN else whole[:_SHOWN].decode(errors="ignore") + "..."
