@@ -34,8 +34,23 @@ _ZONES: Final = 32
 _RELATIONS: Final = 64
 _SYSTEM_TABLES: Final = 128
 _PART: Final = "sluice_part"
+#: Bytes of an input whose name stays registered.
+_HELD_BYTES: Final = 1 << 20
 #: `<+02>-02`, as PostgreSQL names a zone that was given by its offset.
 _OFFSET_ZONE: Final = re.compile(r"<([+-]\d\d)(?::?(\d\d))?>.*|([+-]\d\d):?(\d\d)?")
+
+
+class _Held:
+    """Rows under a name that stays registered from one statement to the next: to register it again would cost a short one a
+    millisecond. DuckDB asks for the stream each time that it scans the name."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.rows = rows
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.rows.__arrow_c_stream__(requested_schema)
 
 
 class LocalCursor:
@@ -46,7 +61,8 @@ class LocalCursor:
         self._connection = connection
         self._relations: OrderedDict[Hashable, duckdb.DuckDBPyRelation] = OrderedDict()
         self._registered: OrderedDict[str, None] = OrderedDict()
-        self._inputs: dict[str, tuple[Literal["view", "table"], pa.Schema]] = {}
+        self._inputs: dict[str, tuple[Literal["held", "view", "table"], pa.Schema]] = {}
+        self._held: dict[str, _Held] = {}
 
     def run(
         self,
@@ -79,8 +95,19 @@ class LocalCursor:
 
     def hold(self, name: str, rows: pa.Table) -> None:
         """Have a fragment's input known by name until `forget_inputs` (`engine.local.inputs`)."""
-        self._connection.register(name, rows)
-        self._inputs[name] = ("view", rows.schema)
+        if rows.nbytes > _HELD_BYTES:
+            # Scanned by several threads, which a stream is not.
+            self._drop_held(name)
+            self._connection.register(name, rows)
+            self._inputs[name] = ("view", rows.schema)
+            return
+        held = self._held.get(name)
+        if held is not None and held.rows.schema == rows.schema:
+            held.rows = rows
+        else:
+            held = self._held[name] = _Held(rows)
+            self._connection.register(name, held)
+        self._inputs[name] = ("held", rows.schema)
 
     def store(self, name: str, rows: pa.Table) -> None:
         """Append a part of a fragment's input to a temporary table of that name."""
@@ -90,6 +117,7 @@ class LocalCursor:
         if name in self._inputs:
             append = exp.Insert(this=target, expression=part)
         else:
+            self._drop_held(name)
             temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
             append = exp.Create(this=target, kind="TABLE", expression=part, properties=temporary)
         self._connection.register(_PART, rows)
@@ -108,13 +136,19 @@ class LocalCursor:
         inputs, self._inputs = self._inputs, {}
         try:
             for name, (kind, _) in inputs.items():
-                if kind == "view":
+                if kind == "held":
+                    self._held[name].rows = self._held[name].rows.schema.empty_table()
+                elif kind == "view":
                     self._connection.unregister(name)
                 else:
                     self.change(exp.Drop(kind="TABLE", tables=[exp.to_table(name)]))
         except duckdb.Error:
             return False
         return True
+
+    def _drop_held(self, name: str) -> None:
+        if self._held.pop(name, None) is not None:
+            self._connection.unregister(name)
 
     def _register(self, table: SystemTable) -> None:
         """Have a system table's rows known by name."""

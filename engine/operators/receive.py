@@ -245,6 +245,7 @@ class Receiver:
         retried: bool = True,
     ) -> None:
         self.schema = schema
+        self._fingerprint = None if schema is None else schema_fingerprint(schema.serialize())
         self.ordered = ordered
         self.window = window
         self.spooler = spooler
@@ -276,12 +277,12 @@ class Receiver:
 
     def expect(self, schema: pa.Schema) -> None:
         """What the schema of the streams is, where it was not quite known; before the first of them opens."""
-        self.schema = schema
+        self.schema, self._fingerprint = schema, schema_fingerprint(schema.serialize())
 
     def adopt(self, schema: pa.Schema, *, ordered: bool, senders: int, retried: bool) -> None:
         """What this mailbox receives. Fails the query if what has come already is something else."""
         self.schema, self.ordered, self._senders, self.retried = schema, ordered, senders, retried
-        fingerprint = schema_fingerprint(schema.serialize())
+        self._fingerprint = fingerprint = schema_fingerprint(schema.serialize())
         if any(stream.opening.schema != fingerprint for stream in self._streams.values()):
             self.fail(ConnectionFailure("a data connection failed: the stream's schema is not the edge's"))
         self._ready.clear()
@@ -293,7 +294,7 @@ class Receiver:
         """A sender introduces itself (its token has been checked). Raises Denied."""
         if self._closed or self._error is not None:
             raise Denied("closed", "the query is over")
-        if self.schema is not None and opening.schema != schema_fingerprint(self.schema.serialize()):
+        if self._fingerprint is not None and opening.schema != self._fingerprint:
             raise Denied("schema", "the stream's schema is not the edge's")
         previous = self._streams.get(opening.partition)
         if previous is not None:

@@ -196,7 +196,7 @@ async def test_a_batch_larger_than_the_window_passes(tmp_path: Path) -> None:
     async with mesh(tmp_path) as m:
         receiver, edge = m.receiver()
         wide = pa.record_batch([pa.array(["x" * 100_000])], names=["t"])
-        receiver.schema = wide.schema
+        receiver.expect(wide.schema)
         edge = Edge(edge.host, edge.port, edge.channel, edge.token, 0, wide.schema.serialize().to_pybytes(), 1000)
 
         def work() -> None:
