@@ -19,7 +19,10 @@ from engine.settings import SessionSettings
 from engine.sql import statements as s
 from wire.errors import FeatureNotSupported
 
-_CHANGES: Final = (s.CreateView, s.CreateForeignTable, s.CreateSchema, s.Drop, s.MutationStatement, s.Truncate)
+_CHANGES: Final = (
+    s.CreateView, s.CreateForeignTable, s.CreateSchema, s.CreateTable, s.CreateTableAs, s.CreateSequence, s.AlterTable,
+    s.AlterSequence, s.AlterSchema, s.Comment, s.Drop, s.MutationStatement, s.Truncate,
+)  # fmt: skip
 _STANDBY: Final[Mapping[str, str]] = {"default_transaction_read_only": "on", "transaction_read_only": "on"}
 
 

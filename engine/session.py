@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from engine import session_functions
 from engine.api import Client, EngineSession, Execution, Prepared, ResultColumn
 from engine.catalog.files import refresh
-from engine.catalog.objects import Relation, Schema, Table
+from engine.catalog.objects import Relation, Schema, StoredRelation, Table
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.system import PG_CATALOG, SystemCatalog, SystemContext
@@ -72,9 +72,15 @@ class _RecordingCatalog:
         if system is not None:
             self.volatile = self.volatile or self.system.is_volatile(system)
             return system
-        found = self.context.snapshot.resolve(schema, name, search_path)
+        return self._noted(self.context.snapshot.resolve(schema, name, search_path))
+
+    def by_oid(self, oid: int) -> Relation | None:
+        found = (relation for relation in self.context.snapshot.relations.values() if relation.oid == oid)
+        return self._noted(next(found, None))
+
+    def _noted(self, found: StoredRelation | None) -> Relation | None:
         if isinstance(found, NumberSequence):
-            raise FeatureNotSupported(f'not supported: reading the sequence "{name}" as a relation')
+            raise FeatureNotSupported(f'not supported: reading the sequence "{found.name}" as a relation')
         if isinstance(found, Table):
             found = refresh(found)
         if found is not None:
@@ -349,9 +355,7 @@ class Session(EngineSession):
         if planned.parameters:
             raise FeatureNotSupported("views must not contain parameters")
         await self._engine.in_operation_pool(
-            lambda: create_view(
-                statement, planned.columns, planned.reads, self.catalog, self.search_path(), self._notify
-            )
+            lambda: create_view(statement, planned, self.catalog, self.search_path(), self._notify)
         )
 
     async def _create_schema(self, statement: s.CreateSchema) -> Execution:
@@ -471,8 +475,8 @@ class Session(EngineSession):
             case _:
                 raise UndefinedObject(f'no such context value: "{name}"')
 
-    def _notify(self, message: str) -> None:
-        self.client.notice(Notice(message))
+    def _notify(self, message: str, detail: str | None = None) -> None:
+        self.client.notice(Notice(message, detail=detail))
 
 
 def _require_same_columns(described: Sequence[ResultColumn], now: Sequence[ResultColumn]) -> None:

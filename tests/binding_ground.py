@@ -69,6 +69,9 @@ class TestCatalog:
         visible = schema == "public" or (schema is None and "public" in search_path)
         return self.relations.get(name) if visible else None
 
+    def by_oid(self, oid: int) -> Relation | None:
+        return next((r for r in self.relations.values() if r.oid == oid), None)
+
     def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
         found = self.resolve(schema, name, search_path)
         return found.oid if found is not None else None

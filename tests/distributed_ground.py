@@ -46,6 +46,9 @@ class Layout:
         del schema, search_path
         return self.tables.get(name)
 
+    def by_oid(self, oid: int) -> Relation | None:
+        return next((r for r in self.tables.values() if r.oid == oid), None)
+
     def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
         found = self.resolve(schema, name, search_path)
         return found.oid if found is not None else None

@@ -72,7 +72,7 @@ class Said:
     tag: str | None = None
     rows: list[tuple[Any, ...]] | None = None
     error: tuple[str, str, str | None, str | None] | None = None
-    notices: list[tuple[str, str]] = field(default_factory=list)
+    notices: list[tuple[str, str, str | None]] = field(default_factory=list)
 
 
 def say(connection: psycopg.Connection[tuple[Any, ...]], sql: str) -> Said:
@@ -80,7 +80,7 @@ def say(connection: psycopg.Connection[tuple[Any, ...]], sql: str) -> Said:
     said = Said()
 
     def note(diagnostic: psycopg.errors.Diagnostic) -> None:
-        said.notices.append((diagnostic.severity or "", diagnostic.message_primary or ""))
+        said.notices.append((diagnostic.severity or "", diagnostic.message_primary or "", diagnostic.message_detail))
 
     connection.add_notice_handler(note)
     try:

@@ -143,9 +143,25 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """A relation as a view's text names it. schema, name: as written. columns: number and name of those that there were when
+    the view was created: `*` means these for ever. used: the numbers of those that the view needs."""
+
+    schema: str | None
+    name: str
+    oid: int
+    columns: tuple[tuple[int, str], ...]
+    used: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """A view: its definition's text (one SELECT), the columns it had when it was created, the search path it was
-    created under, and the OIDs of the relations it reads."""
+    created under, and the OIDs of the relations it reads.
+
+    sees: what the names in its text mean, whatever relations and columns are called by now. Empty for a view of an earlier
+    release, whose names are looked up along the search path.
+    """
 
     oid: int
     schema: str
@@ -155,6 +171,12 @@ class View:
     search_path: tuple[str, ...] = ("public",)
     depends: tuple[int, ...] = ()
     comment: str | None = None
+    sees: tuple[Seen, ...] = ()
+
+    def reads_column(self, oid: int, number: int) -> bool:
+        """Whether the view needs a column of a relation; True where that is not known."""
+        seen = [s for s in self.sees if s.oid == oid]
+        return not seen or any(number in s.used for s in seen)
 
 
 @dataclass(frozen=True, slots=True)

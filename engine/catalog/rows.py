@@ -19,6 +19,7 @@ import msgspec
 from engine.catalog.objects import (
     Constraint,
     Schema,
+    Seen,
     Sequence,
     Storage,
     StoredRelation,
@@ -181,6 +182,7 @@ class _ViewBody(msgspec.Struct, omit_defaults=True):
     search_path: list[str]
     depends: list[int]
     comment: str | None = None
+    sees: tuple[Seen, ...] = ()
 
 
 class _SequenceBody(msgspec.Struct, omit_defaults=True):
@@ -219,7 +221,7 @@ def _encoded(relation: StoredRelation) -> msgspec.Struct:
             path = path if storage is None else ""
             return _TableBody(_rows(columns), kind, path, dict(options), constraints, storage, table.comment)
         case View(columns=columns, definition=text, search_path=path, depends=depends) as view:
-            return _ViewBody(_rows(columns), text, list(path), list(depends), view.comment)
+            return _ViewBody(_rows(columns), text, list(path), list(depends), view.comment, view.sees)
         case Sequence() as s:
             return _SequenceBody(
                 s.type.pg.oid, s.start, s.increment, s.minimum, s.maximum, s.cache, s.cycle, s.counter, s.first, s.owner,
@@ -241,7 +243,9 @@ def _relation(schema: str, name: str, oid: int, kind: str, body: str) -> StoredR
         case "view":
             view = msgspec.json.decode(body, type=_ViewBody)
             path, depends = tuple(view.search_path), tuple(view.depends)
-            return View(oid, schema, name, _columns(view.columns), view.definition, path, depends, view.comment)
+            return View(
+                oid, schema, name, _columns(view.columns), view.definition, path, depends, view.comment, view.sees
+            )
         case "sequence":
             s = msgspec.json.decode(body, type=_SequenceBody)
             return Sequence(

@@ -19,10 +19,12 @@ from sqlglot import exp
 
 from engine.catalog.objects import Constraint, Relation, Table
 from engine.mutation.files import narrowed
+from engine.plan.input_size import Test, groups_to_read
 from engine.plan.logical import Final
 from engine.sql.binder import bind_query
 from engine.sql.scope import BindContext
 from engine.sql.statements import Query
+from wire import types as t
 from wire.text_settings import InputSettings
 
 _NEW, _OLD = "new", "old"
@@ -39,6 +41,10 @@ class _Tables:
         del schema, search_path
         return {_NEW: self.new, _OLD: self.old}.get(name)
 
+    def by_oid(self, oid: int) -> Relation | None:
+        del oid
+        return None
+
     def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
         del schema, name, search_path
         return None
@@ -51,9 +57,12 @@ class _Tables:
 def doubles(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[str], rows: int) -> Final | None:
     """The query that gives a key that would be there twice; None where none can be.
 
-    added, kept: files. rows: how many there are in the added ones.
+    added, kept: files. rows: how many there are in the added ones. Files whose statistics say that they have none of these
+    keys are left out. May block on the files.
     """
     queries = []
+    tests = [test for name in key.columns for test in _bounds(table, name, added)]
+    kept = [file for file in kept if groups_to_read(file, table, tests)]
     if rows > 1:
         queries.append(_within(key))
     if kept and rows:
@@ -68,6 +77,22 @@ def doubles(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[
     catalog = _Tables(narrowed(plain, added), narrowed(plain, kept))
     context = BindContext(catalog, (), InputSettings())
     return bind_query(Query(tree=tree, text=""), context).plan
+
+
+def _bounds(table: Table, name: str, added: Sequence[str]) -> list[Test]:
+    """What a file's statistics must allow for it to have one of the new keys. Those of floats leave NaN out, which is equal
+    to itself."""
+    column = table.column(name)
+    assert column is not None, "a key is made of its table's columns"
+    if column.type.pg in (t.FLOAT4, t.FLOAT8):
+        return []
+    groups = [group for file in added for group in groups_to_read(file, table, ())]
+    ranges = [group.columns[column.file_column][1] if column.file_column in group.columns else None for group in groups]
+    known = [found for found in ranges if found is not None]
+    if not known or len(known) < len(ranges):
+        return []
+    least, greatest = min(low for low, _ in known), max(high for _, high in known)
+    return [(column.file_column, ">=", least), (column.file_column, "<=", greatest)]
 
 
 def _within(key: Constraint) -> exp.Expression:

@@ -70,6 +70,10 @@ class Catalog(Protocol):
         """The relation of that name in `schema`, else the first one along `search_path`; None if there is none."""
         ...
 
+    def by_oid(self, oid: int) -> Relation | None:
+        """The relation with that OID, as `resolve` gives it."""
+        ...
+
     def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
         """The OID of whatever relation has that name: sequences and indexes too."""
         ...

@@ -34,7 +34,10 @@ def with_constraints(table: Table, written: Sequence[ConstraintDefinition], defi
         )
     for key in keys:
         _check_key(key, table)
+    before = len(table.constraints)
     for check in (c for c in written if c.kind == "check"):
+        if any(check.name == c.name for c in table.constraints[before:]):
+            raise DuplicateObject(f'check constraint "{check.name}" already exists')
         table = _with_check(table, check, definer, names)
     for key in [*primary, *(c for c in keys if c.kind == "unique")]:
         table = _with_key(table, key, definer, names)

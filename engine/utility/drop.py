@@ -1,111 +1,124 @@
-"""DROP VIEW, DROP FOREIGN TABLE, DROP SCHEMA: what depends on what, and PostgreSQL's words about it."""
+"""DROP: what is meant by the names, and whether it may go. What goes with it: `engine.utility.dependencies`.
+
+Source: PostgreSQL 15, tablecmds.c (RemoveRelations, DropErrorMsgWrongType), dropcmds.c (does_not_exist_skipping).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from engine.catalog.objects import StoredRelation, Table, View
-from engine.catalog.snapshot import Snapshot
+from engine.catalog.objects import Constraint, StoredRelation, Table
+from engine.catalog.objects import Sequence as NumberSequence
+from engine.catalog.snapshot import SLUICE, Snapshot
+from engine.catalog.system import PG_CATALOG
 from engine.catalog.transaction import SessionCatalog
 from engine.sql.statements import Drop, QualifiedName
-from wire.errors import DependentObjectsStillExist, InvalidSchemaName, UndefinedTable, WrongObjectType
+from engine.utility.dependencies import Dependencies, Notify, Thing, kind_of, remove
+from engine.utility.names import key_named
+from wire.errors import DependentObjectsStillExist, InvalidSchemaName, UndefinedObject, UndefinedTable, WrongObjectType
 
-Notify = Callable[[str], None]
-_USE: Final = {
-    "view": "Use DROP VIEW to remove a view.",
-    "foreign table": "Use DROP FOREIGN TABLE to remove a foreign table.",
-}
-
-
-def kind_of(relation: StoredRelation) -> str:
-    return "foreign table" if isinstance(relation, Table) else "view"
+_ARTICLES: Final = {"index": "an"}
+#: Kinds whose absence is another error than that of a table.
+_OBJECTS: Final = ("index", "foreign table")
 
 
 def drop(statement: Drop, catalog: SessionCatalog, search_path: Sequence[str], notify: Notify) -> None:
-    """Carry out a DROP. Notices go to `notify`. Raises UndefinedTable, WrongObjectType, DependentObjectsStillExist."""
-    for name in statement.names:
-        if statement.kind == "schema":
-            _drop_schema(name.name, statement, catalog, notify)
-        else:
-            _drop_relation(name, statement, catalog, search_path, notify)
+    """Carry out a DROP. Raises UndefinedTable, WrongObjectType, DependentObjectsStillExist, as PostgreSQL says them."""
+    snapshot = catalog.current()
+    find = _find_schema if statement.kind == "schema" else _find_relation
+    things = [find(name, statement, snapshot, search_path, notify) for name in statement.names]
+    named = list(dict.fromkeys(thing for thing in things if thing is not None))
+    dependencies = Dependencies(snapshot, search_path)
+    for found in dependencies.closure(named):
+        if found.thing.kind == "relation":
+            _require_droppable(dependencies.relation(found.thing.oid), dependencies)
+    for thing in named:
+        if thing.kind == "relation":
+            _require_free(dependencies.relation(thing.oid), dependencies)
+    what = dependencies.describe(named[0]) if len(named) == 1 else "desired object(s)"
+    remove(named, what, statement.cascade, catalog, search_path, notify)
 
 
-def _drop_relation(
-    name: QualifiedName, statement: Drop, catalog: SessionCatalog, search_path: Sequence[str], notify: Notify
-) -> None:
-    relation = catalog.current().resolve(name.schema, name.name, search_path)
-    if relation is None:
-        if not statement.if_exists:
-            raise UndefinedTable(f'{statement.kind} "{name}" does not exist')
-        notify(f'{statement.kind} "{name}" does not exist, skipping')
-        return
+def _find_schema(
+    name: QualifiedName, statement: Drop, snapshot: Snapshot, _path: Sequence[str], notify: Notify
+) -> Thing | None:
+    if name.name in (PG_CATALOG, SLUICE, "information_schema"):
+        raise DependentObjectsStillExist(
+            f"cannot drop schema {name.name} because it is required by the database system"
+        )
+    schema = snapshot.schemas.get(name.name)
+    if schema is not None:
+        return Thing(schema.oid, kind="schema")
+    if not statement.if_exists:
+        raise InvalidSchemaName(f'schema "{name.name}" does not exist')
+    notify(f'schema "{name.name}" does not exist, skipping')
+    return None
+
+
+def _find_relation(
+    name: QualifiedName, statement: Drop, snapshot: Snapshot, path: Sequence[str], notify: Notify
+) -> Thing | None:
+    relation = snapshot.resolve(name.schema, name.name, path)
+    key = None if relation is not None else _key(name, snapshot, path)
+    if relation is None and key is None:
+        _missing(name, statement, snapshot, notify)
+        return None
+    if key is not None:
+        _refuse_key(statement, *key)
+    assert relation is not None
     kind = kind_of(relation)
     if kind != statement.kind:
-        raise WrongObjectType(f'"{name.name}" is not a {statement.kind}', hint=_USE[kind])
-    _require_droppable(relation)
-    _remove(relation, statement.cascade, catalog, notify)
+        article = _ARTICLES.get(statement.kind, "a")
+        other = f"Use DROP {kind.upper()} to remove a {kind}."
+        raise WrongObjectType(f'"{name.name}" is not {article} {statement.kind}', hint=other)
+    return Thing(relation.oid)
 
 
-def _require_droppable(relation: StoredRelation) -> None:
+def _key(name: QualifiedName, snapshot: Snapshot, path: Sequence[str]) -> tuple[Table, Constraint] | None:
+    schemas = (name.schema,) if name.schema is not None else path
+    return next((found for schema in schemas if (found := key_named(snapshot, schema, name.name))), None)
+
+
+def _refuse_key(statement: Drop, table: Table, key: Constraint) -> None:
+    """A key's index is never dropped by itself."""
+    if statement.kind != "index":
+        raise WrongObjectType(f'"{key.name}" is not a {statement.kind}', hint="Use DROP INDEX to remove an index.")
+    raise DependentObjectsStillExist(
+        f"cannot drop index {key.name} because constraint {key.name} on table {table.name} requires it",
+        hint=f"You can drop constraint {key.name} on table {table.name} instead.",
+    )
+
+
+def _missing(name: QualifiedName, statement: Drop, snapshot: Snapshot, notify: Notify) -> None:
+    """Raises unless IF EXISTS was said."""
+    lost = name.schema is not None and not snapshot.has_schema(name.schema) and name.schema != PG_CATALOG
+    what = f'schema "{name.schema}"' if lost else f'{statement.kind} "{name.name}"'
+    message = f"{what} does not exist"
+    if statement.if_exists:
+        notify(f"{message}, skipping")
+    elif lost:
+        raise InvalidSchemaName(message)
+    elif statement.kind in _OBJECTS:
+        raise UndefinedObject(message)
+    else:
+        raise UndefinedTable(message)
+
+
+def _require_free(relation: StoredRelation, dependencies: Dependencies) -> None:
+    """Refuses an identity column's sequence, which is named but no object of its own."""
+    if isinstance(relation, NumberSequence) and relation.internal and relation.owner is not None:
+        column = dependencies.describe(Thing(*relation.owner, kind="column"))
+        raise DependentObjectsStillExist(
+            f"cannot drop sequence {dependencies.name(relation)} because {column} requires it",
+            hint=f"You can drop {column} instead.",
+        )
+
+
+def _require_droppable(relation: StoredRelation, dependencies: Dependencies) -> None:
     """Refuses what the topology declares, in PostgreSQL's words about what an extension has made."""
     if isinstance(relation, Table) and relation.parts:
         raise DependentObjectsStillExist(
-            f"cannot drop {_named(relation)} because the topology file requires it",
+            f"cannot drop {dependencies.describe(Thing(relation.oid))} because the topology file requires it",
             hint="Take it out of the file that all members are given, and start them again.",
         )
-
-
-def _remove(relation: StoredRelation, cascade: bool, catalog: SessionCatalog, notify: Notify) -> None:
-    dependents = _all_dependents(catalog.current(), relation)
-    if dependents and not cascade:
-        raise DependentObjectsStillExist(
-            f"cannot drop {_named(relation)} because other objects depend on it",
-            detail="\n".join(f"{_named(view)} depends on {_named(on)}" for view, on in dependents),
-            hint="Use DROP ... CASCADE to drop the dependent objects too.",
-        )
-    for view, _ in dependents:
-        notify(f"drop cascades to {_named(view)}")
-        catalog.remove(view)
-    catalog.remove(relation)
-
-
-def _named(relation: StoredRelation) -> str:
-    name = relation.name if relation.schema in ("public", "pg_temp") else f"{relation.schema}.{relation.name}"
-    return f"{kind_of(relation)} {name}"
-
-
-def _all_dependents(snapshot: Snapshot, relation: StoredRelation) -> list[tuple[View, StoredRelation]]:
-    """Every view that reads `relation`, directly or not, each once, with what it reads."""
-    found: dict[int, tuple[View, StoredRelation]] = {}
-    waiting: list[StoredRelation] = [relation]
-    while waiting:
-        on = waiting.pop(0)
-        for view in snapshot.dependents(on.oid):
-            if view.oid not in found:
-                found[view.oid] = (view, on)
-                waiting.append(view)
-    return list(found.values())
-
-
-def _drop_schema(name: str, statement: Drop, catalog: SessionCatalog, notify: Notify) -> None:
-    snapshot = catalog.current()
-    if name not in snapshot.schemas:
-        if not statement.if_exists:
-            raise InvalidSchemaName(f'schema "{name}" does not exist')
-        notify(f'schema "{name}" does not exist, skipping')
-        return
-    inside = [relation for relation in snapshot.relations.values() if relation.schema == name]
-    if inside and not statement.cascade:
-        raise DependentObjectsStillExist(
-            f"cannot drop schema {name} because other objects depend on it",
-            detail="\n".join(f"{_named(relation)} depends on schema {name}" for relation in inside),
-            hint="Use DROP ... CASCADE to drop the dependent objects too.",
-        )
-    for relation in inside:
-        _require_droppable(relation)
-    for relation in inside:
-        if (relation.schema, relation.name) in catalog.current().relations:
-            notify(f"drop cascades to {_named(relation)}")
-            _remove(relation, True, catalog, notify)
-    catalog.remove_schema(name)

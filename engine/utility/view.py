@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+
+from sqlglot import exp
 
 from engine.api import ResultColumn
-from engine.catalog.objects import Relation, TableColumn, View
-from engine.catalog.snapshot import TEMPORARY
+from engine.catalog.objects import Seen, Table, TableColumn, View
+from engine.catalog.snapshot import TEMPORARY, Snapshot
 from engine.catalog.transaction import SessionCatalog
-from engine.sql.statements import CreateView
+from engine.plan.logical import TableReader
+from engine.plan.rewrite import walk_all
+from engine.sql.statements import CreateView, Query
+from engine.statement_cache import PlannedQuery
 from wire.errors import DuplicateColumn, InvalidTableDefinition, SqlSyntaxError, WrongObjectType
 
 
 def create_view(
     statement: CreateView,
-    columns: Sequence[ResultColumn],
-    reads: Sequence[Relation],
+    planned: PlannedQuery,
     catalog: SessionCatalog,
     search_path: Sequence[str],
     notify: Callable[[str], None],
 ) -> None:
-    """Define a view whose query gives `columns` and reads `reads` directly.
+    """Define a view of a query that was planned against the same catalog.
 
     Raises DuplicateTable, InvalidTableDefinition, WrongObjectType.
     """
     temporary = statement.temporary or statement.name.schema == TEMPORARY
-    if not temporary and any(relation.schema == TEMPORARY for relation in reads):
+    if not temporary and any(relation.schema == TEMPORARY for relation in planned.reads):
         notify(f'view "{statement.name.name}" will be a temporary view')
         temporary = True
     snapshot = catalog.current()
     schema = TEMPORARY if temporary else snapshot.creation_schema(statement.name.schema, search_path)
     existing = snapshot.relations.get((schema, statement.name.name))
-    defined = _columns(statement, columns)
+    defined = _columns(statement, planned.columns)
     if existing is not None and statement.replace:
         if not isinstance(existing, View):
             raise WrongObjectType(f'"{statement.name.name}" is not a view')
         _check_replacement(existing.columns, defined)
+    sees = tuple(_seen(statement.query, planned, snapshot, search_path))
     view = View(
         existing.oid if existing is not None and statement.replace else catalog.new_oid(),
         schema,
@@ -43,9 +48,30 @@ def create_view(
         defined,
         statement.query.text,
         tuple(search_path),
-        tuple(sorted({relation.oid for relation in reads})),
+        tuple(sorted({seen.oid for seen in sees})),
+        sees=sees,
     )
     catalog.put(view, replacing=statement.replace)
+
+
+def _seen(query: Query, planned: PlannedQuery, snapshot: Snapshot, search_path: Sequence[str]) -> Iterator[Seen]:
+    """What the names of relations in the view's text mean. One that is a WITH item's is looked up in vain, or never asked."""
+    reads = {relation.oid for relation in planned.reads}
+    names = {(node.text("db") or None, node.name) for node in query.tree.find_all(exp.Table) if node.name}
+    for schema, name in sorted(names, key=str):
+        relation = snapshot.resolve(schema, name, search_path)
+        if isinstance(relation, (Table, View)) and relation.oid in reads:
+            columns = tuple((c.number, c.name) for c in relation.columns)
+            yield Seen(schema, name, relation.oid, columns, _used(relation, planned))
+
+
+def _used(relation: Table | View, planned: PlannedQuery) -> tuple[int, ...]:
+    """The columns that the query needs: of a table, what its plan reads; of a view, all."""
+    if isinstance(relation, View):
+        return tuple(c.number for c in relation.columns)
+    readers = [n for n in walk_all(planned.plan) if isinstance(n, TableReader) and n.table.oid == relation.oid]
+    names = {name for reader in readers for name in reader.names}
+    return tuple(c.number for c in relation.columns if c.file_column in names)
 
 
 def _columns(statement: CreateView, columns: Sequence[ResultColumn]) -> tuple[TableColumn, ...]:

@@ -65,6 +65,10 @@ class EmptyCatalog:
     def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
         return None
 
+    def by_oid(self, oid: int) -> Relation | None:
+        del oid
+        return None
+
     def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
         found = self.resolve(schema, name, search_path)
         return found.oid if found is not None else None

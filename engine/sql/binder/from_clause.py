@@ -231,21 +231,22 @@ def _view(binder: QueryBinder, view: View) -> tuple[Node, list[str]]:
         (query,) = parse(view.definition)
         if not isinstance(query, Query):
             raise InternalError(f'the definition of view "{view.name}" is no query')
-        with binder.search_path(view.search_path):
+        with binder.as_seen_by(view):
             bound = binder.bind(query.tree, None)
     except SqlError as error:
         error.position = None
         raise
     node = bound.closed()
-    if len(node.columns) != len(view.columns):
+    if len(node.columns) < len(view.columns):
         raise InternalError(f'view "{view.name}" has other columns than when it was created')
     columns = _view_columns(binder, view, node)
     return columns, [c.name for c in view.columns]
 
 
 def _view_columns(binder: QueryBinder, view: View, node: Node) -> Node:
-    """New columns over the definition's, whose origin is the view."""
-    renamed = project(binder.context, node, passed(node.columns), [c.name for c in view.columns])
+    """New columns over the definition's, whose origin is the view. Another view may have seen fewer of them than there are."""
+    kept = node.columns[: len(view.columns)]
+    renamed = project(binder.context, node, passed(kept), [c.name for c in view.columns])
     for column, declared in zip(renamed.columns, view.columns, strict=True):
         binder.context.origins[column.id] = (view.oid, declared.number)
     return renamed

@@ -10,12 +10,14 @@ from typing import Final as Constant
 from sqlglot import exp
 
 from engine.api import ResultColumn
+from engine.catalog.objects import View
 from engine.plan.logical import Evaluator, Final, Node
 from engine.sql import types as st
 from engine.sql.binder import select, set_operations, values_lists
 from engine.sql.binder.blocks import Bound, refer
 from engine.sql.binder.common_tables import bind_with, with_ctes
 from engine.sql.binder.expressions import ExpressionBinder
+from engine.sql.binder.seen import SeenCatalog
 from engine.sql.depth import bounded
 from engine.sql.expr import Column, Const, Expr
 from engine.sql.scope import BindContext, Scope
@@ -114,10 +116,14 @@ class QueryBinder:
                 raise AssertionError(f"{type(tree).__name__} is no query")
 
     @contextmanager
-    def search_path(self, path: tuple[str, ...]) -> Iterator[None]:
-        """Another search path while a view's definition is bound."""
-        kept, self.context.search_path = self.context.search_path, path
+    def as_seen_by(self, view: View) -> Iterator[None]:
+        """While a view's definition is bound: its own search path, and what its names meant when it was created."""
+        context = self.context
+        kept = context.search_path, context.catalog
+        context.search_path = view.search_path
+        if view.sees:
+            context.catalog = SeenCatalog(view, context.catalog)
         try:
             yield
         finally:
-            self.context.search_path = kept
+            context.search_path, context.catalog = kept

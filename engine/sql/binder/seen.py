@@ -1,0 +1,62 @@
+"""A catalog as a view saw it when it was created: its text goes on meaning the same relations and columns, whatever they are
+called by now, and `*` the columns that there were.
+
+PostgreSQL keeps views as trees of OIDs and attribute numbers (pg_rewrite). Here a view is kept as its text with what the names
+in it meant (`View.sees`): the text is what people want to see again, and no format of trees binds later releases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from engine.catalog.objects import Relation, Seen, Table, TableColumn, View
+from wire.errors import InternalError
+
+if TYPE_CHECKING:
+    from engine.sql.scope import Catalog
+
+RelationT = TypeVar("RelationT", Table, View)
+
+
+class SeenCatalog:
+    """`engine.sql.scope.Catalog` for a view's definition. What the view does not name (functions' arguments like
+    `'t'::regclass`) is looked up as ever."""
+
+    def __init__(self, view: View, around: Catalog) -> None:
+        self._view = view
+        self._around = around
+
+    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
+        for seen in self._view.sees:
+            if (seen.schema, seen.name) == (schema, name):
+                return self._as_seen(seen)
+        return self._around.resolve(schema, name, search_path)
+
+    def _as_seen(self, seen: Seen) -> Relation:
+        relation = self._around.by_oid(seen.oid)
+        if isinstance(relation, Table):
+            return _with_columns(relation, seen)
+        if isinstance(relation, View):
+            return _with_columns(relation, seen)
+        raise InternalError(f'view "{self._view.name}" reads relation {seen.oid}, which is not there')
+
+    def by_oid(self, oid: int) -> Relation | None:
+        return self._around.by_oid(oid)
+
+    def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
+        return self._around.oid_of(schema, name, search_path)
+
+    def has_schema(self, name: str) -> bool:
+        return self._around.has_schema(name)
+
+
+def _with_columns(relation: RelationT, seen: Seen) -> RelationT:
+    there = {column.number: column for column in relation.columns}
+    columns = tuple(_renamed(there[number], name) for number, name in seen.columns if number in there)
+    return relation if columns == relation.columns else replace(relation, columns=columns)
+
+
+def _renamed(column: TableColumn, name: str) -> TableColumn:
+    return column if column.name == name else replace(column, name=name, stored=column.file_column)

@@ -1,0 +1,205 @@
+"""What depends on what: which objects go with one that is dropped, which forbid it, and in which order they are told of.
+
+A thing that depends on another *automatically* goes with it in silence: a serial column's sequence with its table. Otherwise
+it forbids that the other is dropped, or goes too where CASCADE was said.
+
+The order is PostgreSQL's, because clients see it: dependents are found newest first, each after its own, and told of in the
+reverse of that. Source: PostgreSQL 15, dependency.c (findDependentObjects, reportDependentObjects, deleteOneObject).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from engine.catalog.objects import Sequence as NumberSequence
+from engine.catalog.objects import StoredRelation, Table, View
+from engine.catalog.snapshot import Snapshot
+from engine.catalog.transaction import SessionCatalog
+from engine.sql.stored_text import quoted, sequences_of
+from wire.errors import DependentObjectsStillExist
+
+#: Takes a notice, and its detail.
+Notify = Callable[..., None]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Thing:
+    """What may be dropped: a relation, a column of one, a column's default, a schema. oid: of the relation or schema.
+    column: its number, else 0."""
+
+    oid: int
+    column: int = 0
+    kind: Literal["relation", "column", "default", "schema"] = "relation"
+
+
+@dataclass(slots=True)
+class _Found:
+    """A thing that goes. on: what it depends on, of what goes. silent: it goes automatically, or was named."""
+
+    thing: Thing
+    on: Thing | None
+    silent: bool
+
+
+class Dependencies:
+    """The dependencies within one snapshot, described as seen along a search path."""
+
+    def __init__(self, snapshot: Snapshot, search_path: Sequence[str]) -> None:
+        self._snapshot = snapshot
+        self._path = search_path
+        self._relations = {relation.oid: relation for relation in snapshot.relations.values()}
+
+    # -- who depends on a thing ----------------------------------------------------------------------------------
+
+    def dependents(self, thing: Thing) -> Iterator[tuple[Thing, bool]]:
+        """What depends on a thing directly, and whether automatically."""
+        match thing.kind:
+            case "schema":
+                name = next(s.name for s in self._snapshot.schemas.values() if s.oid == thing.oid)
+                for relation in self._relations.values():
+                    if relation.schema == name:
+                        yield Thing(relation.oid), False
+            case "relation":
+                yield from self._of_relation(self._relations[thing.oid])
+            case "column":
+                yield Thing(thing.oid, thing.column, "default"), True
+                yield from self._owned(thing.oid, thing.column)
+                for view in self._snapshot.dependents(thing.oid):
+                    if view.reads_column(thing.oid, thing.column):
+                        yield Thing(view.oid), False
+            case "default":
+                return
+
+    def _of_relation(self, relation: StoredRelation) -> Iterator[tuple[Thing, bool]]:
+        for view in self._snapshot.dependents(relation.oid):
+            yield Thing(view.oid), False
+        if isinstance(relation, NumberSequence):
+            for owner in self._defaults(relation.oid):
+                yield Thing(*owner, "default"), False
+        if isinstance(relation, Table):
+            yield from self._owned(relation.oid, None)
+            for column in relation.columns:
+                if column.default is not None:
+                    yield Thing(relation.oid, column.number, "default"), True
+
+    def _owned(self, table: int, column: int | None) -> Iterator[tuple[Thing, bool]]:
+        for relation in self._relations.values():
+            owner = relation.owner if isinstance(relation, NumberSequence) else None
+            if owner is not None and owner[0] == table and column in (None, owner[1]):
+                yield Thing(relation.oid), True
+
+    def _defaults(self, sequence: int) -> Iterator[tuple[int, int]]:
+        for table in self._snapshot.tables():
+            for column in table.columns:
+                if sequence in sequences_of(column.default) and not column.identity:
+                    yield table.oid, column.number
+
+    # -- what goes -----------------------------------------------------------------------------------------------
+
+    def closure(self, named: Iterable[Thing]) -> list[_Found]:
+        """The named things and all that depends on them, dependents before what they depend on."""
+        found: dict[Thing, _Found] = {}
+        order: list[_Found] = []
+
+        def find(thing: Thing, on: Thing | None, silent: bool) -> None:
+            if thing in found:
+                found[thing].silent = found[thing].silent or silent
+                return
+            found[thing] = entry = _Found(thing, on, silent)
+            for dependent, automatic in sorted(self.dependents(thing), reverse=True):
+                find(dependent, thing, automatic)
+            order.append(entry)
+
+        for thing in named:
+            find(thing, None, True)
+        return order
+
+    # -- words ---------------------------------------------------------------------------------------------------
+
+    def describe(self, thing: Thing) -> str:
+        """As PostgreSQL's getObjectDescription."""
+        if thing.kind == "schema":
+            return "schema " + next(s.name for s in self._snapshot.schemas.values() if s.oid == thing.oid)
+        relation = self._relations[thing.oid]
+        whole = f"{kind_of(relation)} {self.name(relation)}"
+        if thing.kind == "relation":
+            return whole
+        assert isinstance(relation, Table)
+        column = next(c.name for c in relation.columns if c.number == thing.column)
+        return (
+            f"default value for column {column} of {whole}"
+            if thing.kind == "default"
+            else f"column {column} of {whole}"
+        )
+
+    def name(self, relation: StoredRelation) -> str:
+        """The relation's name, with its schema where the path does not find it."""
+        seen = self._snapshot.resolve(None, relation.name, self._path)
+        visible = seen is not None and seen.oid == relation.oid
+        return quoted(relation.name) if visible else f"{quoted(relation.schema)}.{quoted(relation.name)}"
+
+    def relation(self, oid: int) -> StoredRelation:
+        return self._relations[oid]
+
+
+def kind_of(relation: StoredRelation) -> Literal["table", "foreign table", "view", "sequence"]:
+    match relation:
+        case View():
+            return "view"
+        case NumberSequence():
+            return "sequence"
+        case Table(storage=None):
+            return "foreign table"
+        case Table():
+            return "table"
+
+
+def remove(
+    named: Sequence[Thing],
+    what: str,
+    cascade: bool,
+    catalog: SessionCatalog,
+    search_path: Sequence[str],
+    notify: Notify,
+) -> None:
+    """Drop things with what depends on them. what: the named ones, for messages: `table t`, or `desired object(s)`.
+
+    A column that goes is left to the caller; a default goes from its column. Raises DependentObjectsStillExist.
+    """
+    dependencies = Dependencies(catalog.current(), search_path)
+    order = dependencies.closure(named)
+    told = [found for found in reversed(order) if not found.silent]
+    if told and not cascade:
+        raise DependentObjectsStillExist(
+            f"cannot drop {what} because other objects depend on it",
+            detail="\n".join(_because(found, dependencies) for found in told),
+            hint="Use DROP ... CASCADE to drop the dependent objects too.",
+        )
+    lines = [f"drop cascades to {dependencies.describe(found.thing)}" for found in told]
+    if len(lines) == 1:
+        notify(lines[0])
+    elif lines:
+        notify(f"drop cascades to {len(lines)} other objects", "\n".join(lines))
+    gone = {found.thing for found in order}
+    for found in order:
+        _remove(found.thing, gone, dependencies, catalog)
+
+
+def _because(found: _Found, dependencies: Dependencies) -> str:
+    assert found.on is not None
+    return f"{dependencies.describe(found.thing)} depends on {dependencies.describe(found.on)}"
+
+
+def _remove(thing: Thing, gone: set[Thing], dependencies: Dependencies, catalog: SessionCatalog) -> None:
+    if thing.kind == "relation":
+        relation = dependencies.relation(thing.oid)
+        catalog.remove(catalog.current().relations[relation.schema, relation.name])
+    elif thing.kind == "default" and Thing(thing.oid) not in gone:
+        table = next(table for table in catalog.current().tables() if table.oid == thing.oid)
+        columns = tuple(replace(c, default=None) if c.number == thing.column else c for c in table.columns)
+        catalog.put(replace(table, columns=columns), replacing=True)
+    elif thing.kind == "schema":
+        schemas = catalog.current().schemas
+        catalog.remove_schema(next(name for name, schema in schemas.items() if schema.oid == thing.oid))
