@@ -24,6 +24,7 @@ no disk, a statement costs milliseconds already; the round trip is the price of 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
@@ -191,7 +192,7 @@ class CatalogStore:
         One table's failure does not keep the others from it. Raises the first one's SqlError.
         """
         decisions = self._database.decisions()
-        for _ in remove_dropped(self._database, self.tables):
+        for _ in remove_dropped(self._database, self.tables, int(time.time())):
             pass
         if not decisions:
             return

@@ -1,4 +1,7 @@
-"""-infinity of dates and timestamps: DuckDB's is the negative of its infinity, the carrier's is the least integer."""
+"""-infinity of dates and timestamps: DuckDB's is the negative of its infinity, the carrier's is the least integer.
+
+Files of stored tables have DuckDB's (`engine.storage.types`), so it comes out of Spark too, for which it is a day like others.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ _STORED: Final = {32: pa.int32(), 64: pa.int64()}
 
 
 def with_infinities(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """DuckDB's batch with -infinity as `wire.carriers` has it."""
+    """An engine's batch with -infinity as `wire.carriers` has it."""
     return _with_columns(batch, lambda least: least + 1, lambda least: least)
 
 

@@ -29,6 +29,7 @@ from engine.carry import carry_to, fitted
 from engine.catalog.objects import Table
 from engine.config import SparkConfig
 from engine.executor import CompiledFragment, EngineName, ExecutionContext
+from engine.local.infinities import with_infinities
 from engine.operators.mesh_tls import TlsPeer
 from engine.operators.receive import WINDOW_BATCHES, Receiver, partly_consumed
 from engine.operators.send import Edge
@@ -300,7 +301,7 @@ class SparkStream:
     def _collect(self, text: str, session: SparkSession) -> list[pa.RecordBatch]:
         frame = self._frame(session, text)
         schema = self._fitted(frame)
-        return [carry_to(batch, schema) for batch in collect_arrow(frame._jdf)]
+        return [with_infinities(carry_to(batch, schema)) for batch in collect_arrow(frame._jdf)]
 
     def _fitted(self, frame: DataFrame) -> pa.Schema:
         """The carriers of the frame's columns; Spark is asked only where it knows more than the fragment does."""

@@ -31,6 +31,7 @@ from wire import types as t
 from wire.errors import DataCorrupted, FeatureNotSupported, UndefinedFile
 
 _VIEWS_MAX: Final = 500
+_DAY_MICROS: Final = 86_400_000_000
 
 _CSV_OPTIONS: Final = {
     "delimiter": "sep",
@@ -144,6 +145,9 @@ def _natural(typ: pa.DataType, column: TableColumn) -> str:
         return _natural(typ.value_type, column)
     if pa.types.is_list(typ) or pa.types.is_large_list(typ):
         return f"array<{_natural(typ.value_type, column)}>"
+    if pa.types.is_struct(typ):
+        fields = (f"{_quoted(field.name)}: {_natural(field.type, column)}" for field in typ)
+        return f"struct<{', '.join(fields)}>"
     raise FeatureNotSupported(f'not supported: column "{column.name}" of Parquet type {typ} in Spark')
 
 
@@ -212,7 +216,8 @@ def _character(sniffed: str) -> str:
 def _stored(value: Column, typ: SqlType, natural: str) -> Column:
     """A value of Spark type `natural` in the storage type of `typ`."""
     if typ.pg is t.TIME and natural == "string":
-        return f.unix_micros(f.concat(f.lit("1970-01-01 "), value, f.lit("Z")).cast("timestamp"))
+        clock = f.unix_micros(f.concat(f.lit("1970-01-01 "), value, f.lit("Z")).cast("timestamp"))
+        return f.when(value.startswith("24:00:00"), f.lit(_DAY_MICROS)).otherwise(clock)
     stored = value.cast(storage_name(typ, "spark"))
     if typ.pg is t.BPCHAR and typ.typmod >= 4:
         return f.rpad(stored, typ.typmod - 4, " ")

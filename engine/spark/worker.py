@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from engine.carry import carry_to
+from engine.local.infinities import with_infinities
 from engine.operators.partition_streams import PartitionStreams, Sent
 from engine.operators.send import Edge, StreamSender
 
@@ -61,7 +62,7 @@ class SendPartition:
                 if not streams.wanted:
                     break
                 if batch.num_rows:
-                    for receiver, rows in router(carry_to(batch, schema)):
+                    for receiver, rows in router(with_infinities(carry_to(batch, schema))):
                         streams.send(receiver, rows)
             sent = streams.finish()
         yield _summary(partition, sent)

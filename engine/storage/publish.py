@@ -15,7 +15,6 @@ A folder of a dropped table is removed here too, an hour after the commit that d
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -92,9 +91,9 @@ def pending(
         yield TablePublication(database, root, list(made), columns.get(location, ()))
 
 
-def remove_dropped(database: CatalogDatabase, root: Path) -> Iterator[Step]:
-    """Remove the folders of tables that were dropped long enough ago."""
-    for location in database.dropped(int(time.time()) - tables.DROPPED_SECONDS):
+def remove_dropped(database: CatalogDatabase, root: Path, now: int) -> Iterator[Step]:
+    """Remove the folders of tables that were dropped long enough ago. now: seconds since 1970."""
+    for location in database.dropped(now - tables.DROPPED_SECONDS):
         tables.discard(root, location)
         database.forget(location)
         yield Step("removed", location)

@@ -18,8 +18,8 @@ have statistics.
 | T[] | list of what T is | not of time, timetz and interval |
 
 -infinity of dates and timestamps is in files what it is for DuckDB, one more than the carrier's: its reader fails on
-the least integer. Floats have no statistics in Parquet's footers: those leave NaN out, which is greater than all in
-PostgreSQL, and readers would skip it.
+the least integer. Floats have no least and greatest value in Parquet's footers: those leave NaN out, which is greater than
+all in PostgreSQL, and readers would skip it. Nor has character(n): its blanks count there, and do not in PostgreSQL.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _file_type(column: TableColumn) -> pa.DataType:
 
 def without_statistics(columns: Sequence[TableColumn]) -> frozenset[str]:
     """The file columns whose least and greatest value no reader may conclude from."""
-    return frozenset(column.file_column for column in columns if column.type.pg in (t.FLOAT4, t.FLOAT8))
+    return frozenset(column.file_column for column in columns if column.type.pg in (t.FLOAT4, t.FLOAT8, t.BPCHAR))
 
 
 def to_files(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

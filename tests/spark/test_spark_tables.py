@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import pytest_asyncio
+import stored_values
 from sqlglot import exp
 
 from engine.catalog.objects import FileFormat, Table, TableColumn
@@ -41,6 +42,21 @@ async def spark(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Spark
     await executor.close()
 
 
+async def rows_of(spark: SparkExecutor, table: Table, time_zone: str = "America/New_York") -> list[pa.RecordBatch]:
+    """The table's rows, in carriers."""
+    select = exp.select(*(exp.column(c.name, quoted=True) for c in table.columns)).from_(relation_name(table))
+    output = tuple(OutputColumn(c.name, c.type) for c in table.columns)
+    fragment = CompiledFragment("spark", select, output, (table,), small=True)
+    stream = await spark.open(fragment, ExecutionContext(QueryId("m1", next(_QUERIES)), time_zone))
+    rows: list[pa.RecordBatch] = []
+    try:
+        while (batch := await stream.next_batch()) is not None:
+            rows.append(batch)
+    finally:
+        await stream.close()
+    return rows
+
+
 async def read(
     spark: SparkExecutor,
     file_format: FileFormat,
@@ -54,17 +70,7 @@ async def read(
     declared = tuple(TableColumn(name, typ, i) for i, (name, typ) in enumerate(columns.items(), 1))
     path = paths[0] if paths else "nowhere"
     table = Table(next(_OIDS), "public", "t", declared, file_format, path, paths, options=options)
-    select = exp.select(*(exp.column(name, quoted=True) for name in columns)).from_(relation_name(table))
-    output = tuple(OutputColumn(name, typ) for name, typ in columns.items())
-    fragment = CompiledFragment("spark", select, output, (table,), small=True)
-    stream = await spark.open(fragment, ExecutionContext(QueryId("m1", next(_QUERIES)), time_zone))
-    rows: list[dict[str, Any]] = []
-    try:
-        while (batch := await stream.next_batch()) is not None:
-            rows += batch.to_pylist()
-    finally:
-        await stream.close()
-    return rows
+    return [row for batch in await rows_of(spark, table, time_zone) for row in batch.to_pylist()]
 
 
 PARQUET: dict[str, tuple[pa.Array, st.SqlType, list[Any]]] = {
@@ -192,3 +198,8 @@ async def test_a_bad_json_value_is_an_error(spark: SparkExecutor, tmp_path: Path
     with pytest.raises(SqlError) as caught:
         await read(spark, "json", [tmp_path / "f.json"], {"n": st.of(t.INT8)})
     assert caught.value.sqlstate == "22P02"
+
+
+async def test_a_stored_table_gives_back_what_was_written(spark: SparkExecutor, tmp_path: Path) -> None:
+    (batch,) = await rows_of(spark, stored_values.written(tmp_path))
+    assert stored_values.comparable(batch) == stored_values.comparable(stored_values.ROWS)

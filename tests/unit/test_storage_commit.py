@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
+from storage_ground import COLUMNS, created, delete, insert, on_disk, rows_of, staged, table, values
 
-from engine.catalog.files import refresh
-from engine.catalog.objects import DataFile, Table, TableColumn
+from engine.catalog.objects import Table
 from engine.catalog.store import CatalogStore
+from engine.catalog.store_sqlite import SqliteDatabase
 from engine.catalog.transaction import SessionCatalog
 from engine.sql import types as st
+from engine.storage.publish import remove_dropped
 from engine.storage.staging import TableWriter
+from engine.storage.tables import DROPPED_SECONDS
 from wire import types as t
-
-COLUMNS = (TableColumn("a", st.of(t.INT4), 1), TableColumn("b", st.of(t.TEXT), 2))
+from wire.errors import DuplicateTable, FeatureNotSupported, InternalError, SerializationFailure
 
 
 @pytest.fixture
@@ -25,43 +29,6 @@ def store(tmp_path: Path) -> Iterator[CatalogStore]:
     store = CatalogStore(tmp_path / "catalog.sqlite")
     yield store
     store.close()
-
-
-def created(catalog: SessionCatalog, name: str, schema: str = "public") -> Table:
-    return catalog.create_table(Table(catalog.new_oid(), schema, name, COLUMNS, "parquet", "", ()))
-
-
-def table(catalog: SessionCatalog, name: str = "t") -> Table:
-    found = catalog.current().resolve(None, name, ("public",))
-    assert isinstance(found, Table)
-    return refresh(found)
-
-
-def staged(of: Table, values: Sequence[int]) -> tuple[DataFile, ...]:
-    assert of.storage is not None
-    writer = TableWriter(Path(of.path), of.columns, of.storage)
-    arrays = [pa.array(values, pa.int32()), pa.array([str(value) for value in values])]
-    writer.write(pa.RecordBatch.from_arrays(arrays, names=["a", "b"]))
-    return writer.finish()
-
-
-def insert(catalog: SessionCatalog, *values: int, name: str = "t", whole: bool = False) -> tuple[DataFile, ...]:
-    into = table(catalog, name)
-    files = staged(into, values)
-    catalog.change_data(into, files, (), appends_only=not whole, whole=whole)
-    return files
-
-
-def delete(catalog: SessionCatalog, *files: DataFile, name: str = "t") -> None:
-    catalog.change_data(table(catalog, name), (), [file.path for file in files], appends_only=False)
-
-
-def values(catalog: SessionCatalog, name: str = "t") -> list[int]:
-    return rows_of(table(catalog, name))
-
-
-def rows_of(of: Table) -> list[int]:
-    return [row for file in of.files for row in pq.read_table(file, partitioning=None)["a"].to_pylist()]
 
 
 def test_rows_are_seen_by_their_session_at_once_and_by_others_at_the_commit(store: CatalogStore) -> None:
@@ -78,3 +45,320 @@ def test_rows_are_seen_by_their_session_at_once_and_by_others_at_the_commit(stor
     mine.commit()
     assert values(mine) == values(other) == [3]
     assert values(SessionCatalog(store)) == [3]
+
+
+def folders(store: CatalogStore) -> set[str]:
+    return {path.name for path in store.tables.iterdir()} if store.tables.exists() else set()
+
+
+def test_what_is_taken_back_leaves_no_file(store: CatalogStore) -> None:
+    catalog = SessionCatalog(store)
+    created(catalog, "t")
+    insert(catalog, 1)
+    kept = folders(store), on_disk(table(catalog))
+    catalog.begin()
+    insert(catalog, 2)
+    token = catalog.savepoint()
+    insert(catalog, 3)
+    created(catalog, "u")
+    insert(catalog, 4, name="u")
+    assert len(on_disk(table(catalog))) == 3
+    catalog.rollback_to(token)
+    assert values(catalog) == [1, 2]
+    catalog.rollback()
+    assert (folders(store), on_disk(table(catalog))) == kept
+    assert values(catalog) == [1]
+
+
+def test_the_changes_of_one_statement_are_committed_together_or_not_at_all(store: CatalogStore) -> None:
+    catalog, other = SessionCatalog(store), SessionCatalog(store)
+    with catalog.statement():
+        created(catalog, "t")
+        insert(catalog, 1)
+        assert other.current().resolve(None, "t", ("public",)) is None
+    assert values(other) == [1]
+
+    def fails() -> None:
+        with catalog.statement():
+            insert(catalog, 2)
+            created(catalog, "t")
+
+    with pytest.raises(DuplicateTable):
+        fails()
+    assert values(catalog) == [1]
+    assert len(on_disk(table(catalog))) == len(folders(store)) == 1
+
+
+def test_appends_never_conflict(store: CatalogStore) -> None:
+    first, second = SessionCatalog(store), SessionCatalog(store)
+    created(first, "t")
+    first.begin()
+    second.begin()
+    insert(first, 1)
+    insert(second, 2)
+    deleted = insert(second, 3)
+    first.commit()
+    delete(second, *deleted)
+    second.commit()
+    assert values(first) == [1, 2]
+
+
+def test_a_change_that_depends_on_all_rows_conflicts_with_any_other(store: CatalogStore) -> None:
+    first, second = SessionCatalog(store), SessionCatalog(store)
+    created(first, "t")
+    before = insert(first, 0)
+    second.begin()
+    insert(second, 1, whole=True)
+    insert(second, 2, whole=True)
+    insert(first, 1)
+    with pytest.raises(SerializationFailure):
+        second.commit()
+    assert not second.in_transaction
+    assert len(on_disk(table(first))) == 2
+    insert(second, 2, whole=True)
+    second.begin()
+    insert(second, 3, whole=True)
+    delete(first, *before)
+    with pytest.raises(SerializationFailure, match='"t" was changed'):
+        second.current()
+    second.rollback()
+    assert values(first) == [1, 2]
+
+
+def test_two_that_write_the_same_file_anew_conflict_and_others_do_not(store: CatalogStore) -> None:
+    first, second = SessionCatalog(store), SessionCatalog(store)
+    created(first, "t")
+    one, two = insert(first, 1), insert(first, 2)
+    second.begin()
+    into = table(second)
+    second.change_data(into, staged(into, [10]), [one[0].path], appends_only=False)
+    delete(first, *two)
+    insert(first, 3)
+    assert values(second) == [10, 3]
+    second.commit()
+    assert values(first) == [10, 3]
+    first.begin()
+    ten, three = sorted(first.files(table(first)), key=lambda file: file.path)
+    delete(first, ten, three)
+    delete(second, three)
+    with pytest.raises(SerializationFailure):
+        first.commit()
+    assert values(second) == [10]
+
+
+def test_a_path_that_is_not_the_tables_is_refused_however_it_is_spelled(store: CatalogStore) -> None:
+    catalog = SessionCatalog(store)
+    t = created(catalog, "t")
+    (file,) = insert(catalog, 1)
+    for path in ("nowhere.parquet", f"{t.path}/{file.path}", f"file://{t.path}/{file.path}", f"./{file.path}", ""):
+        with pytest.raises(InternalError, match="does not have it"):
+            catalog.change_data(table(catalog), (), [path], appends_only=False)
+    store.publish()
+    delete(catalog, file)
+    with pytest.raises(InternalError):
+        delete(catalog, file)
+    assert values(catalog) == []
+
+
+def test_a_definition_conflicts_with_rows_and_with_another_definition(store: CatalogStore) -> None:
+    first, second = SessionCatalog(store), SessionCatalog(store)
+    created(first, "t")
+    strict = tuple(replace(column, nullable=False) for column in COLUMNS)
+    first.begin()
+    first.put(replace(table(first), columns=strict), replacing=True)
+    assert table(first).columns == strict
+    insert(first, 1)
+    second.begin()
+    insert(second, 2)
+    first.commit()
+    with pytest.raises(SerializationFailure):
+        second.commit()
+    first.begin()
+    first.put(replace(table(first), columns=COLUMNS), replacing=True)
+    insert(second, 3)
+    with pytest.raises(SerializationFailure):
+        first.commit()
+    assert values(first) == [1, 3]
+    assert table(first).columns == strict
+
+
+def test_a_renamed_table_keeps_what_was_committed_under_its_old_name(store: CatalogStore) -> None:
+    first, second = SessionCatalog(store), SessionCatalog(store)
+    created(first, "t")
+    insert(first, 1)
+    first.begin()
+    old = table(first)
+    first.remove(old)
+    first.put(replace(old, name="u"))
+    insert(first, 2, name="u")
+    insert(second, 3)
+    first.commit()
+    assert sorted(values(second, "u")) == [1, 2, 3]
+    store.publish()
+    assert sorted(values(second, "u")) == [1, 2, 3]
+    assert folders(store) == {Path(old.path).name}
+
+
+def test_a_dropped_tables_folder_stays_for_those_who_read_it(store: CatalogStore, tmp_path: Path) -> None:
+    first, second = SessionCatalog(store), SessionCatalog(store)
+    created(first, "t")
+    insert(first, 1)
+    read = table(second)
+    second.begin()
+    insert(second, 2)
+    first.remove(table(first))
+    with pytest.raises(SerializationFailure):
+        second.commit()
+    store.publish()
+    assert rows_of(read) == [1]
+    database = SqliteDatabase(tmp_path / "catalog.sqlite", store.tables)
+    now = int(time.time())
+    assert list(remove_dropped(database, store.tables, now)) == []
+    assert len(list(remove_dropped(database, store.tables, now + DROPPED_SECONDS + 1))) == 1
+    assert folders(store) == set()
+    assert list(remove_dropped(database, store.tables, now + DROPPED_SECONDS + 1)) == []
+    database.close()
+
+
+def test_a_table_that_is_written_anew_moves_to_another_folder(store: CatalogStore) -> None:
+    first, second = SessionCatalog(store), SessionCatalog(store)
+    created(first, "t")
+    insert(first, 1, 2)
+    wider = (replace(COLUMNS[0], type=st.of(t.INT8)), COLUMNS[1])
+
+    def rewrite() -> None:
+        old = table(first)
+        new = first.rewrite_table(old, replace(old, columns=wider))
+        assert new.storage is not None
+        writer = TableWriter(Path(new.path), new.columns, new.storage)
+        writer.write(pa.RecordBatch.from_arrays([pa.array([7], pa.int64()), pa.array(["7"])], names=["a", "b"]))
+        first.change_data(new, writer.finish(), (), appends_only=True)
+
+    first.begin()
+    rewrite()
+    assert values(first) == [7]
+    assert values(second) == [1, 2]
+    first.rollback()
+    assert len(folders(store)) == 1
+    with first.statement():
+        rewrite()
+    assert values(second) == [7]
+    assert table(second).columns == wider
+    first.begin()
+    rewrite()
+    deleted = second.files(table(second))
+    delete(second, *deleted)
+    with pytest.raises(SerializationFailure):
+        first.commit()
+    assert values(second) == []
+
+
+def test_temporary_tables_stay_with_their_session(store: CatalogStore) -> None:
+    mine, other = SessionCatalog(store), SessionCatalog(store)
+    created(mine, "t", "pg_temp")
+    first = insert(mine, 1)
+    mine.begin()
+    insert(mine, 2)
+    delete(mine, *first)
+    assert values(mine) == [2]
+    mine.rollback()
+    assert values(mine) == [1]
+    assert other.current().resolve(None, "t", ("public",)) is None
+    assert store.snapshot.version == 0
+    mine.discard_temporary()
+    assert folders(store) == set()
+
+
+def test_every_change_of_files_is_another_version_and_publishing_is_none(store: CatalogStore, tmp_path: Path) -> None:
+    catalog = SessionCatalog(store)
+    created(catalog, "t")
+    versions = [table(catalog).version]
+
+    def note() -> None:
+        versions.append(table(catalog).version)
+        published = table(catalog)
+        store.publish()
+        assert table(catalog).version == versions[-1]
+        assert table(catalog).files == published.files
+
+    first = insert(catalog, 1)
+    note()
+    insert(catalog, 2)
+    note()
+    delete(catalog, *first)
+    note()
+    catalog.begin()
+    insert(catalog, 3)
+    note()
+    insert(catalog, 4)
+    note()
+    catalog.rollback()
+    assert table(catalog).version == versions[3]
+    catalog.begin()
+    insert(catalog, 3)
+    note()
+    catalog.commit()
+    note()
+    assert len(set(versions)) == len(versions)
+    again = CatalogStore(tmp_path / "catalog.sqlite")
+    assert again.snapshot == store.snapshot
+    assert table(SessionCatalog(again)).version == versions[-1]
+    again.close()
+
+
+def test_delta_tells_others_the_same(store: CatalogStore) -> None:
+    catalog = SessionCatalog(store)
+    catalog.begin()
+    created(catalog, "t")
+    first = insert(catalog, 1)
+    insert(catalog, 2, 3)
+    catalog.commit()
+    insert(catalog, 5)
+    store.publish()
+    delete(catalog, *first)
+    insert(catalog, 4)
+    before = table(catalog)
+    assert before.storage is not None
+    assert (before.storage.version, len(before.storage.added), len(before.storage.removed)) == (1, 1, 1)
+    store.publish()
+    now = table(catalog)
+    assert now.storage is not None
+    assert (now.storage.version, now.storage.added, now.storage.removed) == (2, (), ())
+    delta = DeltaTable(now.path)
+    assert sorted(delta.file_uris()) == list(now.files) == list(before.files)
+    actions = pa.table(delta.get_add_actions(flatten=True))
+    assert sorted(actions["num_records"].to_pylist()) == [1, 1, 2]
+    assert sorted(zip(actions["min.a"].to_pylist(), actions["max.a"].to_pylist(), strict=True)) == [
+        (2, 3),
+        (4, 4),
+        (5, 5),
+    ]
+    assert sorted(delta.to_pyarrow_table()["b"].to_pylist()) == ["2", "3", "4", "5"]
+
+
+def test_partitions_have_folders_of_any_name(store: CatalogStore) -> None:
+    catalog = SessionCatalog(store)
+    made = Table(catalog.new_oid(), "public", "t", COLUMNS, "parquet", "", ())
+    into = catalog.create_table(made, partition_by=["b"], sort_by=["a"])
+    assert into.storage is not None
+    names = ["a b", "50%/2", "é", None, "=", "x" * 300, "", ".", ".."]
+    writer = TableWriter(Path(into.path), COLUMNS, into.storage)
+    batch = [pa.array([*range(9, 0, -1)], pa.int32()), pa.array(names)]
+    for _ in range(2):
+        writer.write(pa.RecordBatch.from_arrays(batch, names=["a", "b"]))
+    files = writer.finish()
+    catalog.change_data(into, files, (), appends_only=True)
+    assert {file.partition[0]: file.rows for file in files} == dict.fromkeys(names, 2)
+    store.publish()
+    now = table(catalog)
+    assert sorted(rows_of(now)) == sorted([*range(1, 10)] * 2)
+    assert set(now.files) == on_disk(now) == {f"{now.path}/{file.path}" for file in files}
+    delta = DeltaTable(now.path)
+    assert delta.metadata().partition_columns == ["b"]
+    for file in files[:4]:
+        catalog.change_data(table(catalog), (), [file.path], appends_only=False)
+    store.publish()
+    assert len(DeltaTable(now.path).file_uris()) == len(table(catalog).files) == 5
+    wide = replace(COLUMNS[1], type=st.of(t.BYTEA))
+    with pytest.raises(FeatureNotSupported, match="PARTITION BY"):
+        catalog.create_table(replace(made, name="u", columns=(wide,)), partition_by=["b"])

@@ -7,11 +7,11 @@ from typing import Final, TypeGuard
 
 from sqlglot import exp
 
-from engine.catalog.objects import SystemTable
+from engine.catalog.objects import SystemTable, Table
 from engine.plan.compile.block import Block, Stage
 from engine.plan.compile.calls import apply
 from engine.plan.compile.expressions import render, render_as
-from engine.plan.compile.files import Splits, file_reader, in_range
+from engine.plan.compile.files import Splits, file_reader, in_keys, in_range
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.storage import relation_name, storage_type
 from engine.plan.compile.trees import (
@@ -54,12 +54,15 @@ def table_reader(node: TableReader, scope: Scope) -> Block:
     splits = Splits(node.reader, node.ranged) if node.reader else None
     reader, columns = file_reader(node.table, node.names, alias, splits)
     scope.columns = {
-        c.id: _padded(cast(tree, storage_type(c.type, "local")), c.type)
+        c.id: _padded(_from_file(tree, c.type, node.table), c.type)
         for c, tree in zip(node.columns, columns, strict=True)
     }
     block = Block(scope, exp.Table(this=reader, alias=table_alias(alias)))
     if splits is not None and splits.ranged:
         block.where.append(in_range(splits, alias))
+        block.stage = Stage.FILTERED
+    if node.reader and node.key is not None:
+        block.where.append(in_keys(node.reader, scope.columns[node.key.id], storage_type(node.key.type, "local")))
         block.stage = Stage.FILTERED
     return block
 
@@ -69,6 +72,17 @@ def _spark_column(text: str, alias: str) -> exp.Expression:
     if text not in _METADATA:
         return exp.Column(this=name(text), table=label(alias))
     return exp.Dot(this=column("_metadata", alias), expression=label(_METADATA[text]))
+
+
+def _from_file(tree: exp.Expression, typ: SqlType, table: Table) -> exp.Expression:
+    """A file's column in the storage type. A stored table's files have intervals in three fields (`engine.storage.types`)."""
+    if table.storage is None or typ.pg is not t.INTERVAL:
+        return cast(tree, storage_type(typ, "local"))
+    parts = [
+        call(function, exp.Dot(this=tree.copy(), expression=label(field)))
+        for function, field in (("TO_MONTHS", "months"), ("TO_DAYS", "days"), ("TO_MICROSECONDS", "micros"))
+    ]
+    return exp.Paren(this=exp.Add(this=exp.Add(this=parts[0], expression=parts[1]), expression=parts[2]))
 
 
 def receive(node: Receive, scope: Scope) -> Block:

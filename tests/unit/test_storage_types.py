@@ -1,0 +1,48 @@
+"""Every PostgreSQL type in a stored table: what comes back is what was written; what cannot be kept is refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+import stored_values
+from plans import Plans
+from stored_values import ROWS, comparable
+
+from engine.catalog.objects import Table, TableColumn
+from engine.config import EngineConfig
+from engine.executor import ExecutionContext, QueryId
+from engine.local.executor import LocalExecutor
+from engine.plan.compile import Bindings, compile_plan
+from engine.plan.logical import Final
+from engine.sql import types as st
+from engine.storage.types import file_schema
+from wire import types as t
+from wire.errors import FeatureNotSupported
+
+
+async def read_locally(table: Table, folder: Path) -> pa.RecordBatch:
+    reader = Plans().read(table, *(column.name for column in table.columns))
+    fragment = compile_plan(Final(reader.columns, reader), "local", Bindings({}))
+    executor = LocalExecutor(EngineConfig(folder))
+    await executor.start()
+    try:
+        stream = await executor.open(fragment, ExecutionContext(QueryId("m1", 1)))
+        batch = await stream.next_batch()
+        assert batch is not None
+        assert await stream.next_batch() is None
+        return batch.rename_columns(ROWS.schema.names)
+    finally:
+        await executor.close()
+
+
+async def test_values_come_back_as_they_were_written(tmp_path: Path) -> None:
+    table = stored_values.written(tmp_path)
+    assert comparable(await read_locally(table, tmp_path)) == comparable(ROWS)
+
+
+@pytest.mark.parametrize("pg", [t.RECORD, t.VOID, t.UNKNOWN, t.array_of(t.TIME), t.array_of(t.INTERVAL)])
+def test_types_that_cannot_be_kept_are_refused_by_name(pg: t.PgType) -> None:
+    with pytest.raises(FeatureNotSupported, match=r'column "c" of type'):
+        file_schema([TableColumn("c", st.of(pg), 1)])
