@@ -83,7 +83,7 @@ class Engine:
         self.store.start_publishing()
         for executor in self._executors.values():
             await executor.start()
-        files = ReadableFiles(self.config.member, self._own_files, _held(self.config))
+        files = ReadableFiles(self.config.member, self._shared_files(), _held(self.config))
         self._runtime = MeshRuntime(
             self.mesh, self._listener, self._local, self._spark, self._spooler, self._messages, files
         )
@@ -167,7 +167,12 @@ class Engine:
         self._spooler.close()
         self._writers.close()
         self._operations.close()
-        self.store.close()
+        await asyncio.get_running_loop().run_in_executor(None, self.store.close)
+
+    def _shared_files(self) -> DataRoots:
+        """What this member reads for others: stored tables too, wherever they are."""
+        roots = self.config.roots
+        return DataRoots(self.config.data, (*roots, self.tables) if roots else ())
 
 
 def _held(config: EngineConfig) -> Iterator[StandIn]:

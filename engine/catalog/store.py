@@ -100,25 +100,33 @@ class CatalogDatabase(Protocol):
 
 def _open(location: Path | str, tables: Path) -> CatalogDatabase:
     """PostgreSQL for a URL, else a SQLite file. Imported late: psycopg takes a tenth of a second to import."""
-    if isinstance(location, str) and location.startswith(URL_SCHEMES):
+    if _is_url(location):
         from engine.catalog.store_postgres import PostgresDatabase
 
-        return PostgresDatabase(location, tables)
+        return PostgresDatabase(str(location), tables)
     from engine.catalog.store_sqlite import SqliteDatabase
 
     return SqliteDatabase(Path(location), tables)
+
+
+def _is_url(location: Path | str) -> bool:
+    return isinstance(location, str) and location.startswith(URL_SCHEMES)
+
+
+def _beside(location: Path | str) -> Path:
+    return Path("tables") if _is_url(location) else Path(location).parent / "tables"
 
 
 class CatalogStore:
     """See the module's docstring. All methods may be called from any thread.
 
     location: a file, or a postgresql:// URL. tables: the folder of stored tables, as this member sees it; None: `tables`
-    beside the catalog's file. snapshot: the newest committed state that was seen.
+    beside the catalog's file, or in the working folder. snapshot: the newest committed state that was seen.
     Raises DataCorrupted for a database written by a later release, IoError for one that is not there.
     """
 
     def __init__(self, location: Path | str, tables: Path | None = None) -> None:
-        self.tables = (tables or Path(location).parent / "tables").absolute()
+        self.tables = (tables or _beside(location)).absolute()
         self._database = _open(location, self.tables)
         self._publisher = Publisher(self.publish)
         self._lock = threading.Lock()

@@ -1,8 +1,9 @@
 """A session's window on the catalog: the newest committed snapshot, its own uncommitted changes, its temporary objects.
 
-READ COMMITTED: each statement sees what is committed when it begins, with this transaction's changes on top. Outside a
-transaction every change is committed at once; a statement that makes several, which are to be committed together, makes them
-within `statement`.
+READ COMMITTED: each statement sees what is committed when it begins, with this transaction's changes on top. REPEATABLE READ:
+every statement sees what was committed when the first one began. Either way the commit begins on the newest state, where it
+meets what others have committed. Outside a transaction every change is committed at once; a statement that makes several, which
+are to be committed together, makes them within `statement`.
 
 Files that a change adds, and folders of tables that it makes, are removed when the change is taken back. A commit that fails
 because of a conflict is taken back; one of which nobody knows how it ended leaves everything where it is.
@@ -10,26 +11,33 @@ because of a conflict is taken back; one of which nobody knows how it ended leav
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from engine.catalog.objects import DataFile, Schema, StoredRelation, Table
-from engine.catalog.snapshot import TEMPORARY, AnyChange, Change, DataChange, Key, Snapshot
+from engine.catalog.snapshot import TEMPORARY, AnyChange, Change, DataChange, Key, Snapshot, net_changes
 from engine.catalog.store import CatalogStore
 from engine.storage import tables
 from engine.storage.tables import FileChange
-from wire.errors import InternalError, IoError, StatementCompletionUnknown
+from wire.errors import InternalError, IoError, SqlError, StatementCompletionUnknown
 
-_Token = tuple[int, dict[Key, StoredRelation]]
+_Token = tuple[int, dict[Key, StoredRelation], int]
 
 
 class SessionCatalog:
-    """Not thread-safe: one statement of a session at a time changes it. `commit` may block on the disk."""
+    """Not thread-safe: one statement of a session at a time changes it. `commit` may block on the disk.
 
-    def __init__(self, store: CatalogStore) -> None:
+    repeatable: whether the transaction that is open is to see one state; asked until it says so.
+    """
+
+    def __init__(self, store: CatalogStore, repeatable: Callable[[], bool] = lambda: False) -> None:
         self._store = store
+        self._repeatable = repeatable
+        self._frozen: Snapshot | None = None
         self._changes: list[AnyChange] = []
+        #: The folders that this transaction has made.
+        self._made: list[str] = []
         self._seen: tuple[Snapshot, int, Snapshot] | None = None
         self._temporary: dict[Key, StoredRelation] = {}
         self._begun: dict[Key, StoredRelation] | None = None
@@ -46,7 +54,7 @@ class SessionCatalog:
     def current(self) -> Snapshot:
         """What a statement that begins now sees. Raises SerializationFailure when another transaction has committed a
         change to what this one changed."""
-        committed, count = self._store.snapshot, len(self._changes)
+        committed, count = self._base(), len(self._changes)
         if self._seen is None or self._seen[0] is not committed or self._seen[1] != count:
             self._seen = (committed, count, committed.replay(self._changes) if count else committed)
         base = self._seen[2]
@@ -54,11 +62,19 @@ class SessionCatalog:
             return base
         return replace(base, relations={**base.relations, **self._temporary})
 
+    def _base(self) -> Snapshot:
+        """The committed state that this session sees now."""
+        if self._frozen is None:
+            if not self.in_transaction or not self._repeatable():
+                return self._store.snapshot
+            self._frozen = self._store.snapshot
+        return self._frozen
+
     def cache_key(self) -> tuple[int, int, int] | None:
         """Equal keys see equal catalogs; None while this session's view is its own, and nothing may be cached."""
         if self._changes or self._temporary:
             return None
-        return (self._store.snapshot.version, 0, 0)
+        return (self._base().version, 0, 0)
 
     def new_oid(self) -> int:
         return self._store.next_oid()
@@ -112,13 +128,18 @@ class SessionCatalog:
         return tables.committed(placed, storage.version, 0, FileChange())
 
     def _put_stored(self, table: Table, *, replacing: bool) -> None:
-        assert table.storage is not None
+        location = _location(table)
+        assert location is not None
+        self._made.append(location)
         try:
             self.put(table, replacing=replacing)
         except BaseException as error:
-            if not _unknown(error):
-                tables.discard(self._store.tables, table.storage.location)
+            if _failed(error):
+                tables.discard(self._store.tables, location)
             raise
+        finally:
+            if not self.in_transaction:
+                self._made.clear()
 
     def change_data(
         self,
@@ -175,22 +196,36 @@ class SessionCatalog:
                 assert not isinstance(relation, Schema), "a schema is not temporary"
                 self._temporary[change.key] = relation
 
-    def _commit(self, changes: Sequence[AnyChange]) -> None:
+    def _commit(self, changes: Sequence[AnyChange], made: Sequence[str] = ()) -> None:
+        """made: folders that these changes have made."""
         try:
-            self._store.commit(changes)
+            committed = self._store.commit(changes)
         except BaseException as error:
-            if not _unknown(error):
-                self._take_back(changes)
+            if _failed(error):
+                self._take_back(changes, made)
             raise
+        self._remove_unused(changes, made, committed)
 
-    def _take_back(self, changes: Iterable[AnyChange]) -> None:
+    def _take_back(self, changes: Iterable[AnyChange], made: Iterable[str]) -> None:
         """Remove what changes that will never be committed have written."""
-        root = self._store.tables
+        for location in made:
+            tables.discard(self._store.tables, location)
         for change in changes:
             if isinstance(change, DataChange):
-                tables.unlink(root, change.location, change.files.added)
-            elif (made := _location(change.after)) is not None and made != _location(change.before):
-                tables.discard(root, made)
+                tables.unlink(self._store.tables, change.location, change.files.added)
+
+    def _remove_unused(self, changes: Sequence[AnyChange], made: Iterable[str], committed: Snapshot) -> None:
+        """Remove what the transaction itself did away with again: tables made and dropped, files added and removed."""
+        live = {_location(table) for table in (*committed.tables(), *self._temporary.values())}
+        for location in made:
+            if location not in live:
+                tables.discard(self._store.tables, location)
+        whole = net_changes(changes)
+        for change in changes:
+            if isinstance(change, DataChange):
+                kept = {file.path for file in whole[change.location].added}
+                unused = [file for file in change.files.added if file.path not in kept]
+                tables.unlink(self._store.tables, change.location, unused)
 
     @contextmanager
     def statement(self) -> Iterator[None]:
@@ -218,9 +253,10 @@ class SessionCatalog:
         """Raises SerializationFailure; the transaction is then over, with nothing changed."""
         changes, self._changes = self._changes, []
         begun, self._begun = self._begun, None
-        self._seen = None
+        made, self._made = self._made, []
+        self._frozen = self._seen = None
         try:
-            self._commit(changes)
+            self._commit(changes, made)
         except BaseException:
             self._temporary = begun or {}
             raise
@@ -230,18 +266,19 @@ class SessionCatalog:
         self._temporary = self._begun or {}
         self._begun = None
         changes, self._changes = self._changes, []
-        self._seen = None
-        self._take_back(changes)
+        made, self._made = self._made, []
+        self._frozen = self._seen = None
+        self._take_back(changes, made)
 
     def savepoint(self) -> _Token:
-        return len(self._changes), self._temporary
+        return len(self._changes), self._temporary, len(self._made)
 
     def rollback_to(self, token: _Token) -> None:
-        count, self._temporary = token
-        changes = self._changes[count:]
-        del self._changes[count:]
+        count, self._temporary, folders = token
+        changes, made = self._changes[count:], self._made[folders:]
+        del self._changes[count:], self._made[folders:]
         self._seen = None
-        self._take_back(changes)
+        self._take_back(changes, made)
 
     def discard_temporary(self) -> None:
         """Forget the temporary relations, and remove the folders of tables."""
@@ -255,6 +292,6 @@ def _location(relation: StoredRelation | Schema | None) -> str | None:
     return relation.storage.location if isinstance(relation, Table) and relation.storage is not None else None
 
 
-def _unknown(error: BaseException) -> bool:
-    """Whether a commit that ended so may have taken place."""
-    return isinstance(error, (StatementCompletionUnknown, IoError))
+def _failed(error: BaseException) -> bool:
+    """Whether a commit that ended so has surely not taken place."""
+    return isinstance(error, SqlError) and not isinstance(error, (StatementCompletionUnknown, IoError))

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import storage_ground
 from catalog_writer import table
+from deltalake import DeltaTable
 from postgres_server import PostgresServer
 from psycopg import sql
 
@@ -40,8 +42,9 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def stores(location: str) -> Iterator[tuple[CatalogStore, CatalogStore]]:
-    pair = CatalogStore(location), CatalogStore(location)
+def stores(location: str, tmp_path: Path) -> Iterator[tuple[CatalogStore, CatalogStore]]:
+    tables = tmp_path / "tables"
+    pair = CatalogStore(location, tables), CatalogStore(location, tables)
     yield pair
     for store in pair:
         store.close()
@@ -92,6 +95,40 @@ def test_the_same_name_on_two_members_is_a_conflict_and_changes_nothing(stores: 
         store.refresh()
         assert set(store.snapshot.relations) == {("public", "t")}
         assert store.snapshot.version == 1
+
+
+def test_rows_are_seen_by_the_other_member_whoever_publishes_them(stores: Pair) -> None:
+    here, there = stores
+    mine, other = SessionCatalog(here), SessionCatalog(there)
+    storage_ground.created(mine, "t")
+    first = storage_ground.insert(mine, 1)
+    there.refresh()
+    assert there.snapshot == here.snapshot
+    storage_ground.insert(other, 2)
+    there.publish()
+    other.begin()
+    other_files = storage_ground.insert(other, 3)
+    storage_ground.delete(mine, *first)
+    here.publish()
+    other.commit()
+    here.publish()
+    here.refresh()
+    there.publish()
+    assert storage_ground.values(mine) == storage_ground.values(other) == [2, 3]
+    now = storage_ground.table(mine)
+    assert sorted(DeltaTable(now.path).file_uris()) == list(now.files)
+    assert now.storage is not None
+    assert (now.storage.version, now.storage.added, now.storage.removed) == (3, (), ())
+    mine.begin()
+    storage_ground.delete(mine, *other_files)
+    storage_ground.delete(other, *other_files)
+    with pytest.raises(SerializationFailure):
+        mine.commit()
+    other.remove(storage_ground.table(other))
+    here.refresh()
+    assert here.snapshot.relations == {}
+    here.publish()
+    assert storage_ground.rows_of(now) == [2, 3]
 
 
 def test_oids_are_never_given_twice(stores: Pair, location: str) -> None:

@@ -70,6 +70,49 @@ def test_what_is_taken_back_leaves_no_file(store: CatalogStore) -> None:
     assert values(catalog) == [1]
 
 
+def test_what_a_transaction_makes_and_does_away_with_leaves_no_file(store: CatalogStore) -> None:
+    catalog = SessionCatalog(store)
+    created(catalog, "t")
+    catalog.begin()
+    one = insert(catalog, 1)
+    created(catalog, "u")
+    insert(catalog, 2, name="u")
+    catalog.remove(table(catalog, "u"))
+    created(catalog, "kept", "pg_temp")
+    delete(catalog, *one)
+    insert(catalog, 3)
+    renamed = table(catalog)
+    catalog.remove(renamed)
+    catalog.put(replace(renamed, name="v"))
+    catalog.remove(table(catalog, "v"))
+    catalog.put(replace(renamed, name="w"))
+    catalog.commit()
+    assert values(catalog, "w") == [3]
+    assert on_disk(table(catalog, "w")) == set(table(catalog, "w").files)
+    assert folders(store) == {Path(table(catalog, name).path).name for name in ("w", "kept")}
+
+
+def test_a_repeatable_transaction_sees_one_state(store: CatalogStore) -> None:
+    mine, other = SessionCatalog(store, lambda: True), SessionCatalog(store)
+    created(mine, "t")
+    first = insert(mine, 1)
+    mine.begin()
+    assert values(mine) == [1]
+    insert(other, 2)
+    insert(mine, 3)
+    assert values(mine) == [1, 3]
+    assert mine.cache_key() is None
+    mine.commit()
+    assert values(mine) == [1, 2, 3]
+    mine.begin()
+    delete(mine, *first)
+    delete(other, *first)
+    assert values(mine) == [2, 3]
+    with pytest.raises(SerializationFailure):
+        mine.commit()
+    assert values(mine) == [2, 3]
+
+
 def test_the_changes_of_one_statement_are_committed_together_or_not_at_all(store: CatalogStore) -> None:
     catalog, other = SessionCatalog(store), SessionCatalog(store)
     with catalog.statement():
@@ -188,6 +231,14 @@ def test_a_renamed_table_keeps_what_was_committed_under_its_old_name(store: Cata
     insert(first, 1)
     first.begin()
     old = table(first)
+    first.remove(old)
+    token = first.savepoint()
+    first.put(replace(old, name="u"))
+    first.rollback_to(token)
+    first.put(replace(old, name="v"))
+    first.rollback()
+    assert values(first) == [1]
+    first.begin()
     first.remove(old)
     first.put(replace(old, name="u"))
     insert(first, 2, name="u")
