@@ -68,22 +68,21 @@ class Outcome:
 async def run(plan: Mutate, ground: Ground) -> Outcome:
     """Carry the statement out. Raises SqlError, with nothing changed; so does a cancel."""
     input_, rewritten = await _input(plan, ground)
-    if rewritten is not None and not rewritten:
+    if rewritten is not None and not rewritten and plan.kind in ("update", "delete"):
         return Outcome(0)
     sink, added = await _written(plan, input_, ground)
     intents = Intents(added, tuple(names.below(plan.table, file) for file in rewritten or ()), sink.count)
     try:
         if sink.count:
             await _require_unique(plan, intents, rewritten or (), ground)
-            await ground.record(
-                plan.table, intents, appends_only=plan.kind == "insert" and not plan.keys, whole=bool(plan.keys)
-            )
+            whole = plan.whole or bool(plan.keys)
+            await ground.record(plan.table, intents, appends_only=plan.kind == "insert" and not whole, whole=whole)
     except BaseException:
         await _removed(plan.table, added, ground)
         raise
     if not sink.count:
         await _removed(plan.table, added, ground)
-    return Outcome(sink.count, sink.returned)
+    return Outcome(sink.count, sink.returned())
 
 
 async def _input(plan: Mutate, ground: Ground) -> tuple[Node, tuple[str, ...] | None]:
@@ -180,7 +179,7 @@ async def _require_unique(plan: Mutate, intents: Intents, rewritten: Sequence[st
     added = tuple(names.absolute(plan.table, file.path) for file in intents.added)
     rows = sum(file.rows for file in intents.added)
     for key in plan.keys:
-        query = doubles(plan.table, key, added, kept, rows)
+        query = await ground.in_writer_pool(lambda key=key: doubles(plan.table, key, added, kept, rows))  # type: ignore[misc]
         found = None if query is None else await _first_row(await ground.open(query, here=True))
         if found is not None:
             raise key_exists(plan.table, key, found, ground.output)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.mutation.violations import check_failed, null_in
+from engine.mutation.violations import changed_twice, check_failed, null_in
 from engine.plan.logical import Mutate
 from engine.sql.expr import Column
 from engine.storage.staging import TableWriter
@@ -36,6 +36,8 @@ class _Layout:
     checks: tuple[int, ...]
     changed: int | None
     dropped: int | None
+    twice: int | None
+    numbered: int | None
     returning: tuple[int, ...]
 
     @classmethod
@@ -50,16 +52,19 @@ class _Layout:
             tuple(index[c.id] for _, c in plan.checks),
             one(plan.changed),
             one(plan.dropped),
+            one(plan.twice),
+            one(plan.numbered),
             tuple(index[c.id] for c in plan.columns),
         )
 
 
 class RowSink:
-    """See the module's docstring. count: rows that changed so far. returned: RETURNING's rows, in batches."""
+    """See the module's docstring. count: rows that changed so far."""
 
     def __init__(self, plan: Mutate, writer: TableWriter, take: Take, settings: OutputSettings) -> None:
         self.count = 0
-        self.returned: list[pa.RecordBatch] = []
+        self._returned: list[pa.RecordBatch] = []
+        self._numbers: list[pa.Array] = []
         self._plan = plan
         self._writer = writer
         self._take = take
@@ -70,6 +75,8 @@ class RowSink:
         """Take a batch of the input. Raises SqlError for the first row that may not be."""
         layout = self._layout
         changed = None if layout.changed is None else batch.column(layout.changed)
+        if layout.twice is not None and pc.any(batch.column(layout.twice)).as_py():
+            raise changed_twice(self._plan.kind)
         filled = self._filled(batch.num_rows)
         rows = _with(batch.select(layout.rows), filled)
         if self._plan.kind != "delete":
@@ -80,6 +87,13 @@ class RowSink:
         if layout.dropped is not None:
             rows = rows.filter(pc.invert(batch.column(layout.dropped)))
         self._writer.write(rows)
+
+    def returned(self) -> list[pa.RecordBatch]:
+        """RETURNING's rows so far, in their order."""
+        if not self._numbers or len(self._returned) == 0:
+            return self._returned
+        order = pc.sort_indices(pa.chunked_array(self._numbers))
+        return pa.Table.from_batches(self._returned).take(order).combine_chunks().to_batches()  # type: ignore[no-any-return]
 
     # -- values of sequences -------------------------------------------------------------------------------------
 
@@ -116,10 +130,13 @@ class RowSink:
         if filled:
             shown = {self._plan.columns.index(column): self._plan.rows.index(row) for column, row in self._plan.passed}
             returned = _with(returned, {i: filled[row] for i, row in shown.items()})
+        numbers = None if self._layout.numbered is None else batch.column(self._layout.numbered)
         if changed is not None:
             returned = returned.filter(changed)
+            numbers = None if numbers is None else numbers.filter(changed)
         if returned.num_rows:
-            self.returned.append(returned)
+            self._returned.append(returned)
+            self._numbers += [] if numbers is None else [numbers]
 
 
 def _with(batch: pa.RecordBatch, arrays: Mapping[int, pa.Array]) -> pa.RecordBatch:

@@ -8,7 +8,8 @@ from typing import Final
 import pyarrow as pa
 
 from engine.catalog.objects import Constraint, Table, TableColumn
-from wire.errors import CheckViolation, NotNullViolation, SqlError, UniqueViolation
+from engine.plan.logical import MutateKind
+from wire.errors import CardinalityViolation, CheckViolation, NotNullViolation, SqlError, UniqueViolation
 from wire.text_output import EncodedColumn, OutputSettings, text_column
 
 #: Bytes of a value that a message shows.
@@ -34,6 +35,18 @@ def key_exists(table: Table, constraint: Constraint, key: pa.RecordBatch, settin
     return UniqueViolation(
         f'duplicate key value violates unique constraint "{constraint.name}"',
         detail=f"Key ({', '.join(constraint.columns)})=({values}) already exists.",
+    )
+
+
+def changed_twice(kind: MutateKind) -> SqlError:
+    if kind == "merge":
+        return CardinalityViolation(
+            "MERGE command cannot affect row a second time",
+            hint="Ensure that not more than one source row matches any one target row.",
+        )
+    return CardinalityViolation(
+        "ON CONFLICT DO UPDATE command cannot affect row a second time",
+        hint="Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
     )
 
 

@@ -62,7 +62,8 @@ class TableReader(Node):
     """TABLE READER: `columns[i]` reads the table's column `names[i]`, or `FILE` or `ROW`. `filter` is applied while reading.
 
     reader: 0 where it reads the whole table; else its number in a physical plan, whose instances read splits
-    (`engine.plan.physical`). ranged: whether those are ranges of rows rather than whole files."""
+    (`engine.plan.physical`). ranged: whether those are ranges of rows rather than whole files. key: where instances share files,
+    the column (an integer, date, timestamp or text) by whose range an instance knows its rows."""
 
     table: Table | SystemTable
     names: tuple[str, ...]
@@ -70,6 +71,7 @@ class TableReader(Node):
     guarantee: Ordering = ()
     reader: int = 0
     ranged: bool = False
+    key: Column | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,10 +271,11 @@ class Mutate(Node):
     checks: for each CHECK constraint, the input's column that is false where a row violates it.
     changed: true where the row counts as changed, false where it only stays; None: all do.
     dropped: true where the row is not to be written; None: all are.
-    keys: the table's keys, where the statement may break them.
+    twice: true where the statement would change the row a second time, which is an error.
+    keys: the table's keys, where the statement may break them. whole: what it does depends on all rows of the table.
     filled: columns of `rows` that take values of a sequence (its OID) as they are written; `passed`: the columns that
         RETURNING has of them, each with the one of `rows` that it shows.
-    requirement: the order in which rows come, for those that RETURNING gives.
+    requirement: the order in which rows come. numbered: where they come in another, a column by which RETURNING's are ordered.
     """
 
     kind: MutateKind
@@ -282,12 +285,15 @@ class Mutate(Node):
     checks: tuple[tuple[Constraint, Column], ...] = ()
     changed: Column | None = None
     dropped: Column | None = None
+    twice: Column | None = None
     located: Node | None = None
     targets: tuple[Column, ...] = ()
     keys: tuple[Constraint, ...] = ()
+    whole: bool = False
     filled: tuple[tuple[Column, int], ...] = ()
     passed: tuple[tuple[Column, Column], ...] = ()
     requirement: Ordering = ()
+    numbered: Column | None = None
 
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,) if self.located is None else (self.input, self.located)

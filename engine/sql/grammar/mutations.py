@@ -105,7 +105,7 @@ class MutationGrammar(QueryGrammar):
             columns=columns,
             source=source,
             overriding=overriding,
-            conflict=self._on_conflict() if self.take("on", "conflict") else None,
+            conflict=self._on_conflict() if self.words_at("on", "conflict") else None,
             returning=self._returning(),
             with_=with_,
             text="",
@@ -132,6 +132,8 @@ class MutationGrammar(QueryGrammar):
         return name
 
     def _on_conflict(self) -> OnConflict:
+        start = self.token
+        self.expect("on", "conflict")
         columns: list[exp.Identifier] = []
         constraint: exp.Identifier | None = None
         if self.symbol_at("("):
@@ -141,26 +143,27 @@ class MutationGrammar(QueryGrammar):
         self.expect("do")
         if self.take("nothing"):
             return OnConflict(columns=tuple(columns), constraint=constraint)
-        token = self.token
         self.expect("update", "set")
         if not columns and constraint is None:
             raise SqlSyntaxError(
                 "ON CONFLICT DO UPDATE requires inference specification or constraint name",
                 hint="For example, ON CONFLICT (column_name).",
-                position=token.start + 1,
+                position=start.start + 1,
             )
         assignments = self._assignments()
         where = self.expression() if self.take("where") else None
         return OnConflict(columns=tuple(columns), constraint=constraint, assignments=assignments, where=where)
 
     def _inferred(self) -> list[exp.Identifier]:
-        """opt_conf_expr, of columns only."""
-        self.expect_symbol("(")
+        """opt_conf_expr, of columns only; what is said of them points at the parenthesis."""
+        opening = self.expect_symbol("(")
         found = []
         while True:
             if not self.column_id_at() or not (self.symbol_at(",", ")", ahead=1)):
                 self.unsupported("ON CONFLICT with an expression, a collation or an operator class")
-            found.append(self.column_id())
+            name = self.column_id()
+            name.meta["start"] = opening.start - self.base
+            found.append(name)
             if not self.take_symbol(","):
                 break
         self.expect_symbol(")")

@@ -18,6 +18,7 @@ from engine.plan.logical import Evaluator, Mutate, Node, Ordering, Values
 from engine.sql.binder import set_returning
 from engine.sql.binder.blocks import Bound, passed, refer
 from engine.sql.binder.levels import check_plain
+from engine.sql.binder.mutations.conflict import on_conflict
 from engine.sql.binder.mutations.outcome import Change, completed
 from engine.sql.binder.mutations.target import (
     assigned,
@@ -35,7 +36,7 @@ from engine.sql.scope import Scope, cursor, position
 from engine.sql.statements import Insert
 from engine.sql.stored_text import sequence_of
 from wire import types as t
-from wire.errors import FeatureNotSupported, SqlSyntaxError
+from wire.errors import SqlSyntaxError
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
@@ -55,8 +56,6 @@ class Source:
 
 def bind(binder: QueryBinder, statement: Insert, scope: Scope) -> tuple[Mutate, tuple[str, ...]]:
     table = find_table(binder, statement.target, "insert")
-    if statement.conflict is not None:
-        raise FeatureNotSupported("not supported: ON CONFLICT")
     source = bound_source(binder, statement, table, scope)
     change = Change(
         "insert",
@@ -68,6 +67,8 @@ def bind(binder: QueryBinder, statement: Insert, scope: Scope) -> tuple[Mutate, 
         filled=source.filled,
         requirement=source.requirement,
     )
+    if statement.conflict is not None:
+        change = on_conflict(binder, statement, statement.conflict, change, scope)
     return completed(binder, change, statement.returning, scope)
 
 

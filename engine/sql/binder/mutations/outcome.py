@@ -45,11 +45,14 @@ class Change:
     others: Sequence[Source] = ()
     changed: Column | None = None
     dropped: Column | None = None
+    twice: Column | None = None
     located: Node | None = None
     targets: tuple[Column, ...] = ()
     keys: tuple[Constraint, ...] = ()
+    whole: bool = False
     filled: tuple[tuple[Column, int], ...] = ()
     requirement: Ordering = ()
+    numbered: Column | None = None
 
 
 def completed(
@@ -62,7 +65,7 @@ def completed(
     truth = [_unless_kept(change, _holds(condition)) for _, condition in checked]
     check_columns = tuple(binder.context.new_column(constraint.name, st.of(t.BOOL)) for constraint, _ in checked)
     columns = tuple(emitted(binder.context, name, expr) for name, expr in zip(names, returned, strict=True))
-    kept = _kept(change)
+    kept = _kept(change, bool(returning))
     top = Evaluator(
         (*kept, *check_columns, *columns),
         change.node,
@@ -75,22 +78,27 @@ def completed(
         top,
         change.rows,
         tuple((constraint, column) for (constraint, _), column in zip(checked, check_columns, strict=True)),
-        change.changed,
-        change.dropped,
-        change.located,
-        change.targets,
-        change.keys,
-        change.filled,
-        tuple((columns[i], column) for i, column in shown),
-        change.requirement,
+        changed=change.changed,
+        dropped=change.dropped,
+        twice=change.twice,
+        located=change.located,
+        targets=change.targets,
+        keys=change.keys,
+        whole=change.whole,
+        filled=change.filled,
+        passed=tuple((columns[i], column) for i, column in shown),
+        requirement=change.requirement,
+        numbered=change.numbered if returning else None,
     )
     return plan, tuple(names)
 
 
-def _kept(change: Change) -> tuple[Column, ...]:
+def _kept(change: Change, returns: bool) -> tuple[Column, ...]:
     """The columns of the rows' node that are wanted above: rows, marks, sort keys; each once."""
-    wanted = [*change.rows, *(c for c in (change.changed, change.dropped) if c is not None)]
+    wanted = [*change.rows, *(c for c in (change.changed, change.dropped, change.twice) if c is not None)]
     wanted += [key.column for key in change.requirement]
+    if returns and change.numbered is not None:
+        wanted.append(change.numbered)
     return tuple({column.id: column for column in wanted}.values())
 
 

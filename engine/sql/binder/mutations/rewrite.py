@@ -212,7 +212,7 @@ def _rewritten(
     binder: QueryBinder, matching: _Matching, values: Values, joins: bool, *, deletes: bool = False
 ) -> Change:
     form = _joined if joins else _by_row
-    node, old, new, changed, target = form(binder, matching, values)
+    node, old, new, changed, targets = form(binder, matching, values)
     rows = row_columns(binder, matching.table)
     emit = [
         Case(declared.type, ((refer(changed), new[declared.number]),), refer(column))
@@ -230,15 +230,15 @@ def _rewritten(
         rows,
         row_source(matching.table, matching.alias, rows),
         matching.others,
-        changed,
-        changed if deletes else None,
-        _located(matching),
-        (target,),
-        touched,
+        changed=changed,
+        dropped=changed if deletes else None,
+        located=_located(matching),
+        targets=targets,
+        keys=touched,
     )
 
 
-_Form = tuple[Node, tuple[Column, ...], Values, Column, Column]
+_Form = tuple[Node, tuple[Column, ...], Values, Column, tuple[Column, ...]]
 
 
 def _by_row(binder: QueryBinder, matching: _Matching, values: Values) -> _Form:
@@ -248,7 +248,7 @@ def _by_row(binder: QueryBinder, matching: _Matching, values: Values) -> _Form:
     met = matching.condition
     truth: Expr = Const(_BOOL, True) if met is None else Coalesce(_BOOL, (met, Const(_BOOL, False)))
     node = Evaluator((*rows.columns, changed), rows.reader, (*passed(rows.columns), truth))
-    return node, rows.columns, values, changed, rows.file
+    return node, rows.columns, values, changed, (rows.file, *rows.columns)
 
 
 def _joined(binder: QueryBinder, matching: _Matching, values: Values) -> _Form:
@@ -275,7 +275,7 @@ def _joined(binder: QueryBinder, matching: _Matching, values: Values) -> _Form:
     kept = (*every.columns, *offered, *columns.values())
     top = Evaluator((*kept, changed), node, (*passed(kept), IsNull(_BOOL, refer(found.row), negated=True)))
     new = {number: refer(column) for number, column in columns.items()}
-    return top, every.columns, new, changed, every.file
+    return top, every.columns, new, changed, (every.file, *every.columns)
 
 
 def _both(conditions: Sequence[Expr]) -> Expr:
