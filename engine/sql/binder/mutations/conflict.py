@@ -1,0 +1,260 @@
+"""ON CONFLICT: rows that would break a key are passed over, or change the row that has it (parse_clause.c:
+transformOnConflictArbiter; nodeModifyTable.c: ExecOnConflictUpdate).
+
+Built of joins with the table. DO NOTHING keeps of the new rows the first of each key, and of those the ones whose key the table
+has not. DO UPDATE is a full join of the table's files that have such keys and the new rows: what only the table has stays, what
+both have is changed, what is only new is inserted. A key with a null in it conflicts with nothing.
+
+A row that would be changed twice by one statement is 21000, as in PostgreSQL; a key that is twice among the new rows is that.
+With several keys and no conflict target, PostgreSQL takes the new rows one by one; here each key in turn decides which is
+first, which differs only for rows that conflict among themselves by different keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from engine.catalog.objects import Constraint, Table
+from engine.plan.compile.block import is_volatile
+from engine.plan.logical import (
+    Aggregator,
+    DistinctOn,
+    Evaluator,
+    Join,
+    Node,
+    OrderKey,
+    Window,
+)
+from engine.plan.rewrite import expressions, walk_all
+from engine.sql import types as st
+from engine.sql.binder.blocks import filtered, passed, refer
+from engine.sql.binder.levels import check_plain
+from engine.sql.binder.mutations.outcome import Change
+from engine.sql.binder.mutations.rewrite import assignments
+from engine.sql.binder.mutations.target import Rows, keys, read, row_columns, row_source
+from engine.sql.expr import And, Case, Coalesce, Column, Const, Expr, IsNull, Not, Or, OrderItem, WindowCall
+from engine.sql.scope import Scope, Source, SourceColumn, cursor, position
+from engine.sql.statements import Insert, OnConflict
+from wire import types as t
+from wire.errors import FeatureNotSupported, InvalidColumnReference, UndefinedColumn, UndefinedObject
+
+if TYPE_CHECKING:
+    from engine.sql.binder.queries import QueryBinder
+
+_BOOL = st.of(t.BOOL)
+_INT8 = st.of(t.INT8)
+
+
+@dataclass(frozen=True, slots=True)
+class _New:
+    """The rows to be inserted, numbered in their order."""
+
+    node: Node
+    rows: tuple[Column, ...]
+    number: Column
+
+
+def on_conflict(binder: QueryBinder, statement: Insert, conflict: OnConflict, change: Change, scope: Scope) -> Change:
+    """`change`, an INSERT's, with what its ON CONFLICT asks."""
+    if change.filled:
+        raise FeatureNotSupported("not supported: ON CONFLICT with rows of a query that take values of a sequence")
+    arbiters = _arbiters(change.table, conflict)
+    if not arbiters:
+        return change
+    new = _numbered(binder, change)
+    if conflict.assignments:
+        return _updating(binder, statement, conflict, change, new, arbiters[0], scope)
+    node: Node = new.node
+    for key in arbiters:
+        node = _absent(binder, change.table, node, new, key)
+    for key in arbiters:
+        node = _first(binder, node, new, _columns(change.table, new.rows, key))
+    rest = tuple(key for key in change.keys if key not in arbiters)
+    requirement = (OrderKey(new.number),)
+    return replace(change, node=node, keys=rest, requirement=requirement, whole=True)
+
+
+# -- which keys -------------------------------------------------------------------------------------------------------
+
+
+def _arbiters(table: Table, conflict: OnConflict) -> tuple[Constraint, ...]:
+    """The keys that are meant. Raises UndefinedColumn, UndefinedObject, InvalidColumnReference."""
+    if conflict.constraint is not None:
+        return (_by_name(table, conflict.constraint),)
+    if not conflict.columns:
+        return keys(table)
+    for name in conflict.columns:
+        if table.column(name.name) is None:
+            raise UndefinedColumn(f'column "{name.name}" does not exist', position=cursor(position(name)))
+    wanted = {name.name for name in conflict.columns}
+    found = tuple(key for key in keys(table) if set(key.columns) == wanted)
+    if not found:
+        message = "there is no unique or exclusion constraint matching the ON CONFLICT specification"
+        raise InvalidColumnReference(message)
+    return found[:1]
+
+
+def _by_name(table: Table, name: exp.Identifier) -> Constraint:
+    found = next((c for c in table.constraints if c.name == name.name), None)
+    if found is None:
+        raise UndefinedObject(f'constraint "{name.name}" for table "{table.name}" does not exist')
+    if found.kind == "check":
+        raise FeatureNotSupported("constraint in ON CONFLICT clause has no associated index", sqlstate="42809")
+    return found
+
+
+def _columns(table: Table, rows: Sequence[Column], key: Constraint) -> tuple[Column, ...]:
+    names = [column.name for column in table.columns]
+    return tuple(rows[names.index(name)] for name in key.columns)
+
+
+# -- the new rows -----------------------------------------------------------------------------------------------------
+
+
+def _numbered(binder: QueryBinder, change: Change) -> _New:
+    number = binder.context.new_column("number", _INT8)
+    order = tuple(OrderItem(refer(k.column), k.descending, k.nulls_first) for k in change.requirement)
+    call = _row_number(binder, (), order)
+    node = Window((*change.node.columns, number), change.node, (call,))
+    return _New(node, change.rows, number)
+
+
+def _row_number(binder: QueryBinder, parts: Sequence[Expr], order: Sequence[OrderItem]) -> WindowCall:
+    tree = exp.Window(this=exp.Anonymous(this="row_number", expressions=[]))
+    call = binder.expressions.bind(tree, Scope(binder.context, binder))
+    assert isinstance(call, WindowCall)
+    return replace(call, partition_by=tuple(parts), order_by=tuple(order))
+
+
+def _first(binder: QueryBinder, node: Node, new: _New, key: Sequence[Column]) -> Node:
+    """Of each key the first row; all rows where something in the key is null."""
+    lone = binder.context.new_column("lone", _INT8)
+    alone = Case(_INT8, ((_any_null(key), refer(new.number)),), Const(_INT8, 0))
+    told = Evaluator((*node.columns, lone), node, (*passed(node.columns), alone))
+    groups = (*key, lone)
+    order = (*(OrderKey(column) for column in groups), OrderKey(new.number))
+    distinct = DistinctOn(told.columns, told, groups, order)
+    return Evaluator(node.columns, distinct, passed(node.columns))
+
+
+def _any_null(key: Sequence[Column]) -> Expr:
+    return Or(_BOOL, tuple(IsNull(_BOOL, refer(column)) for column in key))
+
+
+def _absent(binder: QueryBinder, table: Table, node: Node, new: _New, key: Constraint) -> Node:
+    """The rows whose key the table has not."""
+    there = read(binder, table)
+    same = _same(binder, _columns(table, new.rows, key), _columns(table, there.columns, key))
+    joined = Join((*node.columns, *there.reader.columns), "left", node, there.reader, same)
+    return Evaluator(node.columns, joined, passed(node.columns), IsNull(_BOOL, refer(there.row)))
+
+
+def _same(binder: QueryBinder, left: Sequence[Column], right: Sequence[Column]) -> Expr:
+    equal = [binder.expressions.operator("=", [refer(a), refer(b)], -1) for a, b in zip(left, right, strict=True)]
+    return equal[0] if len(equal) == 1 else And(_BOOL, tuple(equal))
+
+
+# -- DO UPDATE --------------------------------------------------------------------------------------------------------
+
+
+def _updating(
+    binder: QueryBinder,
+    statement: Insert,
+    conflict: OnConflict,
+    change: Change,
+    new: _New,
+    key: Constraint,
+    scope: Scope,
+) -> Change:
+    table, there = change.table, read(binder, change.table)
+    own = _columns(table, new.rows, key)
+    again = binder.context.new_column("again", _INT8)
+    repeated = Window((*new.node.columns, again), new.node, (_row_number(binder, passed(own), ()),))
+    same = _same(binder, _columns(table, there.columns, key), own)
+    joined = Join((*there.reader.columns, *repeated.columns), "full", there.reader, repeated, same)
+    inner = _conflict_scope(binder, statement, table, there, new, scope)
+    values = assignments(binder, table, conflict.assignments, inner, "ON CONFLICT")
+    condition = _condition(binder, conflict, inner)
+    marked, inserted, changed, twice = _marks(binder, joined, there, new, again, own, condition)
+    rows = row_columns(binder, table)
+    emit = []
+    for declared, old, fresh in zip(table.columns, there.columns, new.rows, strict=True):
+        kept: Expr = refer(old)
+        if declared.number in values:
+            kept = Case(declared.type, ((refer(changed), values[declared.number]),), kept)
+        emit.append(Case(declared.type, ((refer(inserted), refer(fresh)),), kept))
+    others = (changed, twice, new.number)
+    top = Evaluator((*rows, *others), marked, (*emit, *passed(others)))
+    written = {c.name for c in table.columns if c.number in values}
+    broken = tuple(k for k in change.keys if k is not key or written & set(k.columns))
+    return replace(
+        change,
+        node=top,
+        rows=rows,
+        source=row_source(table, statement.alias, rows),
+        changed=changed,
+        twice=twice,
+        located=_located(there, new, same),
+        targets=(there.file, *there.columns),
+        keys=broken,
+        requirement=(),
+        numbered=new.number,
+        whole=True,
+    )
+
+
+def _conflict_scope(
+    binder: QueryBinder, statement: Insert, table: Table, there: Rows, new: _New, outer: Scope
+) -> Scope:
+    """SET and WHERE see the row that is there, and `excluded`, the one that is not inserted."""
+    scope = Scope(binder.context, binder, outer)
+    offered = tuple(SourceColumn(c.name, e) for c, e in zip(table.columns, passed(new.rows), strict=True))
+    for source in (row_source(table, statement.alias, there.columns), Source("excluded", offered)):
+        scope.add(source)
+        scope.sources.append(source)
+    return scope
+
+
+def _condition(binder: QueryBinder, conflict: OnConflict, scope: Scope) -> Expr | None:
+    if conflict.where is None:
+        return None
+    bound = binder.expressions.bind(conflict.where, scope)
+    check_plain(bound, "WHERE", scope)
+    return binder.expressions.as_boolean(bound, "WHERE")
+
+
+def _marks(
+    binder: QueryBinder,
+    joined: Node,
+    there: Rows,
+    new: _New,
+    again: Column,
+    own: Sequence[Column],
+    condition: Expr | None,
+) -> tuple[Node, Column, Column, Column]:
+    """What becomes of each row: whether it is inserted, whether it changes at all, whether it would a second time."""
+    context = binder.context
+    inserted, changed, twice = (context.new_column(name, _BOOL) for name in ("inserted", "changed", "twice"))
+    is_new = IsNull(_BOOL, refer(new.number), negated=True)
+    is_there = IsNull(_BOOL, refer(there.row), negated=True)
+    wanted: Expr = And(_BOOL, (is_new, Not(_BOOL, is_there)))
+    met: Expr = Const(_BOOL, True) if condition is None else Coalesce(_BOOL, (condition, Const(_BOOL, False)))
+    moved = Case(_BOOL, ((wanted, Const(_BOOL, True)), (And(_BOOL, (is_new, is_there)), met)), Const(_BOOL, False))
+    more = binder.expressions.operator(">", [refer(again), Const(_INT8, 1)], -1)
+    second = Coalesce(_BOOL, (And(_BOOL, (more, Not(_BOOL, _any_null(own)))), Const(_BOOL, False)))
+    columns = joined.columns
+    node = Evaluator((*columns, inserted, changed, twice), joined, (*passed(columns), wanted, moved, second))
+    return node, inserted, changed, twice
+
+
+def _located(there: Rows, new: _New, same: Expr) -> Node | None:
+    """The files that have keys of the new rows; None where these may be others when they are asked for again."""
+    if any(is_volatile(expr) for node in walk_all(new.node) for expr in expressions(node)):
+        return None
+    joined = Join((*there.reader.columns, *new.node.columns), "inner", there.reader, new.node, same)
+    found = filtered(joined, IsNull(_BOOL, refer(there.row), negated=True))
+    return Aggregator((there.file,), Evaluator((there.file,), found, (refer(there.file),)), (there.file,))
