@@ -110,7 +110,7 @@ class Session(EngineSession):
         self.user = user
         self.database = database
         self.client = client
-        self.catalog = SessionCatalog(engine.store)
+        self.catalog = SessionCatalog(engine.store, self._is_repeatable)
         self.sequences = SessionSequences(engine.store)
         self._engine = engine
         self._system = SystemCatalog()
@@ -474,6 +474,9 @@ class Session(EngineSession):
                 return self.settings.get("in_hot_standby") == "on"
             case _:
                 raise UndefinedObject(f'no such context value: "{name}"')
+
+    def _is_repeatable(self) -> bool:
+        return self.settings.get("transaction_isolation") in ("repeatable read", "serializable")
 
     def _notify(self, message: str, detail: str | None = None) -> None:
         self.client.notice(Notice(message, detail=detail))
