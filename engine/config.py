@@ -30,7 +30,7 @@ class EngineConfig:
     catalog: a SQLite file or a postgresql:// URL; None: a file of the member's own.
     roots: folders that foreign tables must lie in; empty: anywhere the member's user can read.
     role: data: it initiates queries; lite: only those that read no table.
-    fragment_threads, operation_threads: sizes of the pools. local_memory: DuckDB's limit.
+    fragment_threads, operation_threads: sizes of the pools. local_memory: DuckDB's limit, of each of its two databases.
     settings: defaults of session settings that differ from `engine.settings`.
     topology: which files only some members hold, and where data may flow; None: everybody sees every file and everybody.
     """

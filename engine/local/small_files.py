@@ -1,18 +1,13 @@
 """Small files as tables in memory: what a dashboard asks again and again is not opened, decoded and planned as files each time.
 
 Theory. A short query over a Parquet file of a few rows spends most of its time on the file: open, footer, decompression, and
-handing the scan to other threads. So there is a second DuckDB beside the general one, with one thread: a statement runs on the
-thread that asks, without meeting the general one's workers, which a long query keeps busy. Files that were read before, and are
-small, are tables in it. A statement goes there if all that it reads does: files by way of such tables, inputs that arrived
+handing the scan to other threads. So files that were read before, and are small, are tables in the DuckDB of one thread
+(`engine.local.executor`). A statement goes there if all that it reads does: files by way of such tables, inputs that arrived
 (`engine.local.inputs`) if they are small. Everything else, and everything the first time, runs over the files.
 
 A table in memory stands for one table function of a statement (`read_parquet([...], options)`), as it was for these files with
 these sizes and times: they are asked for at each run, and other ones are another table. A column that cannot be read may be
 one that the statement does not want; then nothing is kept and the statement reads the file.
-
-How the statement gets there. It is text, as a fragment may come from another member. Its table functions are found by parsing
-it in the dialect in which it was written; only if the tree's text is, letter for letter, the statement again is it taken, so
-that what runs differs from what was sent in the names of those relations alone.
 
 Rejected: keeping results (right for one statement, of no use to the next), DuckDB's caches of Parquet metadata and file
 contents (a tenth of a millisecond of more than two), a view for each reader that the statement names (bound twice: what
@@ -26,19 +21,17 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
-import sqlglot
 from sqlglot import exp
 
-from engine.config import EngineConfig
 from engine.local.database import LocalDatabase
-from engine.plan.compile.dialects import DIALECTS, to_sql
+from engine.local.statements import Reader, over_tables, readers_of
+from engine.plan.compile.dialects import to_sql
 from engine.plan.compile.files import plain_path
 
 #: Bytes on disk of one reader's files, and of all that are kept; how many files one reader may have.
@@ -47,29 +40,10 @@ _KEPT_BYTES: Final = 16 << 20
 _FILES: Final = 16
 #: Bytes of inputs that arrived.
 INPUT_BYTES: Final = 1 << 20
-_TEXT_LENGTH: Final = 32_768
-_TEXTS: Final = 512
 _SEEN: Final = 512
-_MEMORY: Final = "256MB"
 #: A file that changed a moment ago may change again without another time: those of file systems move in milliseconds.
 _SETTLED_NS: Final = 2_000_000_000
 _Stamps = tuple[tuple[int, int, int], ...]
-_READERS: Final = ("READ_PARQUET", "READ_CSV", "READ_JSON")
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """A table function of a statement: the files that it names, or the parameter whose value they are."""
-
-    call: exp.Anonymous
-    files: tuple[str, ...]
-    parameter: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    tree: exp.Expression
-    readers: tuple[_Reader, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +56,7 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A statement as it runs in `SmallFiles.database`. kept: what it reads there, until `release`."""
+    """A statement as it runs in the database of one thread. kept: what it reads there, until `release`."""
 
     statement: str
     parameters: Mapping[str, Any]
@@ -92,11 +66,11 @@ class Placed:
 class SmallFiles:
     """See the module's docstring. Methods may be called from any thread; `place` blocks while it loads a file.
 
-    database: where statements that were placed run.
+    database: where the tables are, and statements that were placed run; its owner closes it.
     """
 
-    def __init__(self, config: EngineConfig) -> None:
-        self.database = LocalDatabase(replace(config, local_threads=1, local_memory=_MEMORY), "small")
+    def __init__(self, database: LocalDatabase) -> None:
+        self._database = database
         self._lock = threading.Lock()
         self._numbers = count(1)
         self._seen: OrderedDict[Hashable, None] = OrderedDict()
@@ -108,19 +82,19 @@ class SmallFiles:
         held = list(inputs)
         if sum(rows.nbytes for rows in held) > INPUT_BYTES:
             return None
-        statement = _read(text) if len(text) <= _TEXT_LENGTH else None
-        if statement is None or not (held or statement.readers):
+        readers = readers_of(text)
+        if readers is None or not (held or readers):
             return None
         kept: list[_Kept] = []
-        for reader in statement.readers:
+        for reader in readers:
             table = self._table(reader, parameters)
             if table is None:
                 self._give_up(kept)
                 return None
             kept.append(table)
-        taken = {reader.parameter for reader in statement.readers}
+        taken = {reader.parameter for reader in readers}
         rest = {name: value for name, value in parameters.items() if name not in taken}
-        return Placed(_over(text, tuple(table.name for table in kept)), rest, tuple(kept))
+        return Placed(over_tables(text, tuple(table.name for table in kept)), rest, tuple(kept))
 
     def release(self, placed: Placed) -> None:
         """The statement has ended: what it read may go."""
@@ -130,10 +104,7 @@ class SmallFiles:
         with self._lock:
             return {"small_tables": len(self._kept), "small_file_bytes": sum(k.bytes for k in self._kept.values())}
 
-    def close(self) -> None:
-        self.database.close()
-
-    def _table(self, reader: _Reader, parameters: Mapping[str, Any]) -> _Kept | None:
+    def _table(self, reader: Reader, parameters: Mapping[str, Any]) -> _Kept | None:
         """The table that stands for the reader's files as they are now, in use; None if there is none."""
         files = reader.files or tuple(parameters[reader.parameter])
         stamps = _stamps(files)
@@ -182,11 +153,11 @@ class SmallFiles:
                 held -= table.bytes
 
     def _change(self, statement: exp.Expression) -> None:
-        cursor = self.database.borrow("UTC")
+        cursor = self._database.borrow("UTC")
         try:
             cursor.change(statement)
         finally:
-            self.database.give_back(cursor, healthy=True)
+            self._database.give_back(cursor, healthy=True)
 
     def _give_up(self, kept: Iterable[_Kept]) -> None:
         with self._lock:
@@ -207,47 +178,9 @@ def _stamps(files: tuple[str, ...]) -> _Stamps | None:
     return tuple((status.st_size, status.st_mtime_ns, status.st_ino) for status in found)
 
 
-@lru_cache(_TEXTS)
-def _read(text: str) -> _Statement | None:
-    """The statement and its readers; None if it cannot be told from its text that nothing else would change."""
-    try:
-        tree = sqlglot.parse_one(text, dialect=DIALECTS["local"])
-    except sqlglot.ParseError:
-        return None
-    if not isinstance(tree, exp.Expression) or to_sql(tree, "local") != text:
-        return None
-    calls = [node for node in tree.find_all(exp.Anonymous) if node.name.upper() in _READERS]
-    readers = tuple(_reader(call) for call in calls)
-    if any(reader is None for reader in readers):
-        return None
-    return _Statement(tree, tuple(reader for reader in readers if reader is not None))
-
-
-def _reader(call: exp.Anonymous) -> _Reader | None:
-    if not isinstance(call.parent, exp.Table):
-        return None
-    paths = call.expressions[0]
-    if isinstance(paths, exp.Array):
-        return _Reader(call, tuple(path.name for path in paths.expressions), "")
-    name = paths.name if isinstance(paths, (exp.Placeholder, exp.Parameter)) else ""
-    return _Reader(call, (), name) if name else None
-
-
 def _naming(call: exp.Anonymous, files: tuple[str, ...]) -> exp.Anonymous:
     """The reader with its files named."""
     named = call.copy()
     assert isinstance(named, exp.Anonymous)
     named.expressions[0].replace(exp.Array(expressions=[exp.Literal.string(file) for file in files]))
     return named
-
-
-@lru_cache(_TEXTS)
-def _over(text: str, names: tuple[str, ...]) -> str:
-    """The statement with its readers, in order, become tables of these names."""
-    statement = _read(text)
-    assert statement is not None
-    tree = statement.tree.copy()
-    calls = [node for node in tree.find_all(exp.Anonymous) if node.name.upper() in _READERS]
-    for call, name in zip(calls, names, strict=True):
-        call.replace(exp.to_identifier(name))
-    return to_sql(tree, "local")

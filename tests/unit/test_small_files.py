@@ -16,15 +16,17 @@ import pytest
 
 from engine.config import EngineConfig
 from engine.local import small_files
+from engine.local.database import LocalDatabase
 from engine.local.small_files import Placed, SmallFiles
+from engine.local.statements import is_scan, readers_of
 
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[SmallFiles]:
-    files = SmallFiles(EngineConfig(tmp_path / "member"))
-    yield files
-    assert files.database.statistics()["cursors"] == 0
-    files.close()
+    database = LocalDatabase(EngineConfig(tmp_path / "member", local_threads=1))
+    yield SmallFiles(database)
+    assert database.statistics()["cursors"] == 0
+    database.close()
 
 
 def written(path: Path, rows: pa.Table, *, age: float = 10.0) -> str:
@@ -44,10 +46,10 @@ def total(path: str) -> str:
 
 
 def answer(small: SmallFiles, placed: Placed) -> list[Any]:
-    cursor = small.database.borrow("UTC")
+    cursor = small._database.borrow("UTC")
     reader = cursor.run(placed.statement, (), 2048, placed.parameters)
     found = reader.read_all().to_pylist()
-    small.database.give_back(cursor, healthy=True)
+    small._database.give_back(cursor, healthy=True)
     return [next(iter(row.values())) for row in found]
 
 
@@ -162,3 +164,20 @@ def test_what_reads_nothing_or_is_not_ours_stays_where_it_is(tmp_path: Path, sma
         total(path) + ";",
     ):
         assert [small.place(text, {}, ()) for _ in range(3)] == [None] * 3
+
+
+def test_plain_scans() -> None:
+    reader = 'READ_PARQUET([\'/a.parquet\'], "hive_partitioning" = FALSE) AS "t0"'
+    assert is_scan(f'SELECT CAST("t0"."n" AS BIGINT) AS "c1", "t0"."m" AS "c2" FROM {reader}')
+    assert is_scan(f'SELECT "t1"."c1" AS "c2" FROM (SELECT "t0"."n" AS "c1" FROM {reader}) AS "t1"')
+    for other in (
+        f'SELECT SUM("t0"."n") AS "c1" FROM {reader}',
+        f'SELECT "t0"."n" AS "c1" FROM {reader} WHERE "t0"."n" > 1',
+        f'SELECT "t0"."n" AS "c1" FROM {reader} ORDER BY "t0"."n" NULLS LAST',
+        f'SELECT "t0"."n" AS "c1" FROM {reader} LIMIT 1',
+        f'SELECT DISTINCT "t0"."n" AS "c1" FROM {reader}',
+        f'SELECT "t0"."n" AS "c1" FROM {reader} GROUP BY "t0"."n"',
+        'SELECT "t0"."n" AS "c1" FROM "edge_1" AS "t0"',
+    ):
+        assert readers_of(other) is not None
+        assert not is_scan(other)
