@@ -109,7 +109,8 @@ class TableWriter:
         folder = self._folder.joinpath(
             *(_folder_name(c, v) for c, v in zip(self._storage.partition_by, partition, strict=True))
         )
-        folder.mkdir(parents=True, exist_ok=True)
+        if partition:
+            folder.mkdir(parents=True, exist_ok=True)
         return folder / f"{time.time_ns() // 1000:014x}-{uuid.uuid4().hex}.parquet"
 
     def _close(self, partition: Partition) -> None:
