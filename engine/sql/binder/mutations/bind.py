@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from engine.api import ResultColumn
 from engine.plan.logical import Mutate
 from engine.sql.binder.common_tables import bind_with, with_ctes
-from engine.sql.binder.mutations import insert, rewrite
+from engine.sql.binder.mutations import insert, merge, rewrite
 from engine.sql.binder.queries import QueryBinder
 from engine.sql.depth import bounded
 from engine.sql.scope import BindContext, Scope
-from engine.sql.statements import Delete, Insert, MutationStatement, Update
+from engine.sql.statements import Delete, Insert, Merge, MutationStatement, Update
 from wire import types as t
-from wire.errors import FeatureNotSupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,5 +54,7 @@ def _bind(binder: QueryBinder, statement: MutationStatement, scope: Scope) -> tu
             return rewrite.bind_update(binder, statement, scope)
         case Delete():
             return rewrite.bind_delete(binder, statement, scope)
+        case Merge():
+            return merge.bind(binder, statement, scope)
         case _:
-            raise FeatureNotSupported("not supported: MERGE")
+            raise AssertionError(f"{type(statement).__name__} changes no rows")

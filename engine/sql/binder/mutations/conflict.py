@@ -36,7 +36,8 @@ from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.outcome import Change
 from engine.sql.binder.mutations.rewrite import assignments
 from engine.sql.binder.mutations.target import Rows, keys, read, row_columns, row_source
-from engine.sql.expr import And, Case, Coalesce, Column, Const, Expr, IsNull, Not, Or, OrderItem, WindowCall
+from engine.sql.binder.numbers import row_number
+from engine.sql.expr import And, Case, Coalesce, Column, Const, Expr, IsNull, Not, Or, OrderItem
 from engine.sql.scope import Scope, Source, SourceColumn, cursor, position
 from engine.sql.statements import Insert, OnConflict
 from wire import types as t
@@ -118,16 +119,9 @@ def _columns(table: Table, rows: Sequence[Column], key: Constraint) -> tuple[Col
 def _numbered(binder: QueryBinder, change: Change) -> _New:
     number = binder.context.new_column("number", _INT8)
     order = tuple(OrderItem(refer(k.column), k.descending, k.nulls_first) for k in change.requirement)
-    call = _row_number(binder, (), order)
+    call = row_number(binder, (), order)
     node = Window((*change.node.columns, number), change.node, (call,))
     return _New(node, change.rows, number)
-
-
-def _row_number(binder: QueryBinder, parts: Sequence[Expr], order: Sequence[OrderItem]) -> WindowCall:
-    tree = exp.Window(this=exp.Anonymous(this="row_number", expressions=[]))
-    call = binder.expressions.bind(tree, Scope(binder.context, binder))
-    assert isinstance(call, WindowCall)
-    return replace(call, partition_by=tuple(parts), order_by=tuple(order))
 
 
 def _first(binder: QueryBinder, node: Node, new: _New, key: Sequence[Column]) -> Node:
@@ -173,7 +167,7 @@ def _updating(
     table, there = change.table, read(binder, change.table)
     own = _columns(table, new.rows, key)
     again = binder.context.new_column("again", _INT8)
-    repeated = Window((*new.node.columns, again), new.node, (_row_number(binder, passed(own), ()),))
+    repeated = Window((*new.node.columns, again), new.node, (row_number(binder, passed(own)),))
     same = _same(binder, _columns(table, there.columns, key), own)
     joined = Join((*there.reader.columns, *repeated.columns), "full", there.reader, repeated, same)
     inner = _conflict_scope(binder, statement, table, there, new, scope)

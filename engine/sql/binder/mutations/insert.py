@@ -33,7 +33,7 @@ from engine.sql.binder.mutations.target import (
 )
 from engine.sql.expr import Column, Const, Expr
 from engine.sql.scope import Scope, cursor, position
-from engine.sql.statements import Insert
+from engine.sql.statements import Insert, MergeWhen
 from engine.sql.stored_text import sequence_of
 from wire import types as t
 from wire.errors import SqlSyntaxError
@@ -77,7 +77,7 @@ def bound_source(binder: QueryBinder, statement: Insert, table: Table, scope: Sc
     columns = table.columns if statement.columns is None else find_columns(table, statement.columns)
     tree = statement.source
     if tree is None:
-        return _values(binder, table, [_whole_row(binder, table, {})])
+        return _values(binder, table, [whole_row(binder, table, {})])
     if isinstance(tree, exp.Values) and not any(tree.args.get(key) for key in ("order", "limit", "offset", "with_")):
         return _bound_values(binder, statement, table, columns, tree, Scope(binder.context, binder, scope))
     return _bound_query(binder, statement, table, columns, tree, scope)
@@ -110,12 +110,12 @@ def _bound_values(
     for row in rows:
         for value in row.values():
             check_plain(value, "VALUES", scope)
-    return _values(binder, table, [_whole_row(binder, table, row) for row in rows])
+    return _values(binder, table, [whole_row(binder, table, row) for row in rows])
 
 
 def cells(
     binder: QueryBinder,
-    statement: Insert,
+    statement: Insert | MergeWhen,
     columns: Sequence[TableColumn],
     written: Sequence[exp.Expression],
     scope: Scope,
@@ -137,7 +137,7 @@ def cells(
     return row
 
 
-def _check_width(statement: Insert, columns: Sequence[TableColumn], places: Sequence[int]) -> None:
+def _check_width(statement: Insert | MergeWhen, columns: Sequence[TableColumn], places: Sequence[int]) -> None:
     """As many values as columns; without a list of columns there may be fewer."""
     if len(places) > len(columns):
         at = cursor(places[len(columns)])
@@ -147,7 +147,8 @@ def _check_width(statement: Insert, columns: Sequence[TableColumn], places: Sequ
         raise SqlSyntaxError("INSERT has more target columns than expressions", position=at)
 
 
-def _whole_row(binder: QueryBinder, table: Table, given: Mapping[int, Expr]) -> tuple[Expr, ...]:
+def whole_row(binder: QueryBinder, table: Table, given: Mapping[int, Expr]) -> tuple[Expr, ...]:
+    """A row of the table of what is given, by the columns' numbers, and defaults."""
     return tuple(given[c.number] if c.number in given else default(binder, c) for c in table.columns)
 
 
@@ -155,7 +156,7 @@ def _expanded(binder: QueryBinder, table: Table, row: Mapping[int, Expr]) -> Sou
     """A single row whose set-returning functions make more of it."""
     columns = row_columns(binder, table)
     filled = _filled(table, columns, row)
-    whole = _whole_row(binder, table, {**_unfilled(table, columns, filled), **row})
+    whole = whole_row(binder, table, {**_unfilled(table, columns, filled), **row})
     node, exprs = set_returning.expanded(binder.context, Values((), ((),)), whole)
     return Source(Evaluator(columns, node, tuple(exprs)), columns, filled=filled)
 
@@ -201,7 +202,7 @@ def _bound_query(
     ordered_by = tuple(dict.fromkeys(key.column for key in bound.requirement))
     filled = _filled(table, rows, given)
     given |= _unfilled(table, rows, filled)
-    emit = (*_whole_row(binder, table, given), *passed(ordered_by))
+    emit = (*whole_row(binder, table, given), *passed(ordered_by))
     return Source(Evaluator((*rows, *ordered_by), bound.plan, emit), rows, bound.requirement, filled)
 
 

@@ -266,11 +266,9 @@ def _joined(binder: QueryBinder, matching: _Matching, values: Values) -> _Form:
         place = (found.file, found.row)
         matched = DistinctOn(matched.columns, matched, place, tuple(OrderKey(c) for c in place))
     every = read(binder, matching.table)
-    same = [
-        binder.expressions.operator("=", [refer(a), refer(b)], -1)
-        for a, b in ((every.file, found.file), (every.row, found.row))
-    ]
-    node = Join((*every.reader.columns, *matched.columns), "left", every.reader, matched, _both(same))
+    node = Join(
+        (*every.reader.columns, *matched.columns), "left", every.reader, matched, same_place(binder, every, found)
+    )
     changed = context.new_column("changed", _BOOL)
     kept = (*every.columns, *offered, *columns.values())
     top = Evaluator((*kept, changed), node, (*passed(kept), IsNull(_BOOL, refer(found.row), negated=True)))
@@ -278,8 +276,10 @@ def _joined(binder: QueryBinder, matching: _Matching, values: Values) -> _Form:
     return top, every.columns, new, changed, (every.file, *every.columns)
 
 
-def _both(conditions: Sequence[Expr]) -> Expr:
-    return And(_BOOL, tuple(conditions))
+def same_place(binder: QueryBinder, a: Rows, b: Rows) -> Expr:
+    """Whether two readers of the table speak of one row."""
+    pairs = ((a.file, b.file), (a.row, b.row))
+    return And(_BOOL, tuple(binder.expressions.operator("=", [refer(x), refer(y)], -1) for x, y in pairs))
 
 
 def _met(matching: _Matching) -> Node:

@@ -1,0 +1,287 @@
+"""MERGE: pairs of rows of the table and of a source decide what becomes of the table's rows, and which of the source's come
+new (parse_merge.c: transformMergeStmt; nodeModifyTable.c: ExecMerge).
+
+Two parts, one below the other. What is there: the files that hold matched rows, joined by file and number to the pairs whose
+first fitting WHEN MATCHED changes or deletes; two such pairs for one row are 21000. What is new: the rows of the source that
+match no row of the table, as their first fitting WHEN NOT MATCHED has them. The source is read by both, so it may not be
+volatile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.catalog.objects import Table
+from engine.plan.compile.block import is_volatile
+from engine.plan.logical import Aggregator, Evaluator, Join, Mutate, Node, SetOperation, Window
+from engine.plan.rewrite import expressions, walk_all
+from engine.sql import types as st
+from engine.sql.binder import from_clause
+from engine.sql.binder.blocks import passed, refer
+from engine.sql.binder.levels import check_plain
+from engine.sql.binder.mutations.insert import cells, whole_row
+from engine.sql.binder.mutations.outcome import Change, completed
+from engine.sql.binder.mutations.rewrite import assignments, same_place
+from engine.sql.binder.mutations.target import Rows, find_columns, find_table, keys, read, row_columns, row_source
+from engine.sql.binder.numbers import row_number
+from engine.sql.expr import Case, Coalesce, Column, Const, Expr, InList, IsNull
+from engine.sql.scope import Scope
+from engine.sql.statements import Merge, MergeWhen
+from wire import types as t
+from wire.errors import DuplicateAlias, FeatureNotSupported, SqlSyntaxError
+
+if TYPE_CHECKING:
+    from engine.sql.binder.queries import QueryBinder
+
+_BOOL = st.of(t.BOOL)
+_INT4 = st.of(t.INT4)
+_INT8 = st.of(t.INT8)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The table and the source, each time with columns of their own."""
+
+    rows: Rows
+    source: Node
+    scope: Scope
+    source_scope: Scope
+    condition: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Rows to be written, and what becomes of them."""
+
+    node: Node
+    rows: tuple[Column, ...]
+    changed: Column
+    dropped: Column
+    twice: Column
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (*self.rows, self.changed, self.dropped, self.twice)
+
+
+def bind(binder: QueryBinder, statement: Merge, outer: Scope) -> tuple[Mutate, tuple[str, ...]]:
+    table = find_table(binder, statement.target, "merge")
+    _check_reachable(statement.whens)
+    matched = [when for when in statement.whens if when.matched]
+    missed = [when for when in statement.whens if not when.matched]
+    parts: list[_Part] = []
+    located: Node | None = None
+    targets: tuple[Column, ...] = ()
+    written: set[str] = set()
+    if any(when.action != "nothing" for when in matched):
+        part, located, targets, written = _there(binder, table, statement, matched, outer)
+        parts.append(part)
+    inserts = any(when.action == "insert" for when in missed)
+    if inserts:
+        parts.append(_new(binder, table, statement, missed, outer))
+    if not parts:
+        raise FeatureNotSupported("not supported: MERGE that does nothing")
+    if _is_volatile(parts):
+        raise FeatureNotSupported("not supported: MERGE with volatile functions")
+    whole = _united(binder, table, parts)
+    change = Change(
+        "merge",
+        table,
+        whole.node,
+        whole.rows,
+        row_source(table, None, whole.rows),
+        changed=whole.changed,
+        dropped=whole.dropped,
+        twice=whole.twice,
+        located=located,
+        targets=targets,
+        keys=tuple(key for key in keys(table) if inserts or written & set(key.columns)),
+        whole=inserts,
+    )
+    return completed(binder, change, (), outer)
+
+
+def _check_reachable(whens: Sequence[MergeWhen]) -> None:
+    for matched in (True, False):
+        mine = [when for when in whens if when.matched is matched]
+        if any(when.condition is None for when in mine[:-1]):
+            raise SqlSyntaxError("unreachable WHEN clause specified after unconditional WHEN clause")
+
+
+def _is_volatile(parts: Sequence[_Part]) -> bool:
+    nodes = (node for part in parts for node in walk_all(part.node))
+    return any(is_volatile(expr) for node in nodes for expr in expressions(node))
+
+
+def _sides(binder: QueryBinder, table: Table, statement: Merge, outer: Scope) -> _Sides:
+    rows = read(binder, table)
+    source_scope = Scope(binder.context, binder, outer)
+    node, offered = from_clause.bind_item(binder, statement.source, source_scope)
+    source_scope.sources = list(offered)
+    alias = statement.target.args.get("alias")
+    target = row_source(table, alias.this.name if alias is not None else None, rows.columns)
+    if any(item.name == target.name and item.relation_visible and not item.join for item in offered):
+        raise DuplicateAlias(
+            f'name "{target.name}" specified more than once',
+            detail="The name is used both as MERGE target table and data source.",
+        )
+    source_scope.known.append(target)
+    scope = Scope(binder.context, binder, outer)
+    scope.add(target)
+    for item in offered:
+        scope.add(item)
+    scope.sources = [target, *offered]
+    bound = binder.expressions.bind(statement.condition, scope)
+    check_plain(bound, "JOIN conditions", scope)
+    condition = binder.expressions.as_boolean(bound, "JOIN/ON")
+    return _Sides(rows, node, scope, source_scope, condition)
+
+
+def _chosen(binder: QueryBinder, whens: Sequence[MergeWhen], scope: Scope) -> Expr:
+    """The number of the first WHEN that fits, from 1; 0 for none."""
+    cases = []
+    for number, when in enumerate(whens, 1):
+        met: Expr = Const(_BOOL, True)
+        if when.condition is not None:
+            bound = binder.expressions.bind(when.condition, scope)
+            check_plain(bound, "MERGE WHEN conditions", scope)
+            met = Coalesce(_BOOL, (binder.expressions.as_boolean(bound, "WHEN"), Const(_BOOL, False)))
+        cases.append((met, Const(_INT4, number)))
+    return Case(_INT4, tuple(cases), Const(_INT4, 0))
+
+
+def _one_of(choice: Column, whens: Sequence[MergeWhen], actions: Sequence[str]) -> Expr:
+    numbers = tuple(Const(_INT4, n) for n, when in enumerate(whens, 1) if when.action in actions)
+    return InList(_BOOL, refer(choice), numbers) if numbers else Const(_BOOL, False)
+
+
+def _per_choice(choice: Column, values: Sequence[tuple[int, Expr]], otherwise: Expr | None, typ: st.SqlType) -> Expr:
+    cases = tuple((InList(_BOOL, refer(choice), (Const(_INT4, number),)), value) for number, value in values)
+    return Case(typ, cases, otherwise)
+
+
+# -- rows that are there ----------------------------------------------------------------------------------------------
+
+
+def _there(
+    binder: QueryBinder, table: Table, statement: Merge, whens: Sequence[MergeWhen], outer: Scope
+) -> tuple[_Part, Node, tuple[Column, ...], set[str]]:
+    """The part, the files it is about, what tells their reader, and the names of the columns that are written."""
+    context = binder.context
+    sides = _sides(binder, table, statement, outer)
+    found = sides.rows
+    joined: Node = Join(
+        (*found.reader.columns, *sides.source.columns), "inner", found.reader, sides.source, sides.condition
+    )
+    choice = context.new_column("choice", _INT4)
+    told = Evaluator((*joined.columns, choice), joined, (*passed(joined.columns), _chosen(binder, whens, sides.scope)))
+    acts = _one_of(choice, whens, ("update", "delete"))
+    met = Evaluator(told.columns, told, passed(told.columns), acts)
+    values = {
+        number: assignments(binder, table, when.assignments, sides.scope, "MERGE")
+        for number, when in enumerate(whens, 1)
+        if when.action == "update"
+    }
+    touched = sorted({column for assigned in values.values() for column in assigned})
+    declared = {column.number: column for column in table.columns}
+    old = {c.number: column for c, column in zip(table.columns, found.columns, strict=True)}
+    new = {number: context.new_column(declared[number].name, declared[number].type) for number in touched}
+    gone, again = context.new_column("gone", _BOOL), context.new_column("again", _INT8)
+    emit = [
+        _per_choice(
+            choice,
+            [(n, assigned[number]) for n, assigned in values.items() if number in assigned],
+            refer(old[number]),
+            declared[number].type,
+        )
+        for number in touched
+    ]
+    place = (found.file, found.row)
+    pairs = Evaluator((*place, *new.values(), gone), met, (*passed(place), *emit, _one_of(choice, whens, ("delete",))))
+    counted = Window((*pairs.columns, again), pairs, (row_number(binder, passed(place)),))
+    every = read(binder, table)
+    node = Join(
+        (*every.reader.columns, *counted.columns), "left", every.reader, counted, same_place(binder, every, found)
+    )
+    part = _rewritten(binder, table, node, every, found, new, gone, again)
+    located = Aggregator((found.file,), Evaluator((found.file,), met, (refer(found.file),)), (found.file,))
+    return part, located, (every.file, *every.columns), {declared[number].name for number in touched}
+
+
+def _rewritten(
+    binder: QueryBinder,
+    table: Table,
+    node: Node,
+    every: Rows,
+    found: Rows,
+    new: dict[int, Column],
+    gone: Column,
+    again: Column,
+) -> _Part:
+    hit = IsNull(_BOOL, refer(found.row), negated=True)
+    values: list[Expr] = [
+        Case(declared.type, ((hit, refer(new[declared.number])),), refer(column))
+        if declared.number in new
+        else refer(column)
+        for declared, column in zip(table.columns, every.columns, strict=True)
+    ]
+    more = binder.expressions.operator(">", [refer(again), Const(_INT8, 1)], -1)
+    never = Const(_BOOL, False)
+    marks = (hit, Coalesce(_BOOL, (refer(gone), never)), Coalesce(_BOOL, (more, never)))
+    return _part(binder, table, node, values, marks)
+
+
+def _part(binder: QueryBinder, table: Table, node: Node, values: Sequence[Expr], marks: Sequence[Expr]) -> _Part:
+    rows = row_columns(binder, table)
+    names = ("changed", "dropped", "twice")
+    changed, dropped, twice = (binder.context.new_column(name, _BOOL) for name in names)
+    top = Evaluator((*rows, changed, dropped, twice), node, (*values, *marks))
+    return _Part(top, rows, changed, dropped, twice)
+
+
+# -- rows that are new ------------------------------------------------------------------------------------------------
+
+
+def _new(binder: QueryBinder, table: Table, statement: Merge, whens: Sequence[MergeWhen], outer: Scope) -> _Part:
+    sides = _sides(binder, table, statement, outer)
+    columns = (*sides.source.columns, *sides.rows.reader.columns)
+    joined = Join(columns, "left", sides.source, sides.rows.reader, sides.condition)
+    missed = Evaluator(columns, joined, passed(columns), IsNull(_BOOL, refer(sides.rows.row)))
+    choice = binder.context.new_column("choice", _INT4)
+    told = Evaluator((*columns, choice), missed, (*passed(columns), _chosen(binder, whens, sides.source_scope)))
+    kept = Evaluator(told.columns, told, passed(told.columns), _one_of(choice, whens, ("insert",)))
+    rows = {
+        n: _inserted(binder, table, when, sides.source_scope)
+        for n, when in enumerate(whens, 1)
+        if when.action == "insert"
+    }
+    values = [
+        _per_choice(choice, [(n, row[i]) for n, row in rows.items()], None, column.type)
+        for i, column in enumerate(table.columns)
+    ]
+    return _part(binder, table, kept, values, (Const(_BOOL, True), Const(_BOOL, False), Const(_BOOL, False)))
+
+
+def _inserted(binder: QueryBinder, table: Table, when: MergeWhen, scope: Scope) -> tuple[Expr, ...]:
+    if when.values is None:
+        return whole_row(binder, table, {})
+    columns = table.columns if when.columns is None else find_columns(table, when.columns)
+    row = cells(binder, when, columns, when.values, scope)
+    for value in row.values():
+        check_plain(value, "VALUES", scope)
+    return whole_row(binder, table, row)
+
+
+# -- both -------------------------------------------------------------------------------------------------------------
+
+
+def _united(binder: QueryBinder, table: Table, parts: Sequence[_Part]) -> _Part:
+    if len(parts) == 1:
+        return parts[0]
+    first, second = parts
+    rows = row_columns(binder, table)
+    changed, dropped, twice = (binder.context.new_column(name, _BOOL) for name in ("changed", "dropped", "twice"))
+    node = SetOperation((*rows, changed, dropped, twice), "union", True, first.node, second.node)
+    return _Part(node, rows, changed, dropped, twice)
