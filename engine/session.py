@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import pyarrow as pa
+
 from engine import session_functions
 from engine.api import Client, EngineSession, Execution, Prepared, ResultColumn
 from engine.catalog.files import refresh
@@ -40,14 +42,18 @@ from engine.sql.binder import bind_query
 from engine.sql.scope import BindContext, ParameterTypes
 from engine.statement_cache import PlannedQuery
 from engine.text_styles import check_styles, foreign_styles
+from engine.utility.alter_table import alter_table
 from engine.utility.definer import Definer
 from engine.utility.definitions import DEFINITIONS, define
 from engine.utility.drop import drop
+from engine.utility.filling import BesideBefore, filling
 from engine.utility.foreign_table import create_foreign_table
 from engine.utility.names import oid_named
+from engine.utility.table import create_table_as
 from engine.utility.view import create_view
 from wire import types as t
 from wire.errors import FeatureNotSupported, InvalidSavepointSpecification, Notice, UndefinedObject
+from wire.text_output import OutputSettings
 from wire.text_settings import InputSettings
 
 if TYPE_CHECKING:
@@ -309,8 +315,12 @@ class Session(EngineSession):
                 definer = self._definer()
                 tag = await self._engine.in_operation_pool(lambda: define(statement, definer))
                 return StreamExecution(None, tag)
+            case s.AlterTable():
+                return await self._alter_table(statement)
             case s.Truncate():
                 return await mutations.truncate(self, self._engine, statement, self._bind_context((), {})[0])
+            case s.CreateTableAs():
+                return await self._create_table_as(statement)
             case s.CreateView():
                 await self._create_view(statement)
                 return StreamExecution(None, "CREATE VIEW")
@@ -348,7 +358,51 @@ class Session(EngineSession):
             catalog = self._recording_catalog(members)
             return BindContext(catalog, path, settings, database=self.database, notice=self._notify)
 
-        return Definer(self.catalog, path, self._notify, context, self.sequences, self._engine.store.tables)
+        return Definer(self.catalog, path, self._notify, context, self.sequences)
+
+    async def _create_table_as(self, statement: s.CreateTableAs) -> Execution:
+        """The table is defined, then filled as by INSERT."""
+        planned = await self._plan(statement.query, (), {})
+        definer = self._definer()
+        table = await self._engine.in_operation_pool(lambda: create_table_as(statement, planned.columns, definer))
+        if table is None or not statement.with_data:
+            return StreamExecution(None, "CREATE TABLE AS")
+        rows = await self._fill(filling(table, statement.query.tree))
+        return StreamExecution(None, f"SELECT {rows}")
+
+    async def _alter_table(self, statement: s.AlterTable) -> Execution:
+        """Definitions change first, then the rows are written anew or asked, where the change wants it."""
+        definer = self._definer()
+        change = await self._engine.in_operation_pool(lambda: alter_table(statement, definer))
+        if change.rewrite is not None:
+            before, rewrite = change.rewrite.before, change.rewrite
+            await self._fill(rewrite.statement, before)
+            await self._engine.in_operation_pool(lambda: rewrite.finish(self.catalog))
+        for question in change.questions:
+            row = await self._first_row(s.Query(tree=question.tree, text=""))
+            if row is not None:
+                raise question.error(row, OutputSettings.read(self.settings.get))
+        return StreamExecution(None, f"ALTER {statement.kind.upper()}")
+
+    async def _first_row(self, query: s.Query) -> pa.RecordBatch | None:
+        planned = await self._plan(query, (), {})
+        execution = await self._run_query(Prepared(query, (), planned.columns, planned), query, ())
+        try:
+            while (batch := await execution.stream.next_batch()) is not None:
+                if batch.num_rows:
+                    return batch.slice(0, 1)
+        finally:
+            await execution.close()
+        return None
+
+    async def _fill(self, statement: s.Insert, before: Table | None = None) -> int:
+        """Carry out an INSERT of our own; how many rows it wrote. before: see `BesideBefore`."""
+        context, catalog = self._bind_context((), {})
+        if before is not None:
+            context.catalog = BesideBefore(catalog, before)
+        planned = await mutations.plan(self._engine, statement, context, catalog.reads.values, None)
+        done = await mutations.execute(self, self._engine, planned, Prepared(statement, (), None, planned), ())
+        return int(done.tag(0).rpartition(" ")[2])
 
     async def _create_view(self, statement: s.CreateView) -> None:
         planned = await self._plan(statement.query, (), {})

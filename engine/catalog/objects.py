@@ -115,6 +115,7 @@ class Table:
         stand-in (`engine.catalog.elsewhere`) for each part that another member holds.
     storage: of a table that Sluice keeps; its format is parquet, `path` its folder, and `files` are those of the version
         that it pins, with what was changed since; `version` is then a digest of which changes those are.
+    last_number: the highest number that a column has had, where that one is gone.
     """
 
     oid: int
@@ -131,6 +132,12 @@ class Table:
     storage: Storage | None = None
     constraints: tuple[Constraint, ...] = ()
     comment: str | None = None
+    last_number: int = 0
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next column."""
+        return max(self.last_number, *(column.number for column in self.columns), 0) + 1
 
     def column(self, name: str) -> TableColumn | None:
         return next((column for column in self.columns if column.name == name), None)

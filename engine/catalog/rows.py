@@ -174,6 +174,7 @@ class _TableBody(msgspec.Struct, omit_defaults=True):
     constraints: tuple[Constraint, ...] = ()
     storage: Storage | None = None
     comment: str | None = None
+    last_number: int = 0
 
 
 class _ViewBody(msgspec.Struct, omit_defaults=True):
@@ -219,7 +220,9 @@ def _encoded(relation: StoredRelation) -> msgspec.Struct:
         case Table(columns=columns, format=kind, path=path, options=options, constraints=constraints) as table:
             storage = tables.bare(table.storage) if table.storage is not None else None
             path = path if storage is None else ""
-            return _TableBody(_rows(columns), kind, path, dict(options), constraints, storage, table.comment)
+            return _TableBody(
+                _rows(columns), kind, path, dict(options), constraints, storage, table.comment, table.last_number
+            )
         case View(columns=columns, definition=text, search_path=path, depends=depends) as view:
             return _ViewBody(_rows(columns), text, list(path), list(depends), view.comment, view.sees)
         case Sequence() as s:
@@ -261,6 +264,7 @@ def _table(schema: str, name: str, oid: int, body: _TableBody) -> Table:
         oid, schema, name, _columns(body.columns), body.format, body.path, files=(), options=body.options,  # type: ignore[arg-type]
         guarantee=body.storage.sort_by if body.storage is not None else (),
         storage=body.storage, constraints=body.constraints, comment=body.comment,
+        last_number=body.last_number,
     )  # fmt: skip
 
 

@@ -93,6 +93,11 @@ class ColumnMaker:
     def _conflict(self, what: str, written: ColumnDefinition) -> SqlSyntaxError:
         return SqlSyntaxError(f'{what} for column "{written.name}" of table "{self._table}"')
 
+    def with_identity(self, column: TableColumn, written: ColumnDefinition) -> TableColumn:
+        """A column that is there made an identity."""
+        made = self._numbered(written, column.type, column.number, written.identity)
+        return replace(column, default=made.default, identity=made.identity)
+
     def _numbered(self, written: ColumnDefinition, typ: SqlType, number: int, identity: str) -> TableColumn:
         """A column that takes its values of a sequence of its own."""
         options = written.sequence or SequenceOptions()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from engine.catalog.objects import Sequence, StoredRelation, Table
 from engine.catalog.snapshot import TEMPORARY, Snapshot
@@ -17,15 +16,13 @@ from wire.errors import InvalidTableDefinition, UndefinedTable, WrongObjectType
 
 @dataclass(frozen=True, slots=True)
 class Definer:
-    """A session's ground for definitions. notify: takes notices. context: a new one for each expression that is bound.
-    tables: the folder of stored tables."""
+    """A session's ground for definitions. notify: takes notices. context: a new one for each expression that is bound."""
 
     catalog: SessionCatalog
     search_path: tuple[str, ...]
     notify: Callable[[str], None]
     context: Callable[[], BindContext]
     sequences: SessionSequences
-    tables: Path
 
     @property
     def snapshot(self) -> Snapshot:

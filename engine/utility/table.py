@@ -14,8 +14,8 @@ from typing import Final
 
 from engine.api import ResultColumn
 from engine.catalog.objects import Table, TableColumn
+from engine.sql import types as st
 from engine.sql.statements import CreateTable, CreateTableAs, QualifiedName, TableLayout
-from engine.storage import tables
 from engine.utility.columns import ColumnMaker, check_names
 from engine.utility.constraints import with_constraints
 from engine.utility.definer import Definer
@@ -77,7 +77,10 @@ def create_table_as(statement: CreateTableAs, columns: Sequence[ResultColumn], d
             raise InvalidTableDefinition(f'column "{name}" has pseudo-type {column.type.pg.sql_name}')
     check_names(given)
     _check_absent(statement.name, names)
-    made = tuple(TableColumn(n, c.type, i) for i, (n, c) in enumerate(zip(given, columns, strict=True), 1))
+    made = tuple(
+        TableColumn(n, st.of(c.type.pg, c.type.typmod), i)
+        for i, (n, c) in enumerate(zip(given, columns, strict=True), 1)
+    )
     table = Table(definer.catalog.new_oid(), schema, statement.name.name, made, "parquet", "", ())
     return _put(table, statement.layout, definer)
 
@@ -95,17 +98,14 @@ def _check_absent(name: QualifiedName, names: Names) -> None:
 
 
 def _put(table: Table, layout: TableLayout, definer: Definer) -> Table:
-    """Make the table's folder and put it into the catalog."""
+    """Put a new table into the catalog, which makes its folder."""
     if not table.columns:
         raise FeatureNotSupported("not supported: a table without columns")
     for name in layout.partition_by:
         if table.column(name) is None:
             raise UndefinedColumn(f'column "{name}" named in partition key does not exist')
     sort_by = _sort_by(table, _options(layout))
-    storage = tables.create(definer.tables, table.columns, partition_by=layout.partition_by, sort_by=sort_by)
-    table = replace(table, path=str(tables.folder(definer.tables, storage)), storage=storage)
-    definer.catalog.put(table)
-    return table
+    return definer.catalog.create_table(table, partition_by=layout.partition_by, sort_by=sort_by)
 
 
 def _options(layout: TableLayout) -> Mapping[str, str]:

@@ -8,7 +8,8 @@ Source: PostgreSQL 15, heap.c (cookDefault, cookConstraint), parse_expr.c (trans
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,7 +24,7 @@ from engine.sql.expr import Column, ColumnRef, Expr
 from engine.sql.scope import BindContext, Scope, Source, SourceColumn, cursor, position
 from engine.sql.types import SqlType
 from wire import types as t
-from wire.errors import DatatypeMismatch, FeatureNotSupported, UndefinedParameter
+from wire.errors import DatatypeMismatch, FeatureNotSupported, SqlError, UndefinedParameter
 
 _DEFAULTS: Final = "DEFAULT expressions"
 _CHECKS: Final = "check constraints"
@@ -99,3 +100,13 @@ def _refuse_subqueries(tree: exp.Expression, what: str) -> None:
 def is_integer(typ: SqlType) -> bool:
     """Whether a column of that type can be an identity."""
     return typ.pg in (t.INT2, t.INT4, t.INT8)
+
+
+@contextmanager
+def unplaced() -> Iterator[None]:
+    """Errors in what was defined before have no position in the statement."""
+    try:
+        yield
+    except SqlError as error:
+        error.position = None
+        raise

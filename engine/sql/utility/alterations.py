@@ -4,6 +4,7 @@ AlterSeqStmt, CommentStmt)."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields, replace
 from typing import Final, Literal
 
 from engine.sql.lexer import Kind
@@ -21,6 +22,7 @@ from engine.sql.statements import (
     RenameColumn,
     RenameConstraint,
     RenameRelation,
+    SequenceOptions,
     SetColumnType,
     SetDefault,
     SetIdentity,
@@ -132,6 +134,7 @@ def _action(reader: StatementReader) -> TableAction:
     reader.unsupported("ALTER TABLE ... " + " ".join(words), token)
 
 
+_COLUMN_SETTINGS: Final = ("statistics", "storage", "compression", "(")
 #: What else alter_table_cmd begins with.
 _REFUSED: Final = frozenset(
     (
@@ -193,22 +196,27 @@ def _identity(reader: StatementReader, name: str) -> TableAction:
         return SetIdentity(name=name, identity=identity, options=options_in_parentheses(reader), add=True)
     if reader.take("drop", "identity"):
         return SetIdentity(name=name, identity="", if_exists=reader.take("if", "exists"))
-    if reader.words_at("set", "generated") or reader.words_at("set", "restart") or reader.word_at("restart"):
+    if reader.word_at("reset") or (reader.word_at("set") and reader.ahead(1).text in _COLUMN_SETTINGS):
+        reader.unsupported(f"ALTER COLUMN ... {reader.token.text.upper()} {reader.ahead(1).text.upper()}".rstrip("( "))
+    if reader.word_at("set", "restart"):
         return _set_identity(reader, name)
-    if reader.word_at("set", "reset"):
-        reader.unsupported(f"ALTER COLUMN ... {reader.token.text.upper()} {reader.ahead(1).text.upper()}")
     if reader.words_at("drop", "expression"):
         reader.unsupported("DROP EXPRESSION")
     reader.fail()
 
 
 def _set_identity(reader: StatementReader, name: str) -> TableAction:
-    """SET GENERATED and RESTART; the other options of the sequence are ALTER SEQUENCE's."""
+    """alter_identity_column_option_list: SET GENERATED ..., SET option ... and RESTART, one after the other."""
     identity: Literal["always", "by default"] | None = None
-    if reader.take("set", "generated"):
-        identity = generation(reader)
-    reader.take("set")
-    return SetIdentity(name=name, identity=identity, options=sequence_options(reader))
+    options = SequenceOptions()
+    while reader.word_at("set", "restart"):
+        if reader.take("set", "generated"):
+            identity = generation(reader)
+        else:
+            reader.take("set")
+            said = sequence_options(reader)
+            options = replace(options, **{f.name: v for f in fields(said) if (v := getattr(said, f.name)) is not None})
+    return SetIdentity(name=name, identity=identity, options=options)
 
 
 # -- COMMENT -----------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from engine.sql.utility.reader import StatementReader
 from engine.sql.utility.sequences import create_sequence
 from engine.sql.utility.tables import create_table
 from engine.sql.utility.unsupported import refuse
-from wire.errors import DuplicateObject
+from wire.errors import DuplicateObject, FeatureNotSupported
 
 _DropKind = Literal["schema"] | RelationKind
 _DROPS: Final[tuple[tuple[tuple[str, ...], _DropKind], ...]] = (
@@ -64,6 +64,8 @@ def _view(reader: StatementReader, replace: bool, temporary: bool) -> Statement:
     if not reader.query_at():
         reader.fail()
     query = reader.query_statement()
+    if "into" in query.tree.meta:
+        raise FeatureNotSupported("views must not contain SELECT INTO")
     if reader.word_at("with"):
         reader.unsupported("WITH CHECK OPTION")
     return CreateView(name=name, columns=columns, query=query, replace=replace, temporary=temporary, text="")

@@ -1,0 +1,84 @@
+"""What is asked of the rows that are there before a table may promise something of them: each question is a query that must
+give no row, and says what is wrong where it gives one.
+
+Source: PostgreSQL 15, tablecmds.c (ATRewriteTable), index.c and tuplesort's comparetup_index_btree for keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from sqlglot import exp
+
+from engine.catalog.objects import Constraint, Table, TableColumn
+from engine.mutation.violations import texts
+from engine.sql.stored_text import read_formula
+from wire.errors import CheckViolation, NotNullViolation, SqlError, UniqueViolation
+from wire.text_output import OutputSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """error: what to raise, given the row (a batch of one) and how values are written."""
+
+    tree: exp.Expression
+    error: Callable[[pa.RecordBatch, OutputSettings], SqlError]
+
+
+def not_null(table: Table, column: TableColumn) -> Question:
+    """SELECT 1 FROM t WHERE c IS NULL"""
+    message = f'column "{column.name}" of relation "{table.name}" contains null values'
+    tree = _select([exp.Literal.number(1)], table, where=_is_null(column.name))
+    return Question(tree, lambda _row, _settings: NotNullViolation(message))
+
+
+def violated(table: Table, check: Constraint) -> Question:
+    """SELECT 1 FROM t WHERE NOT (condition)"""
+    message = f'check constraint "{check.name}" of relation "{table.name}" is violated by some row'
+    condition = exp.Not(this=read_formula(check.expression))
+    return Question(
+        _select([exp.Literal.number(1)], table, where=condition), lambda _row, _settings: CheckViolation(message)
+    )
+
+
+def keys_twice(table: Table, key: Constraint) -> Question:
+    """SELECT k FROM t WHERE k IS NOT NULL GROUP BY k HAVING count(*) > 1"""
+    columns = [column for name in key.columns if (column := table.column(name)) is not None]
+
+    def error(row: pa.RecordBatch, settings: OutputSettings) -> SqlError:
+        values = ", ".join(texts(columns, row, 0, settings))
+        return UniqueViolation(
+            f'could not create unique index "{key.name}"',
+            detail=f"Key ({', '.join(key.columns)})=({values}) is duplicated.",
+        )
+
+    there: exp.Expression = exp.Not(this=_is_null(key.columns[0]))
+    for name in key.columns[1:]:
+        there = exp.And(this=there, expression=exp.Not(this=_is_null(name)))
+    tree = _select([_column(name) for name in key.columns], table, where=there)
+    tree.set("group", exp.Group(expressions=[_column(name) for name in key.columns]))
+    count = exp.Anonymous(this="count", expressions=[exp.Star()])
+    tree.set("having", exp.Having(this=exp.GT(this=count, expression=exp.Literal.number(1))))
+    return Question(tree, error)
+
+
+def _select(values: Sequence[exp.Expression], table: Table, where: exp.Expression) -> exp.Select:
+    named = exp.Table(
+        this=exp.Identifier(this=table.name, quoted=True), db=exp.Identifier(this=table.schema, quoted=True)
+    )
+    return exp.Select(
+        expressions=list(values),
+        from_=exp.From(expressions=[named]),
+        where=exp.Where(this=where),
+        limit=exp.Limit(expression=exp.Literal.number(1)),
+    )
+
+
+def _is_null(name: str) -> exp.Is:
+    return exp.Is(this=_column(name), expression=exp.Null())
+
+
+def _column(name: str) -> exp.Column:
+    return exp.Column(this=exp.Identifier(this=name, quoted=True))

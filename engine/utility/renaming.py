@@ -1,0 +1,158 @@
+"""RENAME and SET SCHEMA: of relations, their columns and constraints, and of schemas. No file is touched: a stored column
+keeps the name that it has in files.
+
+Source: PostgreSQL 15, tablecmds.c (renameatt_internal, RenameRelationInternal, AlterTableNamespaceInternal), alter.c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from engine.catalog.objects import Constraint, Schema, Sequence, StoredRelation, Table, TableColumn, View
+from engine.catalog.snapshot import SLUICE, TEMPORARY
+from engine.sql.statements import AlterSchema
+from engine.sql.stored_text import with_column_renamed, with_table_renamed
+from engine.utility.columns import check_name
+from engine.utility.definer import Definer
+from engine.utility.names import Names
+from wire.errors import (
+    DuplicateColumn,
+    DuplicateObject,
+    DuplicateSchema,
+    DuplicateTable,
+    FeatureNotSupported,
+    InvalidSchemaName,
+    ReservedName,
+    UndefinedColumn,
+    UndefinedObject,
+    WrongObjectType,
+)
+
+_RESERVED: Final = "pg_"
+
+
+def rename(relation: StoredRelation, to: str, definer: Definer) -> None:
+    """Raises DuplicateTable."""
+    if Names(definer.snapshot, relation.schema).has_relation(to):
+        raise DuplicateTable(f'relation "{to}" already exists')
+    definer.catalog.remove(relation)
+    definer.catalog.put(_named(relation, relation.schema, to))
+
+
+def move(relation: StoredRelation, schema: str, definer: Definer) -> None:
+    """To another schema, with the sequences that go with it. Raises InvalidSchemaName, DuplicateTable."""
+    _check_target(schema, definer)
+    if schema == relation.schema:
+        return
+    if relation.schema == TEMPORARY:
+        raise FeatureNotSupported("cannot move objects into or out of temporary schemas")
+    if isinstance(relation, Sequence) and relation.owner is not None:
+        table = definer.table_of(relation.owner[0])
+        raise FeatureNotSupported(
+            "cannot move an owned sequence into another schema",
+            detail=f'Sequence "{relation.name}" is linked to table "{table.name if table else ""}".',
+        )
+    for moved in (relation, *_owned(relation, definer)):
+        if Names(definer.snapshot, schema).has_relation(moved.name):
+            raise DuplicateTable(f'relation "{moved.name}" already exists in schema "{schema}"')
+        definer.catalog.remove(moved)
+        definer.catalog.put(_named(moved, schema, moved.name))
+
+
+def _check_target(schema: str, definer: Definer) -> None:
+    if schema == TEMPORARY:
+        raise FeatureNotSupported("cannot move objects into or out of temporary schemas")
+    if schema not in definer.snapshot.schemas:
+        raise InvalidSchemaName(f'schema "{schema}" does not exist')
+
+
+def _owned(relation: StoredRelation, definer: Definer) -> list[Sequence]:
+    relations = definer.snapshot.relations.values()
+    return [r for r in relations if isinstance(r, Sequence) and r.owner is not None and r.owner[0] == relation.oid]
+
+
+def _named(relation: StoredRelation, schema: str, name: str) -> StoredRelation:
+    if not isinstance(relation, Table):
+        return replace(relation, schema=schema, name=name)
+    constraints = tuple(
+        replace(c, expression=with_table_renamed(c.expression, relation.name, name)) if c.kind == "check" else c
+        for c in relation.constraints
+    )
+    return replace(relation, schema=schema, name=name, constraints=constraints)
+
+
+# -- columns and constraints -----------------------------------------------------------------------------------------
+
+
+def rename_column(relation: StoredRelation, name: str, to: str, definer: Definer) -> None:
+    """Raises UndefinedColumn, DuplicateColumn, WrongObjectType."""
+    if isinstance(relation, Sequence):
+        raise WrongObjectType(
+            f'cannot rename columns of relation "{relation.name}"',
+            detail="This operation is not supported for sequences.",
+        )
+    if all(column.name != name for column in relation.columns):
+        raise UndefinedColumn(f'column "{name}" does not exist')
+    check_name(to)
+    if any(column.name == to for column in relation.columns):
+        raise DuplicateColumn(f'column "{to}" of relation "{relation.name}" already exists')
+    definer.catalog.put(_with_column(relation, name, to), replacing=True)
+
+
+def _with_column(relation: Table | View, name: str, to: str) -> Table | View:
+    columns = tuple(_column(c, to, relation) if c.name == name else c for c in relation.columns)
+    if isinstance(relation, View):
+        return replace(relation, columns=columns)
+    return replace(relation, columns=columns, constraints=tuple(_constraint(c, name, to) for c in relation.constraints))
+
+
+def _column(column: TableColumn, to: str, relation: Table | View) -> TableColumn:
+    if isinstance(relation, View):
+        return replace(column, name=to)
+    return replace(column, name=to, stored=column.file_column)
+
+
+def _constraint(constraint: Constraint, name: str, to: str) -> Constraint:
+    if name not in constraint.columns:
+        return constraint
+    columns = tuple(to if column == name else column for column in constraint.columns)
+    if constraint.kind != "check":
+        return replace(constraint, columns=columns)
+    return replace(constraint, columns=columns, expression=with_column_renamed(constraint.expression, name, to))
+
+
+def rename_constraint(relation: StoredRelation, name: str, to: str, definer: Definer) -> None:
+    """Raises UndefinedObject, DuplicateObject, DuplicateTable."""
+    found = next((c for c in relation.constraints if c.name == name), None) if isinstance(relation, Table) else None
+    if found is None or not isinstance(relation, Table):
+        raise UndefinedObject(f'constraint "{name}" for table "{relation.name}" does not exist')
+    if any(c.name == to for c in relation.constraints):
+        raise DuplicateObject(f'constraint "{to}" for relation "{relation.name}" already exists')
+    if found.kind != "check" and Names(definer.snapshot, relation.schema).has_relation(to):
+        raise DuplicateTable(f'relation "{to}" already exists')
+    constraints = tuple(replace(c, name=to) if c is found else c for c in relation.constraints)
+    definer.catalog.put(replace(relation, constraints=constraints), replacing=True)
+
+
+# -- schemas ---------------------------------------------------------------------------------------------------------
+
+
+def alter_schema(statement: AlterSchema, definer: Definer) -> None:
+    """RENAME of a schema, with all that is in it. Raises InvalidSchemaName, DuplicateSchema, ReservedName."""
+    snapshot, catalog = definer.snapshot, definer.catalog
+    schema = snapshot.schemas.get(statement.name)
+    if schema is None:
+        raise InvalidSchemaName(f'schema "{statement.name}" does not exist')
+    if statement.to in snapshot.schemas or statement.to == SLUICE:
+        raise DuplicateSchema(f'schema "{statement.to}" already exists')
+    if statement.to.startswith(_RESERVED):
+        raise ReservedName(
+            f'unacceptable schema name "{statement.to}"',
+            detail='The prefix "pg_" is reserved for system schemas.',
+        )
+    catalog.put_schema(Schema(schema.oid, statement.to, schema.comment))
+    for relation in [r for r in snapshot.relations.values() if r.schema == statement.name]:
+        catalog.remove(relation)
+        catalog.put(replace(relation, schema=statement.to))
+    catalog.remove_schema(statement.name)
