@@ -185,6 +185,7 @@ def _encoding(value: str) -> str:
         raise ValueError from None
 
 
+_TRANSACTION_MODES: Final = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
 _ISOLATION: Final = ("serializable", "repeatable read", "read committed", "read uncommitted")
 
 
@@ -393,7 +394,12 @@ class SessionSettings:
         return [(row.name, self.get(row.name), row.description) for row in SETTINGS.values()]
 
     def begin(self) -> None:
+        """A transaction begins with the session's default modes; BEGIN and SET TRANSACTION may change them after."""
         self._saved = [self._now.copy()]
+        for mode in _TRANSACTION_MODES:
+            default = self.get(f"default_{mode}")
+            if default != self.get(mode):
+                self.set(mode, default, local=True)
 
     def commit(self) -> None:
         self._saved = []

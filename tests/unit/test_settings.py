@@ -82,6 +82,22 @@ def test_set_is_undone_by_rollback_and_set_local_by_commit_too() -> None:
     assert settings.get("application_name") == "kept"
 
 
+def test_a_transaction_begins_with_the_sessions_default_modes() -> None:
+    settings = SessionSettings()
+    settings.set("default_transaction_isolation", "repeatable read")
+    settings.begin()
+    assert settings.get("transaction_isolation") == "repeatable read"
+    settings.set("transaction_isolation", "serializable", local=True)
+    settings.commit()
+    settings.begin()
+    assert settings.get("transaction_isolation") == "repeatable read"
+    settings.set("default_transaction_isolation", "read committed")
+    settings.rollback()
+    settings.begin()
+    assert settings.get("transaction_isolation") == "repeatable read"
+    settings.rollback()
+
+
 def test_savepoints_nest() -> None:
     settings = SessionSettings()
     settings.begin()
