@@ -25,8 +25,11 @@ from benchmarks import (
     mesh_tpch,
     orders_rows,
     report,
+    row_insert,
     short_query,
+    table_writes,
     tpch_queries,
+    writers,
 )
 from benchmarks.figures import Measure
 from benchmarks.ground import Ground, tpch_data
@@ -46,6 +49,9 @@ MEASURES: Final = tuple(
         mesh_cancel,
         mesh_memory,
         mesh_planning,
+        row_insert,
+        writers,
+        table_writes,
     )
 )
 

@@ -1,0 +1,100 @@
+"""Many sessions that write to one table at once: nothing that was acknowledged is lost, nothing is there twice."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+import psycopg
+from psycopg import errors
+
+from benchmarks.figures import Figure, Measure
+from benchmarks.ground import Ground
+from benchmarks.member import Member, running
+
+_WRITERS: Final = 8
+_SECONDS: Final = 60.0
+
+
+class _Writer(threading.Thread):
+    """Inserts, and now and then changes and deletes, rows of its own until the time is over.
+
+    kept: the rows that must be there, by id, as the server acknowledged them.
+    """
+
+    def __init__(self, number: int, connection: psycopg.Connection[Any]) -> None:
+        super().__init__(name=f"writer-{number}")
+        self.kept: dict[int, int] = {}
+        self.commits = 0
+        self.conflicts = 0
+        self.failure: BaseException | None = None
+        self._number = number
+        self._connection = connection
+
+    def run(self) -> None:
+        end = time.monotonic() + _SECONDS
+        try:
+            for step in range(1_000_000):
+                if time.monotonic() > end:
+                    return
+                self._step(step)
+        except BaseException as error:  # noqa: BLE001 - told by whoever waits for the thread
+            self.failure = error
+
+    def _step(self, step: int) -> None:
+        row = self._number * 1_000_000 + step
+        self._repeated("insert into written values (%s, 0)", (row,))
+        self.kept[row] = 0
+        if step % 10 == 5:
+            self._repeated("update written set value = value + 1 where id = %s", (row,))
+            self.kept[row] = 1
+        elif step % 10 == 9:
+            self._repeated("delete from written where id = %s", (row - 1,))
+            del self.kept[row - 1]
+
+    def _repeated(self, statement: str, arguments: tuple[int, ...]) -> None:
+        """Until it is committed: a conflict (40001) has changed nothing."""
+        while True:
+            try:
+                count = self._connection.execute(statement.encode(), arguments).rowcount
+            except errors.SerializationFailure:
+                self.conflicts += 1
+                continue
+            if count != 1:
+                raise RuntimeError(f"{statement} {arguments}: {count} rows")
+            self.commits += 1
+            return
+
+
+def _run(ground: Ground) -> Iterator[Figure]:
+    with running(ground, "writers") as member, member.connect("auto") as connection:
+        connection.execute("create table written (id bigint not null, value int)")
+        writers = _written(member)
+        found = [(int(row[0]), int(row[1])) for row in connection.execute("select id, value from written")]
+    expected = {row: value for writer in writers for row, value in writer.kept.items()}
+    yield Figure("acknowledged commits", sum(writer.commits for writer in writers), "commits")
+    yield Figure("conflicts, repeated", sum(writer.conflicts for writer in writers), "")
+    yield Figure("rows lost or wrong", len(expected.items() - set(found)), "rows", 0)
+    yield Figure("rows doubled or not acknowledged", len(found) - len(expected.items() & set(found)), "rows", 0)
+
+
+def _written(member: Member) -> list[_Writer]:
+    writers = [_Writer(number, member.connect("auto")) for number in range(_WRITERS)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+        if writer.failure is not None:
+            raise writer.failure
+    return writers
+
+
+MEASURE: Final = Measure(
+    "writers",
+    "Eight writers on one table",
+    f"{_WRITERS} sessions insert rows of their own into one table for {_SECONDS:.0f} s, autocommit, and change or delete some; "
+    "what conflicts (40001) is repeated. At the end the table is compared with what was acknowledged.",
+    _run,
+)
