@@ -153,7 +153,8 @@ class SessionCatalog:
         """Files come to a stored table and go from it: seen by this session at once, by others at the commit.
 
         table: as the statement saw it, in the catalog (`current`); its own changes of the table are in it. added: what a
-        `TableWriter` of the table has finished; they are this catalog's now, which removes them if the change is taken back.
+        `TableWriter` of the table has finished. They are this catalog's from the call on, whatever it raises: it removes them
+        if the change is taken back, and whoever called must not, since nobody may know whether a commit has taken place.
         removed: paths below the table's folder. appends_only: the rows depend on nothing that is in the table: nobody's
         commit can conflict. whole: they depend on all that is in it (a key was checked): any other commit to the table
         conflicts. Neither: only a commit that removes one of `removed` conflicts; where there are none, `whole` is meant.
@@ -163,9 +164,10 @@ class SessionCatalog:
         change = DataChange(table, FileChange(tuple(added), tuple(removed)), whole or not (appends_only or removed))
         if not change.files:
             return
-        strangers = tables.missing(table, change.files.removed)
         assert not (appends_only and change.files.removed), "what only appends removes nothing"
+        strangers = tables.missing(table, change.files.removed)
         if strangers:
+            self._take_back([change], ())
             raise InternalError(f'file "{strangers[0]}" is to be removed from "{table.name}", which does not have it')
         self._record(change)
 

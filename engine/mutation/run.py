@@ -75,13 +75,16 @@ async def run(plan: Mutate, ground: Ground) -> Outcome:
     try:
         if sink.count:
             await _require_unique(plan, intents, rewritten or (), ground)
-            whole = plan.whole or bool(plan.keys)
-            await ground.record(plan.table, intents, appends_only=plan.kind == "insert" and not whole, whole=whole)
     except BaseException:
         await _removed(plan.table, added, ground)
         raise
     if not sink.count:
         await _removed(plan.table, added, ground)
+        return Outcome(0, sink.returned())
+    # From here on the files are the catalog's: a commit may have taken place though this fails or is cancelled.
+    whole = plan.whole or bool(plan.keys)
+    appends_only = plan.kind == "insert" and not whole
+    await _to_its_end(ground.record(plan.table, intents, appends_only=appends_only, whole=whole))
     return Outcome(sink.count, sink.returned())
 
 
