@@ -122,10 +122,11 @@ class Snapshot:
     def remove(self, relation: StoredRelation) -> tuple[Snapshot, Change]:
         return self._apply(change := Change((relation.schema, relation.name), None, relation)), change
 
-    def put_schema(self, schema: Schema) -> tuple[Snapshot, Change]:
-        if schema.name in self.schemas or schema.name == SLUICE:
+    def put_schema(self, schema: Schema, *, replacing: bool = False) -> tuple[Snapshot, Change]:
+        before = self.schemas.get(schema.name)
+        if (before is not None and not replacing) or schema.name == SLUICE:
             raise DuplicateSchema(f'schema "{schema.name}" already exists')
-        return self._apply(change := Change((schema.name, ""), schema)), change
+        return self._apply(change := Change((schema.name, ""), schema, before)), change
 
     def remove_schema(self, name: str) -> tuple[Snapshot, Change]:
         if name not in self.schemas:

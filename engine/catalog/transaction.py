@@ -40,6 +40,8 @@ class SessionCatalog:
         self._made: list[str] = []
         self._seen: tuple[Snapshot, int, Snapshot] | None = None
         self._temporary: dict[Key, StoredRelation] = {}
+        #: A state, the temporary relations, and that state with them: the same object as long as both are.
+        self._shown: tuple[Snapshot, dict[Key, StoredRelation], Snapshot] | None = None
         self._begun: dict[Key, StoredRelation] | None = None
 
     @property
@@ -57,10 +59,12 @@ class SessionCatalog:
         committed, count = self._base(), len(self._changes)
         if self._seen is None or self._seen[0] is not committed or self._seen[1] != count:
             self._seen = (committed, count, committed.replay(self._changes) if count else committed)
-        base = self._seen[2]
-        if not self._temporary:
+        base, temporary = self._seen[2], self._temporary
+        if not temporary:
             return base
-        return replace(base, relations={**base.relations, **self._temporary})
+        if self._shown is None or self._shown[0] is not base or self._shown[1] is not temporary:
+            self._shown = (base, temporary, replace(base, relations={**base.relations, **temporary}))
+        return self._shown[2]
 
     def _base(self) -> Snapshot:
         """The committed state that this session sees now."""
@@ -87,8 +91,8 @@ class SessionCatalog:
         _, change = self.current().remove(relation)
         self._record(change)
 
-    def put_schema(self, schema: Schema) -> None:
-        _, change = self.current().put_schema(schema)
+    def put_schema(self, schema: Schema, *, replacing: bool = False) -> None:
+        _, change = self.current().put_schema(schema, replacing=replacing)
         self._record(change)
 
     def remove_schema(self, name: str) -> None:

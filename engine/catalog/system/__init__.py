@@ -2,10 +2,10 @@
 snapshot, from the session and from the mesh.
 
 Clients read these on connect and on browse, with joins, arrays and casts, so they are relations like any other: bound,
-planned and run by the in-process engine. One file a family: `types`, `relations`, `sessions`, `cluster`. A row of `SYSTEM`
+planned and run by the in-process engine. One file a family. A row of `SYSTEM`
 declares a relation: its OID and columns, as in PostgreSQL 15 where it is PostgreSQL's, and how its rows are made.
 
-Rows that follow from the snapshot alone are made once per catalog version; those of the session (activity, cursors,
+Rows that follow from the snapshot alone are made once for each; those of the session (activity, cursors,
 settings) anew for each statement, which is then not cached.
 """
 
@@ -19,14 +19,17 @@ from typing import Final
 import pyarrow as pa
 
 from engine.catalog.objects import SystemTable, TableColumn
-from engine.catalog.system import cluster, relations, sessions, types
+from engine.catalog.snapshot import Snapshot
+from engine.catalog.system import cluster, definitions, relations, sessions, types
 from engine.catalog.system.declared import PG_CATALOG, Key, Row, SystemContext, SystemRelation
 from wire.carriers import carrier
 
 __all__ = ["PG_CATALOG", "SystemCatalog", "SystemContext"]
 
 SYSTEM: Final[Mapping[Key, SystemRelation]] = {
-    relation.key: relation for module in (types, relations, sessions, cluster) for relation in module.SYSTEM
+    relation.key: relation
+    for module in (types, relations, definitions, sessions, cluster)
+    for relation in module.SYSTEM
 }
 
 
@@ -36,7 +39,7 @@ class SystemCatalog:
     _versions = itertools.count(1)
 
     def __init__(self) -> None:
-        self._made: dict[Key, tuple[int, SystemTable]] = {}
+        self._made: dict[Key, tuple[Snapshot, SystemTable]] = {}
 
     @staticmethod
     def oid_of(schemas: Sequence[str], name: str) -> int | None:
@@ -50,12 +53,12 @@ class SystemCatalog:
         if key is None:
             return None
         relation, made = SYSTEM[key], self._made.get(key)
-        if made is not None and made[0] == context.snapshot.version and not relation.volatile:
+        if made is not None and made[0] is context.snapshot and not relation.volatile:
             return made[1]
         columns = relation.declared()
         rows = _table(columns, relation.rows(replace(context, system=SYSTEM)))
         table = SystemTable(relation.oid, *key, columns, rows, next(self._versions))
-        self._made[key] = (context.snapshot.version, table)
+        self._made[key] = (context.snapshot, table)
         return table
 
     @staticmethod

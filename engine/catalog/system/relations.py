@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from engine.catalog.objects import Sequence, StoredRelation, Table, TableColumn, View
-from engine.catalog.snapshot import SLUICE
+from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table, TableColumn, View
+from engine.catalog.snapshot import SLUICE, TEMPORARY
 from engine.catalog.system.declared import PG_CATALOG, Row, SystemContext, SystemRelation
 from engine.sql import types as st
 from wire import types as t
@@ -22,8 +22,17 @@ def _pg_namespace(context: SystemContext) -> Iterator[Row]:
         yield schema.oid, schema.name, _OWNER, None
 
 
-def _namespace(context: SystemContext, name: str) -> int:
+def namespace(context: SystemContext, name: str) -> int:
+    """A schema's OID."""
     return _NAMESPACES[name] if name in _NAMESPACES else context.snapshot.schemas[name].oid
+
+
+_IDENTITY: Final = {"": "", "always": "a", "by default": "d"}
+
+
+def keys(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
+    """The constraints that PostgreSQL has an index for; it has the constraint's name, and here its OID."""
+    return (constraint for constraint in constraints if constraint.kind != "check")
 
 
 def _kind(relation: StoredRelation) -> str:
@@ -54,14 +63,32 @@ def _pg_class(context: SystemContext) -> Iterator[Row]:
     for system in context.system.values():
         yield _class_row(system.oid, system.name, _NAMESPACES[system.schema], "r", len(system.declared()))
     for relation in context.snapshot.relations.values():
-        namespace = _namespace(context, relation.schema)
-        yield _class_row(relation.oid, relation.name, namespace, _kind(relation), len(_columns(relation)))
+        schema = namespace(context, relation.schema)
+        constraints = relation.constraints if isinstance(relation, Table) else ()
+        indexes = list(keys(constraints))
+        yield _class_row(
+            relation.oid, relation.name, schema, _kind(relation), len(_columns(relation)), bool(indexes),
+            len(constraints) - len(indexes), relation.schema == TEMPORARY,
+        )  # fmt: skip
+        for key in indexes:
+            yield _class_row(key.oid, key.name, schema, "i", len(key.columns), temporary=relation.schema == TEMPORARY)
 
 
-def _class_row(oid: int, name: str, namespace: int, kind: str, columns: int) -> Row:
+def _class_row(
+    oid: int,
+    name: str,
+    namespace: int,
+    kind: str,
+    columns: int,
+    indexed: bool = False,
+    checks: int = 0,
+    temporary: bool = False,
+) -> Row:
+    method = {"r": 2, "i": 403}.get(kind, 0)
     return (
-        oid, name, namespace, 0, 0, _OWNER, 0, 0, 0, 0, -1.0, 0, 0, False, False, "p", kind, columns, 0,
-        kind == "v", False, False, False, False, True, "n", False, 0, 0, 0, None, None, None,
+        oid, name, namespace, 0, 0, _OWNER, method, 0, 0, 0, -1.0, 0, 0, indexed, False, "t" if temporary else "p", kind,
+        columns, checks, kind == "v", False, False, False, False, True, "d" if kind == "r" else "n", False, 0, 0, 0, None,
+        None, None,
     )  # fmt: skip
 
 
@@ -72,14 +99,28 @@ def _pg_attribute(context: SystemContext) -> Iterator[Row]:
     for relation in context.snapshot.relations.values():
         for column in _columns(relation):
             yield _attribute_row(
-                relation.oid, column.name, column.type.pg.oid, column.type.typmod, column.number, not column.nullable
-            )
+                relation.oid, column.name, column.type.pg.oid, column.type.typmod, column.number, not column.nullable,
+                column.default is not None and not column.identity, _IDENTITY[column.identity],
+            )  # fmt: skip
+        for key in keys(relation.constraints) if isinstance(relation, Table) else ():
+            for number, name in enumerate(key.columns, 1):
+                of = next(c for c in _columns(relation) if c.name == name)
+                yield _attribute_row(key.oid, name, of.type.pg.oid, of.type.typmod, number, False)
 
 
-def _attribute_row(relation: int, name: str, typ: int, typmod: int, number: int, not_null: bool) -> Row:
+def _attribute_row(
+    relation: int,
+    name: str,
+    typ: int,
+    typmod: int,
+    number: int,
+    not_null: bool,
+    default: bool = False,
+    identity: str = "",
+) -> Row:
     return (
-        relation, name, typ, -1, -1, number, 0, -1, typmod, False, "i", "p", "", not_null, False, False, "", "", False,
-        True, 0, 0, None, None, None, None,
+        relation, name, typ, -1, -1, number, 0, -1, typmod, False, "i", "p", "", not_null, default, False, identity, "",
+        False, True, 0, 0, None, None, None, None,
     )  # fmt: skip
 
 

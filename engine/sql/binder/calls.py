@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal, NoReturn, cast
 from sqlglot import exp
 
 from engine.sql import types as st
-from engine.sql.binder import literals, resolution
+from engine.sql.binder import inlined, literals, resolution
 from engine.sql.binder.casts import cast_functions, find_pathway, is_string
 from engine.sql.binder.operators_syntax import array_items
 from engine.sql.binder.resolution import Choice
@@ -161,6 +161,10 @@ def bind_call(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
         _refuse_clauses(written)
         name, typ = _CONTEXT[written.name]
         return ContextRef(st.of(typ), name, position=written.at)
+    query = inlined.query_of(written.node, scope)
+    if query is not None:
+        _refuse_clauses(written)
+        return binder.bind(exp.Subquery(this=query), scope)
     return _function(binder, written, scope)
 
 

@@ -1,0 +1,142 @@
+"""What is said of tables beside their columns: defaults, constraints, keys, sequences, comments.
+
+Expressions are shown as they were written, where PostgreSQL shows its own reading of them (`'x'` for `'x'::text`). What
+pg_get_constraintdef and its kin say is in `sluice.object_definitions`, which those functions read (`engine.sql.binder.inlined`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from engine.catalog.objects import Constraint, Schema, Sequence, StoredRelation, Table, View
+from engine.catalog.snapshot import PUBLIC, SLUICE, Snapshot
+from engine.catalog.system.declared import Row, SystemContext, SystemRelation
+from engine.catalog.system.relations import keys, namespace
+from engine.sql.stored_text import quoted, shown
+
+PG_CLASS: Final = 1259
+PG_NAMESPACE: Final = 2615
+PG_CONSTRAINT: Final = 2606
+_KINDS: Final = {"check": "c", "primary key": "p", "unique": "u"}
+
+
+def _tables(context: SystemContext) -> Iterator[Table]:
+    return context.snapshot.tables()
+
+
+def _sequence_names(snapshot: Snapshot) -> Mapping[int, str]:
+    """By OID, as regclass shows them to somebody whose path is the default."""
+    found = {}
+    for relation in snapshot.relations.values():
+        if isinstance(relation, Sequence):
+            schema = "" if relation.schema == PUBLIC else quoted(relation.schema) + "."
+            found[relation.oid] = schema + quoted(relation.name)
+    return found
+
+
+def _pg_attrdef(context: SystemContext) -> Iterator[Row]:
+    names = _sequence_names(context.snapshot)
+    for table in _tables(context):
+        for column in table.columns:
+            if column.default is not None and not column.identity:
+                yield table.oid * 10_000 + column.number, table.oid, column.number, shown(column.default, names.get)
+
+
+def _pg_constraint(context: SystemContext) -> Iterator[Row]:
+    for table in _tables(context):
+        numbers = {column.name: column.number for column in table.columns}
+        for c in table.constraints:
+            index = 0 if c.kind == "check" else c.oid
+            yield (
+                c.oid, c.name, namespace(context, table.schema), _KINDS[c.kind], False, False, True, table.oid, 0, index, 0, 0,
+                " ", " ", " ", True, 0, c.kind != "check", [numbers[name] for name in c.columns], None, None, None, None,
+                None, None, c.expression or None,
+            )  # fmt: skip
+
+
+def _pg_index(context: SystemContext) -> Iterator[Row]:
+    for table in _tables(context):
+        numbers = {column.name: column.number for column in table.columns}
+        for key in keys(table.constraints):
+            count, primary = len(key.columns), key.kind == "primary key"
+            yield (
+                key.oid, table.oid, count, count, True, False, primary, False, True, False, True, False, True, True, False,
+                [numbers[name] for name in key.columns], [0] * count, [0] * count, [0] * count, None, None,
+            )  # fmt: skip
+
+
+def _pg_sequence(context: SystemContext) -> Iterator[Row]:
+    for s in context.snapshot.relations.values():
+        if isinstance(s, Sequence):
+            yield s.oid, s.type.pg.oid, s.start, s.increment, s.maximum, s.minimum, s.cache, s.cycle
+
+
+def _pg_description(context: SystemContext) -> Iterator[Row]:
+    for relation in context.snapshot.relations.values():
+        yield from _described(relation)
+    for schema in context.snapshot.schemas.values():
+        yield from _comment(schema, PG_NAMESPACE)
+
+
+def _described(relation: StoredRelation) -> Iterator[Row]:
+    yield from _comment(relation, PG_CLASS)
+    if isinstance(relation, (Table, View)):
+        for column in relation.columns:
+            if column.comment is not None:
+                yield relation.oid, PG_CLASS, column.number, column.comment
+    if isinstance(relation, Table):
+        for constraint in relation.constraints:
+            yield from _comment(constraint, PG_CONSTRAINT)
+
+
+def _comment(of: StoredRelation | Schema | Constraint, catalog: int) -> Iterator[Row]:
+    if of.comment is not None:
+        yield of.oid, catalog, 0, of.comment
+
+
+def _object_definitions(context: SystemContext) -> Iterator[Row]:
+    for table in _tables(context):
+        for constraint in table.constraints:
+            yield constraint.oid, constraint_definition(constraint)
+
+
+def constraint_definition(constraint: Constraint) -> str:
+    """As pg_get_constraintdef: `PRIMARY KEY (a)`, `CHECK ((a > 0))`."""
+    if constraint.kind == "check":
+        return f"CHECK (({constraint.expression}))"
+    return f"{constraint.kind.upper()} ({', '.join(map(quoted, constraint.columns))})"
+
+
+SYSTEM: Final = (
+    SystemRelation(2604, "pg_attrdef", "oid oid, adrelid oid, adnum int2, adbin text", _pg_attrdef),
+    SystemRelation(
+        PG_CONSTRAINT,
+        "pg_constraint",
+        "oid oid, conname name, connamespace oid, contype char, condeferrable bool, condeferred bool, convalidated bool, "
+        "conrelid oid, contypid oid, conindid oid, conparentid oid, confrelid oid, confupdtype char, confdeltype char, "
+        "confmatchtype char, conislocal bool, coninhcount int4, connoinherit bool, conkey int2[], confkey int2[], "
+        "conpfeqop oid[], conppeqop oid[], conffeqop oid[], confdelsetcols int2[], conexclop oid[], conbin text",
+        _pg_constraint,
+    ),
+    SystemRelation(
+        2610,
+        "pg_index",
+        "indexrelid oid, indrelid oid, indnatts int2, indnkeyatts int2, indisunique bool, indnullsnotdistinct bool, "
+        "indisprimary bool, indisexclusion bool, indimmediate bool, indisclustered bool, indisvalid bool, "
+        "indcheckxmin bool, indisready bool, indislive bool, indisreplident bool, indkey int2[], indcollation oid[], "
+        "indclass oid[], indoption int2[], indexprs text, indpred text",
+        _pg_index,
+    ),
+    SystemRelation(
+        2224,
+        "pg_sequence",
+        "seqrelid oid, seqtypid oid, seqstart int8, seqincrement int8, seqmax int8, seqmin int8, seqcache int8, "
+        "seqcycle bool",
+        _pg_sequence,
+    ),
+    SystemRelation(
+        2609, "pg_description", "objoid oid, classoid oid, objsubid int4, description text", _pg_description
+    ),
+    SystemRelation(12_203, "object_definitions", "oid oid, definition text", _object_definitions, schema=SLUICE),
+)

@@ -1,0 +1,84 @@
+"""COMMENT ON. An empty text is none (comment.c: CreateComments)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.catalog.objects import Sequence, StoredRelation, Table
+from engine.sql.statements import Comment
+from engine.utility.definer import Definer
+from engine.utility.dependencies import kind_of
+from engine.utility.names import key_named
+from wire.errors import (
+    FeatureNotSupported,
+    InvalidSchemaName,
+    UndefinedColumn,
+    UndefinedObject,
+    UndefinedTable,
+    WrongObjectType,
+)
+
+
+def comment(statement: Comment, definer: Definer) -> None:
+    """Raises UndefinedTable, UndefinedColumn, UndefinedObject, InvalidSchemaName, WrongObjectType."""
+    text = statement.comment or None
+    match statement.kind:
+        case "schema":
+            _on_schema(statement, text, definer)
+        case "column":
+            _on_column(statement, text, definer)
+        case "constraint":
+            _on_constraint(statement.part, _relation(statement, definer), text, definer)
+        case "index":
+            _on_index(statement, definer)
+        case _:
+            relation = _relation(statement, definer)
+            if kind_of(relation) != statement.kind:
+                raise WrongObjectType(f'"{relation.name}" is not a {statement.kind}')
+            definer.catalog.put(replace(relation, comment=text), replacing=True)
+
+
+def _relation(statement: Comment, definer: Definer) -> StoredRelation:
+    found = definer.resolve(statement.name)
+    if found is None:
+        raise UndefinedTable(f'relation "{statement.name}" does not exist')
+    return found
+
+
+def _on_schema(statement: Comment, text: str | None, definer: Definer) -> None:
+    schema = definer.snapshot.schemas.get(statement.name.name)
+    if schema is None:
+        raise InvalidSchemaName(f'schema "{statement.name.name}" does not exist')
+    definer.catalog.put_schema(replace(schema, comment=text), replacing=True)
+
+
+def _on_column(statement: Comment, text: str | None, definer: Definer) -> None:
+    relation = _relation(statement, definer)
+    if isinstance(relation, Sequence):
+        raise WrongObjectType(
+            f'cannot set comment on relation "{relation.name}"',
+            detail="This operation is not supported for sequences.",
+        )
+    if all(column.name != statement.part for column in relation.columns):
+        raise UndefinedColumn(f'column "{statement.part}" of relation "{relation.name}" does not exist')
+    columns = tuple(replace(c, comment=text) if c.name == statement.part else c for c in relation.columns)
+    definer.catalog.put(replace(relation, columns=columns), replacing=True)
+
+
+def _on_constraint(name: str, relation: StoredRelation, text: str | None, definer: Definer) -> None:
+    there = relation.constraints if isinstance(relation, Table) else ()
+    if not isinstance(relation, Table) or all(constraint.name != name for constraint in there):
+        raise UndefinedObject(f'constraint "{name}" for table "{relation.name}" does not exist')
+    constraints = tuple(replace(c, comment=text) if c.name == name else c for c in there)
+    definer.catalog.put(replace(relation, constraints=constraints), replacing=True)
+
+
+def _on_index(statement: Comment, definer: Definer) -> None:
+    """A key's index has no object of its own to keep a comment."""
+    name = statement.name
+    schemas = (name.schema,) if name.schema is not None else definer.search_path
+    if any(key_named(definer.snapshot, schema, name.name) for schema in schemas):
+        raise FeatureNotSupported("not supported: COMMENT ON INDEX", hint="COMMENT ON CONSTRAINT is.")
+    if definer.resolve(name) is not None:
+        raise WrongObjectType(f'"{name.name}" is not an index')
+    raise UndefinedTable(f'relation "{name}" does not exist')
