@@ -90,6 +90,8 @@ class PhysicalRunner:
             parameters[f"r{reader.reader}"] = list(reader.files)
             if reader.rows is not None:
                 parameters[f"r{reader.reader}_first"], parameters[f"r{reader.reader}_end"] = reader.rows
+            if reader.keys is not None:
+                parameters[f"r{reader.reader}_low"], parameters[f"r{reader.reader}_high"] = reader.keys
         cursor = self._database.borrow(self._zone)
         try:
             for name, rows in inputs.items():

@@ -3,7 +3,9 @@
 A footer says how many rows a row group has and the least and greatest value of each column. A column of integers or dates has at
 most as many distinct values as its range is wide, which is what tells a key (as many as rows) from a code (few). The join of two
 inputs by an equality has the product of their rows over the larger number of distinct values (Selinger et al., "Access path
-selection in a relational database management system"). Filters that statistics do not decide are guessed at, as there.
+selection in a relational database management system"). By several equalities it is over the product of these numbers, as far as
+one of the inputs has that many rows before its filters: a key of two columns has no more values than its table has rows. What
+filters keep is `selectivity`'s to guess.
 
 What is not known (other formats, files that this member does not see, results of other operators) is taken to have a row for each
 `_ROW_BYTES`, all of them distinct. A wrong guess costs time and never rows.
@@ -12,28 +14,28 @@ What is not known (other formats, files that this member does not see, results o
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from engine.catalog.objects import Table
-from engine.plan.conjuncts import conjuncts
-from engine.plan.input_size import RowGroup, filter_tests, groups_to_read, input_bytes
+from engine.plan.conjuncts import conjunction
+from engine.plan.input_size import Range, RowGroup, filter_tests, groups_to_read, input_bytes
 from engine.plan.logical import Aggregator, Evaluator, Node, TableReader
-from engine.sql.expr import Call, ColumnRef, Expr, InList
+from engine.plan.selectivity import VALUES_UNKNOWN, Known, bits_as_values, kept
+from engine.sql.expr import Call, ColumnRef, Expr
 
 _ROW_BYTES: Final = 32
-#: Of the rows that a condition is asked of, how many it keeps.
-_RANGE_KEEPS: Final = 0.3
-_EQUALITY_KEEPS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """rows: about how many. distinct: of each column, by id, at most how many values."""
+    """rows: about how many. distinct: of each column, by id, at most how many values. unfiltered: the rows without filters."""
 
     rows: float
     distinct: Mapping[int, float]
+    unfiltered: float
 
     @property
     def size(self) -> float:
@@ -47,33 +49,47 @@ def estimate(node: Node, parameters: Mapping[int, Any]) -> Estimate:
         case TableReader(table=Table() as table) if table.format == "parquet":
             return _reader(node, table, parameters)
         case Evaluator():
-            return _evaluator(node, estimate(node.input, parameters))
+            return _evaluator(node, estimate(node.input, parameters), parameters)
         case Aggregator() if not node.group:
             return _unknown(node, 1)
         case _:
             return _unknown(node, input_bytes(node, parameters) / _ROW_BYTES)
 
 
-def joined(left: Estimate, right: Estimate, condition: tuple[Expr, ...]) -> Estimate:
+def joined(left: Estimate, right: Estimate, condition: tuple[Expr, ...], parameters: Mapping[int, Any]) -> Estimate:
     """The rows of an inner join with these conjuncts."""
     distinct = {**left.distinct, **right.distinct}
-    rows = left.rows * right.rows
+    keys = [sides for part in condition if (sides := _equal_columns(part)) is not None]
+    values = math.prod(max(distinct.get(column, 1) for column in sides) for sides in keys)
+    if len(keys) > 1:
+        values = min(values, left.unfiltered, right.unfiltered)
+    rows = left.rows * right.rows / max(values, 1)
     for part in condition:
-        sides = _equal_columns(part)
-        rows *= 1 / max(distinct.get(column, 1) for column in sides) if sides else _RANGE_KEEPS
-    return Estimate(max(rows, 1), distinct)
+        if _equal_columns(part) is None:
+            rows *= kept(part, _known(distinct), parameters)
+    return Estimate(max(rows, 1), distinct, max(left.unfiltered, right.unfiltered))
+
+
+def filtered(below: Estimate, condition: tuple[Expr, ...]) -> Estimate:
+    """What conditions leave of which nothing else is known."""
+    part = kept(conjunction(condition), _known(below.distinct), {})
+    return Estimate(max(below.rows * part, 1), below.distinct, below.unfiltered)
 
 
 def _unknown(node: Node, rows: float) -> Estimate:
     rows = max(rows, 1)
-    return Estimate(rows, {column.id: rows for column in node.columns})
+    return Estimate(rows, {column.id: rows for column in node.columns}, rows)
 
 
-def _evaluator(node: Evaluator, below: Estimate) -> Estimate:
-    rows = max(below.rows * _kept(node.filter, below.distinct), 1)
+def _evaluator(node: Evaluator, below: Estimate, parameters: Mapping[int, Any]) -> Estimate:
+    rows = max(below.rows * kept(node.filter, _known(below.distinct), parameters), 1)
     pairs = zip(node.columns, node.emit, strict=True)
     distinct = {c.id: below.distinct.get(e.column.id, rows) if isinstance(e, ColumnRef) else rows for c, e in pairs}
-    return Estimate(rows, {column: min(values, rows) for column, values in distinct.items()})
+    return Estimate(rows, {column: min(values, rows) for column, values in distinct.items()}, below.unfiltered)
+
+
+def _known(distinct: Mapping[int, float]) -> dict[int, Known]:
+    return {column: Known(min(values, VALUES_UNKNOWN)) for column, values in distinct.items()}
 
 
 def _reader(node: TableReader, table: Table, parameters: Mapping[int, Any]) -> Estimate:
@@ -85,44 +101,37 @@ def _reader(node: TableReader, table: Table, parameters: Mapping[int, Any]) -> E
     except OSError:
         return _unknown(node, input_bytes(node, parameters) / _ROW_BYTES)
     rows = float(max(sum(group.end - group.first for group in groups), 1))
-    distinct = {c.id: _values(groups, n, rows) for c, n in zip(node.columns, node.names, strict=True)}
-    kept = max(rows * _kept(node.filter, distinct), 1)
-    return Estimate(kept, {column: min(values, kept) for column, values in distinct.items()})
+    distinct: dict[int, float] = {}
+    known: dict[int, Known] = {}
+    for column, name in zip(node.columns, node.names, strict=True):
+        between = _range(groups, name)
+        width = _width(between)
+        distinct[column.id] = min(rows, width or rows)
+        typical = min(VALUES_UNKNOWN, bits_as_values(sum(group.size((name,)) for group in groups), rows))
+        known[column.id] = Known(min(rows, width or typical), between)
+    left = max(rows * kept(node.filter, known, parameters), 1)
+    return Estimate(left, {column: min(values, left) for column, values in distinct.items()}, rows)
 
 
-def _values(groups: list[RowGroup], name: str, rows: float) -> float:
-    """At most how many values a column has in these row groups."""
-    ranges = [known[1] for group in groups if (known := group.columns.get(name)) is not None]
-    lows, highs = [r[0] for r in ranges if r is not None], [r[1] for r in ranges if r is not None]
-    if not lows or len(lows) < len(groups):
-        return rows
-    low, high = min(lows), max(highs)
+def _range(groups: list[RowGroup], name: str) -> Range | None:
+    """The least and the greatest value of a column in these row groups; None where one of them does not say."""
+    ranges = [group.columns[name][1] for group in groups if name in group.columns]
+    known = [r for r in ranges if r is not None]
+    if not known or len(known) < len(groups):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
+
+
+def _width(between: Range | None) -> float | None:
+    """At most how many values lie in a range; None where that is no limit."""
+    if between is None:
+        return None
+    low, high = between
     if isinstance(low, int) and isinstance(high, int):
-        return float(min(rows, high - low + 1))
+        return float(high - low + 1)
     if isinstance(low, dt.date) and isinstance(high, dt.date) and not isinstance(low, dt.datetime):
-        return float(min(rows, (high - low).days + 1))
-    return 1.0 if low == high else rows
-
-
-def _kept(condition: Expr | None, distinct: Mapping[int, float]) -> float:
-    """The part of the rows for which a filter is true."""
-    kept = 1.0
-    for part in conjuncts(condition):
-        column = _compared(part)
-        if column is None:
-            kept *= _RANGE_KEEPS
-        else:
-            kept *= min(_EQUALITY_KEEPS, 1 / distinct.get(column, 1))
-    return kept
-
-
-def _compared(part: Expr) -> int | None:
-    """The column of an equality with a constant, or of IN."""
-    if isinstance(part, InList) and isinstance(part.arg, ColumnRef):
-        return part.arg.column.id
-    if isinstance(part, Call) and part.function.name == "=":
-        return next((arg.column.id for arg in part.args if isinstance(arg, ColumnRef)), None)
-    return None
+        return float((high - low).days + 1)
+    return 1.0 if low == high else None
 
 
 def _equal_columns(part: Expr) -> tuple[int, int] | None:

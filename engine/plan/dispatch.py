@@ -51,7 +51,6 @@ from engine.plan.physical import (
     Receive,
     Sequential,
     SingleRouter,
-    Split,
 )
 from engine.plan.rewrite import rewrite_plan, walk_all
 from engine.plan.spec import (
@@ -175,7 +174,7 @@ class _Compiled:
         if fragment.engine == "spark":
             return self._spark_instance(number, instance)
         readers = self._readers
-        told = tuple(_reader(reader, splits) for reader, splits in sorted(instance.splits.items()) if reader in readers)
+        told = tuple(_reader(reader, instance) for reader in sorted(instance.splits.keys() & readers))
         absent = frozenset(readers - instance.splits.keys())
         statement = None
         if absent:
@@ -203,11 +202,12 @@ class _Compiled:
         return text
 
 
-def _reader(reader: int, splits: tuple[Split, ...]) -> ReaderSpec:
+def _reader(reader: int, instance: Instance) -> ReaderSpec:
+    splits = instance.splits[reader]
     files = tuple(literal_path(split.file) for split in splits)
     [*ends] = {split.end for split in splits}
     if ends == [None]:
-        return ReaderSpec(reader, files)
+        return ReaderSpec(reader, files, keys=instance.within.get(reader))
     [split] = splits
     assert split.end is not None
     return ReaderSpec(reader, files, (split.first, split.end))
@@ -221,7 +221,7 @@ def _reading(node: Node, files: Mapping[int, tuple[str, ...]]) -> Node:
             return part
         read = files[part.reader]
         version = zlib.crc32("|".join(read).encode(), part.table.version & 0xFFFFFFFF)
-        return replace(part, table=replace(part.table, files=read, version=version), reader=0, ranged=False)
+        return replace(part, table=replace(part.table, files=read, version=version), reader=0, ranged=False, key=None)
 
     return rewrite_plan(node, change)
 

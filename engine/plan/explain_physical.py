@@ -28,6 +28,7 @@ from engine.plan.physical import (
     Fragment,
     HashRouter,
     Instance,
+    KeyRange,
     MirrorRouter,
     Ordered,
     PhysicalPlan,
@@ -165,7 +166,7 @@ class _Listing(_Told):
         for reader, splits in sorted(instance.splits.items()):
             size = _size(splits)
             told = size_text(size) if size is not None else "of a size not known here"
-            yield f"reader {reader}: {_counted(len(splits), 'split')}, {told}"
+            yield f"reader {reader}: {_counted(len(splits), 'split')}, {told}{_keys(instance.within.get(reader))}"
         counted = self._analysis.instances.get((fragment.id, number))
         if counted is not None:
             yield f"actual rows={counted.rows} time={shown(counted.time_ms)}"
@@ -232,7 +233,12 @@ class _Document(_Told):
         told: dict[str, Any] = {"Instance": number, "Member": instance.member}
         if instance.splits:
             told["Readers"] = [
-                {"Reader": reader, "Splits": len(splits), "Bytes": _size(splits)}
+                {
+                    "Reader": reader,
+                    "Splits": len(splits),
+                    "Bytes": _size(splits),
+                    **({"Keys": list(instance.within[reader])} if reader in instance.within else {}),
+                }
                 for reader, splits in sorted(instance.splits.items())
             ]
         counted = self._analysis.instances.get((fragment.id, number))
@@ -296,6 +302,13 @@ def _edge_counters(counted: EdgeAnalysis) -> str:
         f"rows={counted.rows} bytes={size_text(counted.bytes)} batches={counted.batches}"
         f" time={shown(counted.time_ms)} credit stalls={counted.credit_stalls} spooled={size_text(counted.spooled_bytes)}"
     )
+
+
+def _keys(keys: KeyRange | None) -> str:
+    if keys is None:
+        return ""
+    low, high = keys
+    return ", keys" + (f" from {low}" if low is not None else "") + (f" to before {high}" if high is not None else "")
 
 
 def _size(splits: tuple[Split, ...]) -> int | None:

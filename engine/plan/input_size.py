@@ -23,7 +23,7 @@ from engine.catalog.objects import SystemTable, Table
 from engine.plan.conjuncts import conjuncts
 from engine.plan.logical import Node, TableReader
 from engine.plan.rewrite import walk_all
-from engine.sql.expr import Call, ColumnRef, Const, ParamRef
+from engine.sql.expr import Call, Column, ColumnRef, Const, Expr, ParamRef
 from wire import types as t
 
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
@@ -118,18 +118,23 @@ def filter_tests(reader: TableReader, parameters: Mapping[int, Any]) -> tuple[Te
 def _tests(reader: TableReader, parameters: Mapping[int, Any]) -> Iterator[Test]:
     names = {column.id: name for column, name in zip(reader.columns, reader.names, strict=True)}
     for conjunct in conjuncts(reader.filter):
-        if not isinstance(conjunct, Call) or conjunct.function.name not in _FLIPPED or len(conjunct.args) != 2:
-            continue
-        left, right = conjunct.args
-        operator = conjunct.function.name
-        if isinstance(right, ColumnRef):
-            left, right, operator = right, left, _FLIPPED[operator]
-        if not isinstance(left, ColumnRef) or left.column.id not in names:
-            continue
-        if isinstance(right, (Const, ParamRef)):
-            value = right.value if isinstance(right, Const) else parameters[right.index]
-            if value is not None:
-                yield names[left.column.id], operator, _comparable(value, right.type.pg)
+        found = comparison(conjunct, parameters)
+        if found is not None and found[0].id in names:
+            yield names[found[0].id], *found[1:]
+
+
+def comparison(part: Expr, parameters: Mapping[int, Any]) -> tuple[Column, str, Any] | None:
+    """(column, operator, value as statistics have it) of a condition that compares a column with a constant."""
+    if not isinstance(part, Call) or part.function.name not in _FLIPPED or len(part.args) != 2:
+        return None
+    left, right = part.args
+    operator = part.function.name
+    if isinstance(right, ColumnRef):
+        left, right, operator = right, left, _FLIPPED[operator]
+    if not isinstance(left, ColumnRef) or not isinstance(right, (Const, ParamRef)):
+        return None
+    value = right.value if isinstance(right, Const) else parameters[right.index]
+    return None if value is None else (left.column, operator, _comparable(value, right.type.pg))
 
 
 def _comparable(value: Any, pg: t.PgType) -> Any:

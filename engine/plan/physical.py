@@ -121,12 +121,21 @@ class Split(NamedTuple):
     end: int | None = None
 
 
+class KeyRange(NamedTuple):
+    """Rows whose key is at least `low` and less than `high`, each as PostgreSQL writes it; None: no limit."""
+
+    low: str | None
+    high: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A fragment on a member. splits: what each of its readers reads there, by `TableReader.reader`."""
+    """A fragment on a member. splits: what each of its readers reads there, by `TableReader.reader`. within: which of the rows are
+    this instance's, for readers with a key (`TableReader.key`)."""
 
     member: str
     splits: Mapping[int, tuple[Split, ...]] = field(default_factory=dict)
+    within: Mapping[int, KeyRange] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ class _Apart:
         sent: Node = node if node.columns else Evaluator((self._fresh.column(),), node, (Const(st.of(t.INT4), 1),))
         edge = Edge(self._fresh.edge(), self._fresh.fragment(), self._fragment.id, sent.columns)
         at = tuple(
-            Instance(instance.member, {node.reader: instance.splits[node.reader]})
+            Instance(instance.member, {node.reader: instance.splits[node.reader]}, instance.within)
             for instance in self._fragment.instances
             if node.reader in instance.splits
         )

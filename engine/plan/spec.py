@@ -87,11 +87,13 @@ class SharedSpec(Struct, frozen=True):
 
 class ReaderSpec(Struct, frozen=True):
     """What one reader reads here. files: as DuckDB takes them (wildcards escaped), for the parameter `$r<reader>`.
-    rows: the range (first, end) within each file; None: all of them."""
+    rows: the range (first, end) within each file; None: all of them. keys: for a reader with a key, the range of it as text
+    (at least, less than), each None where there is no limit."""
 
     reader: int
     files: tuple[str, ...]
     rows: tuple[int, int] | None = None
+    keys: tuple[str | None, str | None] | None = None
 
 
 class TableSpec(Struct, frozen=True):

@@ -66,7 +66,7 @@ class Reading:
     bounds: tuple[Any, ...] = ()
 
 
-class _File(NamedTuple):
+class ReadFile(NamedTuple):
     """A file of which something is read: all of it (no groups are known, or none is left out), or these row groups."""
 
     name: str
@@ -88,7 +88,7 @@ def reading(
 
     parameters: canonical values by number, for the filter. ranges: whether files may be cut.
     """
-    files = tuple(_files(reader, table, parameters))
+    files = tuple(files_to_read(reader, table, parameters))
     size = sum(file.size for file in files)
     if ranges and _may_be_ranged(table, files, members, pinned):
         return Reading(_ranges(files, members, table.path), ranged=True, size=size)
@@ -96,18 +96,18 @@ def reading(
     return Reading(splits, size=size)
 
 
-def _files(reader: TableReader, table: Table, parameters: Mapping[int, Any]) -> Iterator[_File]:
+def files_to_read(reader: TableReader, table: Table, parameters: Mapping[int, Any]) -> Iterator[ReadFile]:
     """The table's files, without those of which nothing is left to read."""
     tests = filter_tests(reader, parameters)
     for name in table.files:
         try:
             if table.format != "parquet":
-                yield _File(name, stored_bytes(name, table.version))
+                yield ReadFile(name, stored_bytes(name, table.version))
             elif groups := groups_to_read(name, table, tests):
                 sizes = tuple(group.size(reader.names) for group in groups)
-                yield _File(name, sum(sizes), groups, sizes)
+                yield ReadFile(name, sum(sizes), groups, sizes)
         except OSError:
-            yield _File(name, UNSEEN_BYTES)
+            yield ReadFile(name, UNSEEN_BYTES)
 
 
 # -- whole files -----------------------------------------------------------------------------------------------------
@@ -188,13 +188,13 @@ def _highest(files: Hashes, members: Hashes) -> NDArray[np.int64]:
 # -- ranges of rows --------------------------------------------------------------------------------------------------
 
 
-def _may_be_ranged(table: Table, files: Sequence[_File], members: Sequence[str], pinned: Mapping[str, str]) -> bool:
+def _may_be_ranged(table: Table, files: Sequence[ReadFile], members: Sequence[str], pinned: Mapping[str, str]) -> bool:
     few = 0 < len(files) < len(members) and any(len(file.groups) > 1 for file in files)
     reachable = all(file.groups and file.name not in pinned for file in files)
     return few and reachable and all(column.name.lower() != ROW_NUMBER for column in table.columns)
 
 
-def _ranges(files: Sequence[_File], members: Sequence[str], seed: str) -> dict[str, tuple[Split, ...]]:
+def _ranges(files: Sequence[ReadFile], members: Sequence[str], seed: str) -> dict[str, tuple[Split, ...]]:
     """A range of one file for each member, as far as there are row groups."""
     ranges = [
         split for file, parts in zip(files, _shares(files, len(members)), strict=True) for split in _cut(file, parts)
@@ -203,7 +203,7 @@ def _ranges(files: Sequence[_File], members: Sequence[str], seed: str) -> dict[s
     return {member: (split,) for member, split in zip(ranked, ranges, strict=False)}
 
 
-def _shares(files: Sequence[_File], members: int) -> list[int]:
+def _shares(files: Sequence[ReadFile], members: int) -> list[int]:
     """How many members each file gets: one, and the others one by one where most bytes fall to each."""
     shares = [1] * len(files)
     heap = [(-float(file.size), index) for index, file in enumerate(files) if len(file.groups) > 1]
@@ -218,13 +218,13 @@ def _shares(files: Sequence[_File], members: int) -> list[int]:
     return shares
 
 
-def _cut(file: _File, parts: int) -> Iterator[Split]:
+def _cut(file: ReadFile, parts: int) -> Iterator[Split]:
     """A file's row groups in `parts` runs of about the same size."""
-    for start, end in _runs(file.sizes, parts):
+    for start, end in runs(file.sizes, parts):
         yield Split(file.name, sum(file.sizes[start:end]), file.groups[start].first, file.groups[end - 1].end)
 
 
-def _runs(sizes: Sequence[int], parts: int) -> Iterator[tuple[int, int]]:
+def runs(sizes: Sequence[int], parts: int) -> Iterator[tuple[int, int]]:
     """(first, end) of `parts` runs of about the same size, none of them empty."""
     total, start, done = sum(sizes), 0, 0
     for part in range(1, parts + 1):
@@ -252,11 +252,11 @@ def reading_in_order(
     files do not allow it. key: the column, and whether its greatest value comes first."""
     column, descending = key
     name = reader.names[reader.columns.index(column)]
-    values = _ORDERED.get(column.type.pg)
-    if values is None or column.type.typmod != -1 or table.format != "parquet":
+    values = ordered_values(column, table)
+    if values is None:
         return None
-    files = tuple(_files(reader, table, parameters))
-    ranges = [_range_of(file, name, values) for file in files]
+    files = tuple(files_to_read(reader, table, parameters))
+    ranges = [range_of(file, name, values) for file in files]
     known = sorted(((r, file) for r, file in zip(ranges, files, strict=True) if r is not None), key=lambda k: k[0])
     if len(known) < len(files) or len(files) < 2 or any(a[0][1] >= b[0][0] for a, b in pairwise(known)):
         return None
@@ -269,7 +269,12 @@ def reading_in_order(
     return Reading(splits, size=sum(file.size for file in files), bounds=tuple(first[s[0].file] for s in later))
 
 
-def _range_of(file: _File, name: str, values: type) -> tuple[Any, Any] | None:
+def ordered_values(column: Column, table: Table) -> type | None:
+    """What a column's values are in statistics, if their order is that of its values."""
+    return _ORDERED.get(column.type.pg) if column.type.typmod == -1 and table.format == "parquet" else None
+
+
+def range_of(file: ReadFile, name: str, values: type) -> tuple[Any, Any] | None:
     """The least and greatest value of a column that has no null; None where that is not known."""
     ranges = [group.columns[name][1] for group in file.groups if name in group.full and name in group.columns]
     found = [r for r in ranges if r is not None and type(r[0]) is values]
@@ -288,18 +293,18 @@ def _canonical(value: Any) -> Any:
 
 
 def _dealt_in_order(
-    files: Sequence[_File], members: Sequence[str], pinned: Mapping[str, str]
+    files: Sequence[ReadFile], members: Sequence[str], pinned: Mapping[str, str]
 ) -> dict[str, tuple[Split, ...]] | None:
     """Runs of files to members; None when one that is pinned would have to be in two runs."""
     owners = [pinned.get(file.name) for file in files]
     if not any(owners):
-        runs = _runs([max(file.size, 1) for file in files], min(len(files), len(members)))
-        owners = [members[number] for number, (start, end) in enumerate(runs) for _ in range(start, end)]
+        cuts = runs([max(file.size, 1) for file in files], min(len(files), len(members)))
+        owners = [members[number] for number, (start, end) in enumerate(cuts) for _ in range(start, end)]
     dealt = {owner: tuple(Split(f.name, f.size) for f in run) for owner, run in _by_owner(owners, files)}
     changes = 1 + sum(a != b for a, b in pairwise(owners))
     return dealt if len(dealt) == changes and "" not in dealt else None
 
 
-def _by_owner(owners: Sequence[str | None], files: Sequence[_File]) -> Iterator[tuple[str, list[_File]]]:
+def _by_owner(owners: Sequence[str | None], files: Sequence[ReadFile]) -> Iterator[tuple[str, list[ReadFile]]]:
     for owner, run in groupby(zip(owners, files, strict=True), key=lambda pair: pair[0]):
         yield owner or "", [file for _, file in run]

@@ -367,4 +367,6 @@ def _parameters(readers: Sequence[ReaderSpec]) -> Mapping[str, Any]:
         values[f"r{reader.reader}"] = list(reader.files)
         if reader.rows is not None:
             values[f"r{reader.reader}_first"], values[f"r{reader.reader}_end"] = reader.rows
+        if reader.keys is not None:
+            values[f"r{reader.reader}_low"], values[f"r{reader.reader}_high"] = reader.keys
     return values

@@ -53,7 +53,7 @@ class ReadableFiles:
 
     def _reader(self, spec: ReaderSpec) -> ReaderSpec:
         files, _ = self._files([plain_path(file) for file in spec.files])
-        return ReaderSpec(spec.reader, tuple(map(literal_path, files)), spec.rows)
+        return ReaderSpec(spec.reader, tuple(map(literal_path, files)), spec.rows, spec.keys)
 
     def _table(self, spec: TableSpec) -> tuple[str, Table]:
         files, digest = self._files(spec.files)

@@ -2,8 +2,8 @@
 
 Read them beside the RFC: Example 1 is its `src -> summer-stage1 -> summer-stage2 -> sortval -> sort -> final`, the joins its
 pictures for hash and mirror ("dup") joins. Tables are pinned, a file a member; most files are not there, so that sizes are what
-is taken for a file out of reach. Those of the join by lookup are, since it goes by their statistics. Example 2's two cases come
-out alike: no engine's aggregator keeps an order that its input has.
+is taken for a file out of reach. Those of the joins by lookup and side by side are, since these go by their statistics. Example
+2's two cases come out alike: no engine's aggregator keeps an order that its input has.
 """
 
 from __future__ import annotations
@@ -40,11 +40,13 @@ RFC_TABLES: Final = (
     ("purchases (customerid int, date date, value int)", "abc"),
     ("t1 (k int, v int)", "ab"),
     ("t2 (k int, w int)", "abc"),
+    ("t3 (k int, x int)", "abc"),
 )
 #: For the tables that have files: the values of their columns by number of the file. t1's are in no order of k.
 _FILES: Final[dict[str, Callable[[int], dict[str, Any]]]] = {
     "t1": lambda file: {"k": [n * 7 % 30_000 for n in range(file, 3000, 2)], "v": [n % 100 for n in range(1500)]},
     "t2": lambda file: {"k": range(file * 10_000, (file + 1) * 10_000), "w": range(10_000)},
+    "t3": lambda file: {"k": range(file * 10_000, (file + 1) * 10_000, 2), "x": range(5000)},
 }
 
 
@@ -74,6 +76,7 @@ CASES: Final = {
         "select count(distinct account) from v where age > 10 and age < 30 group by age having min(name) > 'k'"
     ),
     "join_by_lookup": Case("select t1.k, t1.v, t2.w from t1 join t2 on t1.k = t2.k where t1.v >= 1 and t1.v <= 5"),
+    "join_side_by_side": Case("select t2.k, count(*), max(x) from t2 join t3 on t2.k = t3.k where w > 1 group by t2.k"),
     "stream_join_hashed": Case(_STREAM_JOIN),
     "count_distinct_without_a_key": Case("select count(distinct account) from v"),
     "stream_join_mirrored": Case(

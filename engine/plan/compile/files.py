@@ -73,6 +73,16 @@ def in_range(splits: Splits, alias: str) -> exp.Expression:
     return conjunction([exp.GTE(this=number, expression=first), exp.LT(this=number.copy(), expression=end)])
 
 
+def in_keys(reader: int, key: exp.Expression, storage: exp.DataType) -> exp.Expression:
+    """Whether a key lies in its instance's range, from `$r<reader>_low` to before `$r<reader>_high`; null is no limit. DuckDB skips
+    the row groups that lie outside."""
+    low, high = (_parameter(f"r{reader}_{limit}") for limit in ("low", "high"))
+    least = exp.GTE(this=key, expression=exp.Cast(this=low.copy(), to=storage))
+    most = exp.LT(this=key.copy(), expression=exp.Cast(this=high.copy(), to=storage.copy()))
+    either = [(exp.Is(this=low, expression=exp.null()), least), (exp.Is(this=high, expression=exp.null()), most)]
+    return conjunction([exp.Paren(this=exp.Or(this=none, expression=test)) for none, test in either])
+
+
 def literal_path(path: str) -> str:
     """A path such that DuckDB takes it for that file, whatever characters it has."""
     # A plan may name a hundred thousand files, and hardly any of them has such a character.

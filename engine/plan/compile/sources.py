@@ -11,7 +11,7 @@ from engine.catalog.objects import SystemTable, Table
 from engine.plan.compile.block import Block, Stage
 from engine.plan.compile.calls import apply
 from engine.plan.compile.expressions import render, render_as
-from engine.plan.compile.files import Splits, file_reader, in_range
+from engine.plan.compile.files import Splits, file_reader, in_keys, in_range
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.storage import relation_name, storage_type
 from engine.plan.compile.trees import (
@@ -60,6 +60,9 @@ def table_reader(node: TableReader, scope: Scope) -> Block:
     block = Block(scope, exp.Table(this=reader, alias=table_alias(alias)))
     if splits is not None and splits.ranged:
         block.where.append(in_range(splits, alias))
+        block.stage = Stage.FILTERED
+    if node.reader and node.key is not None:
+        block.where.append(in_keys(node.reader, scope.columns[node.key.id], storage_type(node.key.type, "local")))
         block.stage = Stage.FILTERED
     return block
 

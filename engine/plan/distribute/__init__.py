@@ -67,7 +67,7 @@ def distribute(plan: logical.Final, setting: Setting, reason: str = "") -> Physi
     assembly = Assembly(setting, operators.plan, plan)
     try:
         _check_tables(plan)
-        ordered = order_joins(plan, assembly.rows)
+        ordered = order_joins(plan, assembly)
         assert isinstance(ordered, logical.Final)
         fragments, edges = assembly.finish(root(ordered, assembly))
     except NotDistributable as obstacle:

@@ -8,6 +8,8 @@ sets the first stage's rows also carry which set they are of, as a further key.
 aggregate itself over what is left; without one, the rows go by hash of the argument, so that no two instances have one in common;
 there they are grouped once more, and what is left is an aggregate without DISTINCT, in two stages.
 
+Where the files of a table each have groups of their own, none of that is needed (`side_by_side`).
+
 Where little is left after the first stage (few groups, by what footers say of the keys, or little input), the second stage is the
 initiator's: a stream from each instance, instead of one between any two, and a fragment less to wait for.
 
@@ -23,7 +25,8 @@ from typing import Final
 
 from engine.plan.distribute.assembly import Assembly, references_to
 from engine.plan.distribute.flow import Equals, Flow
-from engine.plan.distribute.hashing import hash_class, hashed, meet
+from engine.plan.distribute.hashing import hash_class, hashed
+from engine.plan.distribute.meeting import meet, met
 from engine.plan.distribute.partials import Stages, stages
 from engine.plan.logical import Aggregator, Evaluator, Node
 from engine.plan.ordering import asks_for_order
@@ -46,8 +49,9 @@ def aggregator(node: Aggregator, assembly: Assembly) -> Flow:
         call.function.name in LISTENS and not call.order_by for call in node.aggregates
     ):
         below = assembly.gather(below)
-    if node.grouping_sets is None and node.group and below.has_groups_of(node.group):
-        return _whole(node, below)
+    whole = met(below, node.group, assembly) if node.grouping_sets is None and node.group else None
+    if whole is not None:
+        return _whole(node, whole)
     if below.is_single:
         return _whole(node, below)
     return _in_stages(node, below, assembly) or _at_keys(node, below, assembly)

@@ -166,6 +166,10 @@ class Assembly:
         typ = st.of(t.INT4)
         return Evaluator((self.column(typ, "row"),), node, (Const(typ, 1),))
 
+    def is_mirrored(self, edge: int) -> bool:
+        """Whether every instance of the consumer gets all that the edge carries."""
+        return isinstance(self._edges[edge].router, MirrorRouter)
+
     # -- questions about logical nodes -------------------------------------------------------------------------------
 
     def is_pinned(self, node: Node) -> bool:

@@ -25,6 +25,8 @@ class Flow:
     node: the piece of plan. inputs: the edges that it reads.
     parted: rows that agree in these columns are in one instance; None: nothing is known. Each key is a set of columns that
         are equal to one another, in the order in which the keys were hashed.
+    by_range: the readers' own columns (one of each reader that reads splits) by whose values the readers' splits were made, if
+        that is how the rows are parted: where a value is then follows from the files, and from no hash.
     order: every instance gives its rows in this order, by columns of `node`.
     in_turn: whether each instance's rows precede the next one's in that order.
     limit: a LIMIT whose first stage each instance has done, and whose second is still to be done over all of them.
@@ -35,6 +37,7 @@ class Flow:
     instances: tuple[Instance, ...]
     inputs: tuple[int, ...] = ()
     parted: tuple[Equals, ...] | None = None
+    by_range: tuple[Column, ...] = ()
     order: Ordering = ()
     in_turn: bool = False
     limit: Limit | None = None
@@ -68,6 +71,7 @@ def together(flows: Sequence[Flow]) -> tuple[tuple[Instance, ...], tuple[int, ..
     for flow in flows:
         for instance in flow.instances:
             before = instances.get(instance.member, Instance(instance.member))
-            instances[instance.member] = Instance(instance.member, {**before.splits, **instance.splits})
+            splits, within = {**before.splits, **instance.splits}, {**before.within, **instance.within}
+            instances[instance.member] = Instance(instance.member, splits, within)
     inputs = tuple(edge for flow in flows for edge in flow.inputs)
     return tuple(instances.values()), inputs

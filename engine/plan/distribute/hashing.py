@@ -1,4 +1,4 @@
-"""Rows with equal keys in one instance: by which columns that can be had, and whether it is the case already.
+"""Rows dealt out by the hash of their keys: by which columns that can be done.
 
 Two flows that are hashed to the same members agree on where a key goes only if both compute the same number from equal values.
 Equal values of different types may be stored differently, so keys are compared by *class*: those of one class are brought to
@@ -32,16 +32,6 @@ def hash_class(pg: t.PgType) -> str | None:
     if pg.is_array or pg in (t.RECORD, t.VOID):
         return None
     return pg.name
-
-
-def meet(flow: Flow, keys: Sequence[Column], assembly: Assembly) -> Flow:
-    """The flow such that rows that agree in `keys` are in one instance: as it is, hashed, or in one place."""
-    if flow.has_groups_of(keys):
-        return flow
-    usable = tuple(key for key in keys if hash_class(key.type.pg) is not None)
-    if not usable:
-        return assembly.gather(flow)
-    return hashed(flow, usable, flow.members, assembly)
 
 
 def hashed(

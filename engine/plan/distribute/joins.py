@@ -4,11 +4,12 @@ In the order of preference:
 
 1. **read whole**: a small side whose tables every member can read, and that does not depend on chance, is left as it is in every
    instance of the other side. It is read as often as there are instances, which costs less than an exchange's round trip;
-2. **by lookup**: each of a few rows goes to the one instance of a large table that has its key (`lookups`);
-3. **mirrored**: another small side (pinned, or a result) is sent to every instance of the other;
-4. **hashed**: both sides go where their equality keys meet; a side that is there already does not move;
-5. **mirrored** again, whatever its size, where there is no equality: comparing all with all costs more than sending does;
-6. **gathered**: everything goes to the initiator.
+2. **side by side**: the files of both sides are dealt out such that what matches is on one member already (`side_by_side`);
+3. **by lookup**: each of a few rows goes to the one instance of a large table that has its key (`lookups`);
+4. **mirrored**: another small side (pinned, or a result) is sent to every instance of the other;
+5. **hashed**: both sides go where their equality keys meet; a side that is there already does not move;
+6. **mirrored** again, whatever its size, where there is no equality: comparing all with all costs more than sending does;
+7. **gathered**: everything goes to the initiator.
 
 What is sent everywhere must not be the side whose rows an outer join keeps when nothing matches: each instance would keep them.
 """
@@ -21,10 +22,11 @@ from typing import Final
 
 from engine.plan.distribute.assembly import Assembly
 from engine.plan.distribute.equalities import Equality, equalities, with_keys
+from engine.plan.distribute.everywhere import is_read_whole
 from engine.plan.distribute.flow import Equals, Flow, together
 from engine.plan.distribute.hashing import hashed
 from engine.plan.distribute.lookups import by_lookup
-from engine.plan.distribute.whole import is_same_everywhere
+from engine.plan.distribute.side_by_side import joined_side_by_side
 from engine.plan.logical import Join
 from engine.sql.expr import ColumnRef, Expr
 
@@ -42,6 +44,7 @@ def join(node: Join, assembly: Assembly) -> Flow:
         return _joined(node, left, right)
     return (
         _with_one_read_whole(node, left, right, assembly)
+        or _side_by_side(node, left, right, assembly)
         or _with_lookups(node, left, right, assembly)
         or _with_one_mirrored(node, left, right, assembly)
         or _hashed(node, left, right, assembly)
@@ -51,13 +54,23 @@ def join(node: Join, assembly: Assembly) -> Flow:
 
 
 def _with_one_read_whole(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Flow | None:
-    limit = assembly.setting.mirror_limit
     sides = []
-    if node.kind in _RIGHT_EVERYWHERE and right.size <= limit and is_same_everywhere(node.right, assembly):
+    if node.kind in _RIGHT_EVERYWHERE and is_read_whole(node.right, assembly):
         sides.append((right.size, _joined(node, left, replace(right, node=node.right), onto=left)))
-    if node.kind in _LEFT_EVERYWHERE and left.size <= limit and is_same_everywhere(node.left, assembly):
+    if node.kind in _LEFT_EVERYWHERE and is_read_whole(node.left, assembly):
         sides.append((left.size, _joined(node, replace(left, node=node.left), right, onto=right)))
     return min(sides, key=lambda side: side[0])[1] if sides else None
+
+
+def _side_by_side(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Flow | None:
+    sides = joined_side_by_side(node, left, right, assembly)
+    if sides is None:
+        return None
+    left, right = sides
+    joined = _joined(node, left, right)
+    [[at_left], [at_right]] = left.parted or (), right.parted or ()
+    kept = {"inner": at_left | at_right, "left": at_left, "right": at_right}.get(node.kind)
+    return joined if kept is None else replace(joined, parted=(kept,), by_range=(*left.by_range, *right.by_range))
 
 
 def _with_lookups(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Flow | None:
@@ -97,7 +110,7 @@ def _hashed(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Flow | N
 
 def _places(flow: Flow, keys: Sequence[Expr]) -> tuple[int, ...] | None:
     """Which of the keys the flow is hashed by already, in that order; None where it is not."""
-    if flow.parted is None or flow.is_single:
+    if flow.parted is None or flow.by_range or flow.is_single:
         return None
     places = []
     for equals in flow.parted:
@@ -124,14 +137,15 @@ def _moved(flow: Flow, keys: Sequence[Expr], members: Sequence[str], assembly: A
 
 def _joined(node: Join, left: Flow, right: Flow, *, onto: Flow | None = None, also: bool = False) -> Flow:
     """Both sides in one fragment; `onto`: where one of them is, if the other comes to it (`also`: over an edge)."""
-    kept = onto or left
     instances, inputs = together([left, right])
     if onto is not None:
         instances = onto.instances
         inputs = (*left.inputs, *right.inputs) if also else onto.inputs
     joined = replace(node, left=left.node, right=right.node)
-    parted = kept.parted if onto is not None else None
-    return Flow(joined, instances, inputs, parted, size=left.size + right.size)
+    size = left.size + right.size
+    if onto is None:
+        return Flow(joined, instances, inputs, size=size)
+    return Flow(joined, instances, inputs, onto.parted, onto.by_range, size=size)
 
 
 def _parted(node: Join, pairs: Sequence[Equality]) -> tuple[Equals, ...] | None:

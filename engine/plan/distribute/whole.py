@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from engine.plan.compile.block import is_volatile
 from engine.plan.distribute.assembly import Assembly, is_carriable
+from engine.plan.distribute.everywhere import is_same_everywhere
 from engine.plan.distribute.flow import Flow, together
 from engine.plan.distribute.join_order import order_joins
 from engine.plan.free_columns import free_columns
@@ -25,16 +26,12 @@ from engine.plan.input_size import input_bytes
 from engine.plan.logical import (
     Aggregator,
     CteReader,
-    DistinctOn,
     Join,
-    Limit,
     Node,
     Sort,
     TableReader,
-    Window,
     With,
 )
-from engine.plan.passes.relax_orderings import LISTENS
 from engine.plan.rewrite import expressions, map_expressions, map_inputs, rewrite_expr, subplans, walk_all
 from engine.sql.expr import Expr, Subquery
 
@@ -56,7 +53,7 @@ def with_results_sent(node: Node, assembly: Assembly) -> tuple[Node, tuple[Flow,
     def sent(expr: Expr) -> Expr:
         if not isinstance(expr, Subquery) or not _is_worth_sending(expr.plan, assembly):
             return expr
-        flow = assembly.flow(order_joins(expr.plan, assembly.rows))
+        flow = assembly.flow(order_joins(expr.plan, assembly))
         moved = assembly.mirror(flow, assembly.here())
         arriving.append(moved)
         return replace(expr, plan=Sort(moved.node.columns, moved.node, flow.order) if flow.order else moved.node)
@@ -71,29 +68,6 @@ def _is_worth_sending(plan: Node, assembly: Assembly) -> bool:
         return False
     cheap = input_bytes(plan, assembly.setting.parameters) <= assembly.setting.mirror_limit
     return not (cheap and is_same_everywhere(plan, assembly))
-
-
-def is_same_everywhere(plan: Node, assembly: Assembly) -> bool:
-    """Whether every member that evaluates the plan finds the same rows."""
-    defined = {cte.id for node in walk_all(plan) if isinstance(node, With) for cte in node.ctes}
-    return not assembly.is_pinned(plan) and all(_is_certain(node, defined) for node in walk_all(plan))
-
-
-def _is_certain(node: Node, defined: set[int]) -> bool:
-    """Whether the node's rows follow from its inputs': not which of equal rows comes first, not the order of a list."""
-    if any(is_volatile(expr) for expr in expressions(node)):
-        return False
-    match node:
-        case Limit():
-            return node.count is None and node.offset is None
-        case DistinctOn() | Window():
-            return False
-        case Aggregator():
-            return not any(call.function.name in LISTENS for call in node.aggregates)
-        case CteReader():
-            return node.cte in defined
-        case _:
-            return True
 
 
 def on_initiator(node: Node, assembly: Assembly) -> Flow:
@@ -136,7 +110,7 @@ class _Localised:
         def in_subquery(part: Expr) -> Expr:
             if not isinstance(part, Subquery):
                 return part
-            return replace(part, plan=self.node(order_joins(part.plan, self._assembly.rows)))
+            return replace(part, plan=self.node(order_joins(part.plan, self._assembly)))
 
         return rewrite_expr(expr, in_subquery)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from engine.plan.distribute.assembly import Assembly
 from engine.plan.distribute.flow import Flow
-from engine.plan.distribute.hashing import meet
+from engine.plan.distribute.meeting import meet
 from engine.plan.logical import DistinctOn, Window
 from engine.plan.ordering import asks_for_order
 from engine.sql.expr import Column, ColumnRef, WindowCall

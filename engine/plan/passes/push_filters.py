@@ -2,7 +2,8 @@
 
 The engines push filters by themselves; here it is for what the planner decides before them: which files and row groups are
 read, and how large the input is. A conjunct goes through joins to the side whose columns it names (never to the side of an
-outer join that is padded with nulls), from an inner join's ON too. One with a subquery or a volatile function stays.
+outer join that is padded with nulls), and from a join's ON too: an inner join's to both sides, an outer join's to the side that
+is padded, since a row of it that fails matches nothing. One with a subquery or a volatile function stays.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from dataclasses import replace
 from engine.plan.conjuncts import conjunction, conjuncts
 from engine.plan.logical import Evaluator, Join, Node, TableReader
 from engine.plan.rewrite import rewrite_plan
-from engine.sql.expr import AggregateCall, Call, ColumnRef, Expr, Subquery, WindowCall
+from engine.sql import types as st
+from engine.sql.expr import AggregateCall, Call, ColumnRef, Const, Expr, Subquery, WindowCall
+from wire import types as t
 
 
 def push_filters(plan: Node) -> Node:
@@ -23,16 +26,21 @@ def _from_evaluator_or_join(node: Node) -> Node:
     if isinstance(node, Evaluator) and node.filter is not None:
         below, left = _push(node.input, conjuncts(node.filter))
         return replace(node, input=below, filter=conjunction(left)) if below is not node.input else node
-    if isinstance(node, Join) and node.kind == "inner" and node.condition is not None:
-        (left_side, rest), right_side = _push(node.left, conjuncts(node.condition)), node.right
-        right_side, rest = _push(right_side, rest)
+    if isinstance(node, Join) and node.condition is not None:
+        left_side, right_side, rest = node.left, node.right, conjuncts(node.condition)
+        if node.kind in ("inner", "right"):
+            left_side, rest = _push(left_side, rest)
+        if node.kind in ("inner", "left"):
+            right_side, rest = _push(right_side, rest)
         if left_side is not node.left or right_side is not node.right:
             return _rejoined(replace(node, left=left_side, right=right_side), rest)
     return node
 
 
 def _rejoined(join: Join, condition: tuple[Expr, ...]) -> Join:
-    """An inner join whose whole condition has gone elsewhere is a cross join."""
+    """A join whose whole condition has gone elsewhere: an inner one is a cross join, an outer one keeps a condition."""
+    if join.kind != "inner":
+        return replace(join, condition=conjunction(condition) or Const(st.of(t.BOOL), value=True))
     return replace(join, condition=conjunction(condition), kind="inner" if condition else "cross")
 
 
