@@ -30,6 +30,9 @@ _QUERIES: Final = {
     ("obj_description", 1): f'{_DESCRIPTION} where "=oid" = $1 and "=sub" = 0 limit 1',
     ("obj_description", 2): f'{_DESCRIPTION} where "=oid" = $1 and "=class" = {_CLASS} and "=sub" = 0',
     ("col_description", 2): f'{_DESCRIPTION} where "=oid" = $1 and "=class" = 1259 and "=sub" = $2',
+    # The catalog has expressions as text.
+    ("pg_get_expr", 2): "select $1",
+    ("pg_get_expr", 3): "select $1",
     ("pg_get_constraintdef", 1): _DEFINITION,
     ("pg_get_constraintdef", 2): _DEFINITION,
 }

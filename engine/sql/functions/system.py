@@ -115,9 +115,6 @@ _DESCRIPTIONS = tuple(
 ROWS: tuple[Function, ...] = (
     *_SESSION,
     *_DESCRIPTIONS,
-    # pg_attrdef has its expressions as text.
-    fn("pg_get_expr", (t.TEXT, t.OID), t.TEXT, "$1", volatility="stable"),
-    fn("pg_get_expr", (t.TEXT, t.OID, t.BOOL), t.TEXT, "$1", volatility="stable"),
     fn("version", (), t.TEXT, **both(_version), volatility="stable"),
     fn("format_type", (t.OID, t.INT4), t.TEXT, **both(_format_type), strict=False, volatility="stable"),
     fn("pg_client_encoding", (), t.NAME, "'UTF8'", volatility="stable"),
