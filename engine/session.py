@@ -22,6 +22,7 @@ from engine.catalog.files import refresh
 from engine.catalog.objects import Relation, Schema, StoredRelation, Table
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.snapshot import TEMPORARY
+from engine.catalog.store import CatalogStore
 from engine.catalog.system import PG_CATALOG, SystemCatalog, SystemContext
 from engine.catalog.transaction import SessionCatalog
 from engine.distribution import CompiledQuery, Terms, compile_query, data_members
@@ -44,7 +45,7 @@ from engine.statement_cache import PlannedQuery
 from engine.text_styles import check_styles, foreign_styles
 from engine.utility.alter_table import alter_table
 from engine.utility.definer import Definer
-from engine.utility.definitions import DEFINITIONS, define
+from engine.utility.definitions import DEFINITIONS, define, refuse_in_read_only
 from engine.utility.drop import drop
 from engine.utility.filling import BesideBefore, filling
 from engine.utility.foreign_table import create_foreign_table
@@ -70,6 +71,7 @@ class _RecordingCatalog:
 
     context: SystemContext
     system: SystemCatalog
+    store: CatalogStore
     reads: dict[int, Relation] = field(default_factory=dict)
     volatile: bool = False
 
@@ -86,7 +88,8 @@ class _RecordingCatalog:
 
     def _noted(self, found: StoredRelation | None) -> Relation | None:
         if isinstance(found, NumberSequence):
-            raise FeatureNotSupported(f'not supported: reading the sequence "{found.name}" as a relation')
+            self.volatile = True
+            return self.system.counter(found, self.store.counted(found))
         if isinstance(found, Table):
             found = refresh(found)
         if found is not None:
@@ -207,7 +210,7 @@ class Session(EngineSession):
         """members: all of them, known before where this runs on another thread than the loop's."""
         members = self._engine.mesh.members() if members is None else members
         context = SystemContext(self.catalog.current(), self.settings, self.client, self.user, self.database, members)
-        return _RecordingCatalog(context, self._system)
+        return _RecordingCatalog(context, self._system, self._engine.store)
 
     async def _replan(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> PlannedQuery:
         """The prepared query as of now, with the digits of this execution's numeric parameters."""
@@ -310,6 +313,8 @@ class Session(EngineSession):
 
     async def _run_utility(self, statement: s.Statement) -> Execution:
         self._engine.initiation.require_for_statement(statement)
+        if self.settings.get("transaction_read_only") == "on":
+            refuse_in_read_only(statement)
         match statement:
             case statement if isinstance(statement, DEFINITIONS):
                 definer = self._definer()

@@ -12,6 +12,7 @@ from collections.abc import Sequence as Sequential
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine.catalog.objects import Sequence, Table
+from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.system import PG_CATALOG
 from engine.plan.logical import Evaluator, Node, Values
 from engine.plan.rewrite import expressions, map_expressions, rewrite_expr, rewrite_plan, walk_all
@@ -21,6 +22,7 @@ from engine.sql.stored_text import quoted
 from wire.errors import (
     FeatureNotSupported,
     InternalError,
+    ReadOnlySqlTransaction,
     UndefinedColumn,
     UndefinedObject,
     UndefinedTable,
@@ -82,8 +84,14 @@ def _sequence(session: Session, oid: int) -> Sequence:
     raise InternalError(f"could not open relation with OID {oid}")
 
 
+def _require_writable(session: Session, sequence: Sequence, function: str) -> Sequence:
+    if sequence.schema != TEMPORARY and session.settings.get("transaction_read_only") == "on":
+        raise ReadOnlySqlTransaction(f"cannot execute {function}() in a read-only transaction")
+    return sequence
+
+
 def _nextval(session: Session, arguments: Arguments) -> Any:
-    return session.sequences.next(_sequence(session, arguments[0]))
+    return session.sequences.next(_require_writable(session, _sequence(session, arguments[0]), "nextval"))
 
 
 def _currval(session: Session, arguments: Arguments) -> Any:
@@ -98,7 +106,8 @@ def _setval(session: Session, arguments: Arguments) -> Any:
     called = arguments[2] if len(arguments) > 2 else True
     if arguments[1] is None or called is None:
         return None
-    return session.sequences.set(_sequence(session, arguments[0]), arguments[1], called)
+    sequence = _require_writable(session, _sequence(session, arguments[0]), "setval")
+    return session.sequences.set(sequence, arguments[1], called)
 
 
 def _serial_sequence(session: Session, arguments: Arguments) -> Any:

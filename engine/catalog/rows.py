@@ -44,6 +44,7 @@ StepKind = Literal[
     "decide",
     "drop decisions",
     "put dropped",
+    "drop counter",
 ]
 
 
@@ -70,6 +71,8 @@ def steps(before: Snapshot, changes: Iterable[AnyChange], after: Snapshot, secon
         yield Step("drop storage", (location,))
         yield Step("drop decisions", (location,))
         yield Step("put dropped", (location, seconds))
+    for counter in sorted(_counters(before) - _counters(after)):
+        yield Step("drop counter", (counter,))
     for location, files in net_changes(changes).items():
         if location in live and files:
             yield Step("decide", (after.version, location, msgspec.json.encode(files).decode()))
@@ -86,6 +89,10 @@ def _step(change: Change) -> Step:
             return Step("put schema", (schema, made.oid, made.comment))
         case Table() | View() | Sequence() as relation:
             return Step("put relation", (schema, name, relation.oid, _kind(relation), _body(relation)))
+
+
+def _counters(snapshot: Snapshot) -> set[int]:
+    return {relation.counter for relation in snapshot.relations.values() if isinstance(relation, Sequence)}
 
 
 def _locations(snapshot: Snapshot) -> set[str]:

@@ -66,6 +66,7 @@ _STEPS: Final[dict[StepKind, str]] = {
         "insert into sluice_catalog.relations values (%s, %s, %s, %s, %s) on conflict (schema, name)"
         " do update set oid = excluded.oid, kind = excluded.kind, body = excluded.body"
     ),
+    "drop counter": "delete from sluice_catalog.counters where oid = %s",
     "drop relation": "delete from sluice_catalog.relations where schema = %s and name = %s",
     "put storage": "insert into sluice_catalog.storages values (%s, 0, 0)",
     "drop storage": "delete from sluice_catalog.storages where location = %s",

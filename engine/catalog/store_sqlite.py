@@ -47,6 +47,7 @@ _STEPS: Final[dict[StepKind, str]] = {
     "put schema": "insert or replace into schemas values (?, ?, ?)",
     "drop schema": "delete from schemas where name = ?",
     "put relation": "insert or replace into relations values (?, ?, ?, ?, ?)",
+    "drop counter": "delete from counters where oid = ?",
     "drop relation": "delete from relations where schema = ? and name = ?",
     "put storage": "insert into storages values (?, 0, 0)",
     "drop storage": "delete from storages where location = ?",

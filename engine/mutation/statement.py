@@ -29,7 +29,8 @@ from engine.sql.binder.mutations.target import find_table
 from engine.sql.binder.queries import QueryBinder
 from engine.sql.scope import BindContext
 from engine.sql.statements import MutationStatement, Truncate
-from wire.errors import FeatureNotSupported, InternalError, ReadOnlySqlTransaction
+from engine.utility.sequence import restart_owned
+from wire.errors import InternalError, ReadOnlySqlTransaction
 from wire.text_output import OutputSettings
 
 if TYPE_CHECKING:
@@ -84,8 +85,6 @@ async def execute(
 
 async def truncate(session: Session, engine: Engine, statement: Truncate, context: BindContext) -> Execution:
     """TRUNCATE: every file goes; other commits to the tables conflict."""
-    if statement.restart:
-        raise FeatureNotSupported("not supported: TRUNCATE ... RESTART IDENTITY")
 
     def all_files() -> list[Table]:
         binder = QueryBinder(context)
@@ -94,6 +93,8 @@ async def truncate(session: Session, engine: Engine, statement: Truncate, contex
 
     for table in await engine.in_operation_pool(all_files):
         _require_writable(session, "TRUNCATE TABLE", table)
+        if statement.restart:
+            await engine.in_operation_pool(lambda table=table: restart_owned(table, session.catalog))  # type: ignore[misc]
         removed = tuple(file.path for file in session.catalog.files(table))
         if removed:
             ground = SessionGround(session, engine, ())

@@ -11,6 +11,7 @@ from engine.utility.definer import Definer
 from engine.utility.renaming import alter_schema
 from engine.utility.sequence import alter_sequence, create_sequence
 from engine.utility.table import create_table
+from wire.errors import ReadOnlySqlTransaction
 
 _DOERS: Final[dict[type[s.Statement], tuple[Callable[[Any, Definer], None], str]]] = {
     s.Comment: (comment, "COMMENT"),
@@ -20,6 +21,12 @@ _DOERS: Final[dict[type[s.Statement], tuple[Callable[[Any, Definer], None], str]
     s.AlterSequence: (alter_sequence, "ALTER SEQUENCE"),
 }
 DEFINITIONS: Final = tuple(_DOERS)
+_COMMANDS: Final = {
+    **{kind: tag for kind, (_, tag) in _DOERS.items()},
+    s.CreateView: "CREATE VIEW",
+    s.CreateForeignTable: "CREATE FOREIGN TABLE",
+    s.CreateSchema: "CREATE SCHEMA",
+}
 
 
 def define(statement: s.Statement, definer: Definer) -> str:
@@ -27,3 +34,22 @@ def define(statement: s.Statement, definer: Definer) -> str:
     run, tag = _DOERS[type(statement)]
     run(statement, definer)
     return tag
+
+
+def refuse_in_read_only(statement: s.Statement) -> None:
+    """Raises ReadOnlySqlTransaction for a statement that changes definitions (utility.c: PreventCommandIfReadOnly)."""
+    command = _command(statement)
+    if command is not None:
+        raise ReadOnlySqlTransaction(f"cannot execute {command} in a read-only transaction")
+
+
+def _command(statement: s.Statement) -> str | None:
+    match statement:
+        case s.CreateTableAs(into=into):
+            return "SELECT INTO" if into else "CREATE TABLE AS"
+        case s.AlterTable(kind=kind):
+            return f"ALTER {kind.upper()}"
+        case s.Drop(kind=kind):
+            return f"DROP {kind.upper()}"
+        case _:
+            return _COMMANDS.get(type(statement))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from engine.catalog.objects import Sequence, Table
+from engine.catalog.transaction import SessionCatalog
 from engine.sql import types as st
 from engine.sql.statements import AlterSequence, CreateSequence, SequenceOptions
 from engine.sql.type_names import resolve_type
@@ -98,16 +99,24 @@ def altered(sequence: Sequence, options: SequenceOptions, definer: Definer) -> S
     )  # fmt: skip
     _check_within(made, "START", made.start)
     if options.restart is not None:
-        return restarted(made, options.restart if isinstance(options.restart, int) else made.start, definer)
+        first = options.restart if isinstance(options.restart, int) else made.start
+        _check_within(made, "RESTART", first)
+        return restarted(made, first, definer.catalog)
     at = definer.sequences.stands(sequence)
     _check_within(made, "RESTART", at)
     return made
 
 
-def restarted(sequence: Sequence, first: int, definer: Definer) -> Sequence:
+def restarted(sequence: Sequence, first: int, catalog: SessionCatalog) -> Sequence:
     """The sequence with a counter that begins anew: a rollback has the old one again."""
-    _check_within(sequence, "RESTART", first)
-    return replace(sequence, counter=definer.catalog.new_oid(), first=first)
+    return replace(sequence, counter=catalog.new_oid(), first=first)
+
+
+def restart_owned(table: Table, catalog: SessionCatalog) -> None:
+    """TRUNCATE ... RESTART IDENTITY: the sequences that go with a table begin anew."""
+    for relation in list(catalog.current().relations.values()):
+        if isinstance(relation, Sequence) and relation.owner is not None and relation.owner[0] == table.oid:
+            catalog.put(restarted(relation, relation.start, catalog), replacing=True)
 
 
 def owned(sequence: Sequence, options: SequenceOptions, definer: Definer) -> Sequence:

@@ -18,6 +18,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from engine.catalog.counters import Count
+from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.objects import SystemTable, TableColumn
 from engine.catalog.snapshot import Snapshot
 from engine.catalog.system import cluster, definitions, relations, sessions, types
@@ -60,6 +62,12 @@ class SystemCatalog:
         table = SystemTable(relation.oid, *key, columns, rows, next(self._versions))
         self._made[key] = (context.snapshot, table)
         return table
+
+    def counter(self, sequence: NumberSequence, at: Count) -> SystemTable:
+        """A sequence as a relation of one row: where it stands."""
+        columns = relations.COUNTER
+        rows = _table(columns, [(at.value, 0, at.called)])
+        return SystemTable(sequence.oid, sequence.schema, sequence.name, columns, rows, next(self._versions))
 
     @staticmethod
     def is_volatile(table: SystemTable) -> bool:

@@ -48,7 +48,7 @@ def _kind(relation: StoredRelation) -> str:
 
 
 #: What a sequence shows as a relation.
-_COUNTER: Final = (
+COUNTER: Final = (
     TableColumn("last_value", st.of(t.INT8), 1, False),
     TableColumn("log_cnt", st.of(t.INT8), 2, False),
     TableColumn("is_called", st.of(t.BOOL), 3, False),
@@ -56,7 +56,7 @@ _COUNTER: Final = (
 
 
 def _columns(relation: StoredRelation) -> tuple[TableColumn, ...]:
-    return _COUNTER if isinstance(relation, Sequence) else relation.columns
+    return COUNTER if isinstance(relation, Sequence) else relation.columns
 
 
 def _pg_class(context: SystemContext) -> Iterator[Row]:
