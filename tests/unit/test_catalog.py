@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -158,3 +160,40 @@ def test_columns_are_inferred_from_each_format(tmp_path: Path) -> None:
     pq.write_table(pa.table({"m": [{"a": 1}]}), tmp_path / "m.parquet")
     with pytest.raises(FeatureNotSupported, match='column "m"'):
         infer_columns((str(tmp_path / "m.parquet"),), "parquet", {})
+
+
+def test_a_catalog_of_the_first_format_is_brought_up(tmp_path: Path) -> None:
+    path = tmp_path / "old.sqlite"
+    with closing(sqlite3.connect(path)) as old:
+        old.executescript(
+            """
+            create table meta (key text primary key, value integer not null) strict;
+            create table schemas (name text primary key, oid integer not null) strict;
+            create table relations (
+                schema text not null, name text not null, oid integer not null, kind text not null, body text not null,
+                primary key (schema, name)
+            ) strict;
+            insert into meta values ('format', 1), ('version', 7), ('next_oid', 16390);
+            insert into schemas values ('public', 2200), ('s', 16384);
+            """
+        )
+        column = '{"name":"a","type":23,"typmod":-1,"number":1,"nullable":true}'
+        table_body = f'{{"columns":[{column}],"format":"csv","path":"/f.csv","options":{{"header":"true"}}}}'
+        view_body = (
+            f'{{"columns":[{column}],"definition":"select a from t","search_path":["public"],"depends":[16385]}}'
+        )
+        old.execute("insert into relations values ('public', 't', 16385, 'table', ?)", (table_body,))
+        old.execute("insert into relations values ('s', 'v', 16386, 'view', ?)", (view_body,))
+        old.commit()
+    store = CatalogStore(path)
+    found, view = store.snapshot.relations["public", "t"], store.snapshot.relations["s", "v"]
+    assert isinstance(found, Table)
+    assert (found.columns[0].default, found.storage, found.options) == (None, None, {"header": "true"})
+    assert isinstance(view, View)
+    assert view.reads_column(16385, 1)
+    SessionCatalog(store).put_schema(Schema(16384, "s", "a comment"), replacing=True)
+    store.close()
+    again = CatalogStore(path)
+    assert again.snapshot.schemas["s"].comment == "a comment"
+    assert again.next_oid() == 16390
+    again.close()
