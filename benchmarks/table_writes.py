@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import psycopg
@@ -61,12 +62,7 @@ def _created(ground: Ground, connection: psycopg.Connection[Any], raw: raw_spark
     for run in range(1 + _RUNS):
         ours.append(_seconds(lambda: connection.execute("create table made as select * from lineitem")))
         connection.execute("drop table made")
-        path = ground.scratch / f"made-{run}"
-        theirs.append(
-            _seconds(
-                lambda path=path: raw.run(f"insert overwrite directory '{path}' using parquet select * from lineitem")
-            )
-        )  # type: ignore[misc]
+        theirs.append(_written(raw, ground.scratch / f"made-{run}", "select * from lineitem"))
     yield from _figures("CREATE TABLE AS of lineitem", min(ours[1:]), min(theirs[1:]), _CREATE_BAR)
 
 
@@ -78,11 +74,13 @@ def _changed(
         connection.execute("create table changed as select * from orders")
         ours.append(_seconds(lambda: connection.execute(change.statement.encode())))
         connection.execute("drop table changed")
-        path = ground.scratch / f"{change.name[:6]}-{run}"
-        theirs.append(
-            _seconds(lambda path=path: raw.run(f"insert overwrite directory '{path}' using parquet {change.theirs}"))
-        )  # type: ignore[misc]
+        theirs.append(_written(raw, ground.scratch / f"{change.name[:6]}-{run}", change.theirs))
     yield from _figures(f"{change.name} of orders", min(ours[1:]), min(theirs[1:]), _CHANGE_BAR)
+
+
+def _written(raw: raw_spark.RawSpark, path: Path, query: str) -> float:
+    """Seconds of raw PySpark for writing a query's rows."""
+    return _seconds(lambda: raw.run(f"insert overwrite directory '{path}' using parquet {query}"))
 
 
 def _seconds(work: Callable[[], object]) -> float:

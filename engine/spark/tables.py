@@ -25,7 +25,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
 from engine.catalog.objects import Table, TableColumn
-from engine.plan.compile.storage import storage_name
+from engine.plan.compile.storage import VIEW_FILE, VIEW_ROW, storage_name
 from engine.sql.types import SqlType
 from wire import types as t
 from wire.errors import DataCorrupted, FeatureNotSupported, UndefinedFile
@@ -117,6 +117,9 @@ def _parquet(session: SparkSession, table: Table) -> DataFrame:
         fields.append(st.StructField(column.name, st.DataType.fromDDL(natural)))
         value = _from_parquet(column, physical.field(column.name).type, column.name in int96)
         columns.append(_stored(value, column.type, natural).alias(column.name))
+    if table.storage is not None:
+        # A view hides the metadata of the relation below it. What a query does not ask for is not made.
+        columns += [f.col("_metadata.file_path").alias(VIEW_FILE), f.col("_metadata.row_index").alias(VIEW_ROW)]
     frame = session.read.schema(st.StructType(fields)).parquet(*table.files)
     return frame.select(*columns)
 

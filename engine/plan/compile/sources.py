@@ -13,7 +13,7 @@ from engine.plan.compile.calls import apply
 from engine.plan.compile.expressions import render, render_as
 from engine.plan.compile.files import Splits, file_reader, in_keys, in_range
 from engine.plan.compile.scope import Scope
-from engine.plan.compile.storage import relation_name, storage_type
+from engine.plan.compile.storage import VIEW_FILE, VIEW_ROW, relation_name, storage_type
 from engine.plan.compile.trees import (
     QueryTree,
     aliased,
@@ -34,8 +34,7 @@ from engine.sql.types import SqlType
 from wire import types as t
 
 _INT8: Final = range(-(2**63), 2**63)
-#: Where Spark says in which file a row is, and where in it.
-_METADATA: Final = {FILE: "file_path", ROW: "row_index"}
+_PLACES: Final = {FILE: VIEW_FILE, ROW: VIEW_ROW}
 
 
 def table_reader(node: TableReader, scope: Scope) -> Block:
@@ -68,10 +67,8 @@ def table_reader(node: TableReader, scope: Scope) -> Block:
 
 
 def _spark_column(text: str, alias: str) -> exp.Expression:
-    """A column of a registered relation, or of what Spark knows of its files."""
-    if text not in _METADATA:
-        return exp.Column(this=name(text), table=label(alias))
-    return exp.Dot(this=column("_metadata", alias), expression=label(_METADATA[text]))
+    """A column of a registered relation, or one of those that say where a row is."""
+    return exp.Column(this=name(_PLACES.get(text, text)), table=label(alias))
 
 
 def _from_file(tree: exp.Expression, typ: SqlType, table: Table) -> exp.Expression:

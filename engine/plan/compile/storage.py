@@ -36,6 +36,10 @@ from engine.executor import EngineName
 from engine.sql.types import SqlType
 from wire import types as t
 
+#: Columns beside a stored table's own that Spark's view of it has: in which file a row is, and where in it.
+VIEW_FILE: Final = "sluice file"
+VIEW_ROW: Final = "sluice row"
+
 _TEXTUAL: Final = (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSONB, t.UUID)
 _OIDS: Final = (t.OID, t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE)
 
