@@ -37,8 +37,9 @@ from wire.errors import DataCorrupted, IoError
 APPLICATION: Final = "sluice"
 LOG: Final = "_delta_log"
 _OPENED: Final = 256
-#: A checkpoint every so many commits: without one, opening a table reads all of them.
-_CONFIGURATION: Final = {"delta.checkpointInterval": "50"}
+#: A checkpoint every so many commits: without one, opening a table reads all of them. Commits before a checkpoint are kept for
+#: a week, for time travel; a member needs none of them for longer than it takes to see the next commit.
+_CONFIGURATION: Final = {"delta.checkpointInterval": "50", "delta.logRetentionDuration": "interval 7 days"}
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,11 @@ class Log:
     def published(self) -> Published:
         return Published(self._table.version(), self._table.transaction_version(APPLICATION) or 0)
 
+    @property
+    def files(self) -> Version:
+        """Those of the version that `published` tells."""
+        return _VERSIONS.get((self._folder, self._table.version()), lambda: _version(self._table))
+
     def refresh(self) -> None:
         self._table.update_incremental()
 
@@ -145,7 +151,7 @@ class Log:
 
         Raises DataCorrupted when a file that is to be removed is not in the table, or one to be added is.
         """
-        present = _VERSIONS.get((self._folder, self._table.version()), lambda: _version(self._table))
+        present = self.files
         _require_consistent(self._folder, present, added, removed)
         names = self._table.metadata().partition_columns
         now = time.time_ns() // 1_000_000
@@ -161,7 +167,7 @@ class Log:
                 self._table.schema(),
                 names,
                 commit_properties=CommitProperties(app_transactions=[Transaction(APPLICATION, number)]),
-                post_commithook_properties=PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False),
+                post_commithook_properties=PostCommitHookProperties(create_checkpoint=True),
             )
         except CommitFailedError:
             self.refresh()

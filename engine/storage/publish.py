@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from engine.storage import delta, tables
 from engine.storage.delta import Published
 from engine.storage.tables import FileChange
-from wire.errors import IoError
+from wire.errors import DataCorrupted, IoError
 
 if TYPE_CHECKING:
     from engine.catalog.objects import TableColumn
@@ -72,6 +72,8 @@ class TablePublication:
         for _ in range(_ATTEMPTS):
             at = log.published
             left = [made for made in self._decisions if made.number > at.number]
+            if len(left) < len(self._decisions):
+                self._require_written(log, at)
             if not left:
                 return at
             whole = FileChange()
@@ -79,6 +81,23 @@ class TablePublication:
                 whole = whole.then(made.files)
             log.commit(left[-1].number, whole.added, whole.removed)
         raise IoError(f'could not write the log of the table in "{self._folder}": others wrote all the time')
+
+    def _require_written(self, log: delta.Log, at: Published) -> None:
+        """That decisions which seem to be in the log are. They are not where the catalog was put back to an earlier day and
+        the tables were not: then it gives numbers for the second time. Raises DataCorrupted, and the decisions stay."""
+        whole = FileChange()
+        for made in self._database.decisions():
+            if made.location == self.location and made.number <= at.number:
+                whole = whole.then(made.files)
+        present = log.files
+        written = all(file.path in present for file in whole.added) and not any(
+            path in present for path in whole.removed
+        )
+        if not written or at.number > self._database.version():
+            raise DataCorrupted(
+                f'the log of the table in "{self._folder}" is newer than the catalog',
+                hint="Where the catalog was restored from a copy, restore the tables' folder from one of the same time.",
+            )
 
 
 def pending(

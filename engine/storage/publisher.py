@@ -42,8 +42,9 @@ class Publisher:
         last = False
         while not last:
             self._woken.wait(_RETRY_SECONDS if self.failure else None)
-            last = self._closing.wait(_LINGER_SECONDS)
+            # Cleared before it looks whether to close: whoever closes says so first and wakes then.
             self._woken.clear()
+            last = self._closing.wait(_LINGER_SECONDS)
             self._round()
 
     def _round(self) -> None:

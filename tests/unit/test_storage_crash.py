@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import itertools
 import random
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from engine.catalog.store import CatalogStore
 from engine.catalog.store_sqlite import SqliteDatabase
 from engine.catalog.transaction import SessionCatalog
 from engine.storage.publish import Step, pending
+from wire.errors import DataCorrupted
 
 ROUNDS = 3
 BEFORE = {"t": [1], "u": [1, 2]}
@@ -124,6 +127,40 @@ def test_two_that_publish_the_same_do_it_once(order: tuple[str, ...], tmp_path: 
     store.publish()
     require_published(store)
     assert content(store) == {"t": [1], "u": [1, 2, 10, 11, 12, 13]}
+    store.close()
+
+
+def test_a_catalog_that_was_put_back_alone_loses_nothing_in_silence(tmp_path: Path) -> None:
+    """It gives numbers of decisions that the tables' logs have already: those are not taken for published."""
+    prepared(tmp_path)
+    store = CatalogStore(tmp_path / "catalog.sqlite")
+    store.publish()
+    with (
+        closing(sqlite3.connect(tmp_path / "catalog.sqlite")) as now,
+        closing(sqlite3.connect(tmp_path / "copy")) as copy,
+    ):
+        now.backup(copy)
+    insert(SessionCatalog(store), 7)
+    insert(SessionCatalog(store), 8)
+    store.publish()
+    store.close()
+    with (
+        closing(sqlite3.connect(tmp_path / "catalog.sqlite")) as now,
+        closing(sqlite3.connect(tmp_path / "copy")) as copy,
+    ):
+        copy.backup(now)
+    store = CatalogStore(tmp_path / "catalog.sqlite")
+    assert content(store) == {"t": [1], "u": [1, 2]}
+    for number in (20, 21, 22, 23):
+        insert(SessionCatalog(store), number)
+        insert(SessionCatalog(store), number, name="u")
+        with pytest.raises(DataCorrupted, match="newer than the catalog"):
+            store.publish()
+    expected = {"t": [1, 20, 21, 22, 23], "u": [1, 2, 20, 21, 22, 23]}
+    assert content(store) == expected
+    store.close()
+    store = CatalogStore(tmp_path / "catalog.sqlite")
+    assert content(store) == expected
     store.close()
 
 
