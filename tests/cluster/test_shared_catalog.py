@@ -18,9 +18,13 @@ from deltalake import DeltaTable
 from postgres_server import PostgresServer
 from psycopg import sql
 
-from engine.catalog.objects import Schema, View
+from engine.catalog.counters import Count
+from engine.catalog.objects import Constraint, Schema, Seen, Sequence, Table, TableColumn, View
 from engine.catalog.store import CatalogStore
 from engine.catalog.transaction import SessionCatalog
+from engine.sequences import SessionSequences
+from engine.sql import types as st
+from wire import types as t
 from wire.errors import DataCorrupted, IoError, SerializationFailure
 
 
@@ -218,3 +222,49 @@ def test_a_database_that_is_not_there_is_named_without_its_password() -> None:
         CatalogStore("postgresql://me:secret@127.0.0.1:1/none")
     assert "127.0.0.1:1/none" in caught.value.message
     assert "secret" not in caught.value.message
+
+
+def test_members_share_the_counters_of_sequences(stores: Pair) -> None:
+    s = Sequence(16_400, "public", "s", st.of(t.INT8), counter=16_400)
+    SessionCatalog(stores[0]).put(s)
+    stores[1].refresh()
+    assert stores[1].snapshot.relations["public", "s"] == s
+    taken = [SessionSequences(store).take(s, 3).tolist() for store in stores]
+    assert taken == [[1, 2, 3], [4, 5, 6]]
+    SessionSequences(stores[1]).set(s, 100, called=False)
+    assert [store.counted(s) for store in stores] == [Count(100, called=False)] * 2
+    given: list[int] = []
+
+    def take(store: CatalogStore) -> None:
+        mine = SessionSequences(store)
+        given.extend(mine.next(s) for _ in range(20))
+
+    threads = [threading.Thread(target=take, args=(store,)) for store in stores]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(given) == list(range(100, 140))
+
+
+def test_comments_and_definitions_cross_members(stores: Pair) -> None:
+    here, there = stores
+    catalog = SessionCatalog(here)
+    columns = (
+        TableColumn("a", st.of(t.INT4), 1, False, "nextval('5'::regclass)", "always", "", "a comment"),
+        TableColumn("b", st.of(t.TEXT), 3, default="'x'", stored="c"),
+    )
+    check = Constraint(9, "k", "check", ("a",), "a > 0", "why")
+    made = catalog.create_table(
+        Table(7, "public", "t", columns, "parquet", "", (), constraints=(check,), comment="c", last_number=4)
+    )
+    catalog.put_schema(Schema(2200, "public", "mine"), replacing=True)
+    seen = Seen(None, "t", 7, ((1, "a"), (3, "b")), (1,))
+    catalog.put(View(8, "public", "v", columns[:1], "select a from t", depends=(7,), comment="v", sees=(seen,)))
+    there.refresh()
+    found = there.snapshot.relations["public", "t"]
+    assert isinstance(found, Table)
+    assert (found.columns, found.constraints, found.comment) == (made.columns, made.constraints, "c")
+    assert found.next_number == 5
+    assert there.snapshot.relations["public", "v"] == here.snapshot.relations["public", "v"]
+    assert there.snapshot.schemas["public"].comment == "mine"
