@@ -103,11 +103,19 @@ class Fetching:
 class Commands:
     """One session's statements, portals and transaction, and what acts on them.
 
-    warn: tells the client a notice. asker: finds cursors of other sessions.
+    warn: tells the client a notice. asker: finds cursors of other sessions. undisturbed: awaits a call that no cancel is to
+    interrupt.
     """
 
-    def __init__(self, engine: EngineSession, warn: Callable[[Notice], None], asker: Asker) -> None:
+    def __init__(
+        self,
+        engine: EngineSession,
+        warn: Callable[[Notice], None],
+        asker: Asker,
+        undisturbed: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]],
+    ) -> None:
         self.engine = engine
+        self._undisturbed = undisturbed
         self._asker = asker
         self.block = TransactionBlock()
         self.portals = Portals()
@@ -242,7 +250,7 @@ class Commands:
     async def _commit_engine(self) -> None:
         try:
             await self.portals.hold()
-            await self.engine.commit()
+            await self._undisturbed(self.engine.commit)
         except BaseException:
             # A commit that failed is a rollback, of an explicit block too.
             self._roll_back_engine()
@@ -432,7 +440,7 @@ class Commands:
 def _query_of(statement: s.Statement) -> s.Statement:
     """The query inside a statement, whose text the engine's positions count in; else the statement itself."""
     match statement:
-        case s.DeclareCursor(query=query) | s.CreateView(query=query):
+        case s.DeclareCursor(query=query) | s.CreateView(query=query) | s.CreateTableAs(query=query):
             return query
         case s.Explain(inner=inner):
             return _query_of(inner)

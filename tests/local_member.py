@@ -71,12 +71,12 @@ def local_member(data: Path) -> Iterator[LocalMember]:
 class Said:
     tag: str | None = None
     rows: list[tuple[Any, ...]] | None = None
-    error: tuple[str, str, str | None, str | None] | None = None
+    error: tuple[str, str, str | None, str | None, str | None] | None = None
     notices: list[tuple[str, str, str | None]] = field(default_factory=list)
 
 
 def say(connection: psycopg.Connection[tuple[Any, ...]], sql: str) -> Said:
-    """Run one statement. error: SQLSTATE, message, detail, hint."""
+    """Run one statement. error: SQLSTATE, message, detail, hint, position."""
     said = Said()
 
     def note(diagnostic: psycopg.errors.Diagnostic) -> None:
@@ -91,7 +91,7 @@ def say(connection: psycopg.Connection[tuple[Any, ...]], sql: str) -> Said:
         diagnostic = error.diag
         said.error = (
             diagnostic.sqlstate or "", diagnostic.message_primary or "", diagnostic.message_detail,
-            diagnostic.message_hint,
+            diagnostic.message_hint, diagnostic.statement_position,
         )  # fmt: skip
     finally:
         connection.remove_notice_handler(note)

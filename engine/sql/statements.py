@@ -121,9 +121,9 @@ class ColumnDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLayout:
-    """How a new table lies on disk: PARTITION BY's columns, and WITH (name = value, ...)."""
+    """How a new table lies on disk: PARTITION BY's columns with their positions, and WITH (name = value, ...)."""
 
-    partition_by: tuple[str, ...] = ()
+    partition_by: tuple[tuple[str, int], ...] = ()
     options: tuple[tuple[str, str], ...] = ()
 
 

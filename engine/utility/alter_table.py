@@ -153,11 +153,17 @@ class _Alteration:
     def run(self, actions: Sequence[s.TableAction]) -> TableChange:
         for action in sorted(actions, key=_pass):
             self._act(action)
+        self._check_one_primary_key()
         old = {constraint.oid for constraint in self.table.constraints}
         nullable = {column.number for column in self.table.columns if column.nullable}
         self.table = with_constraints(self.table, self.constraints, self.definer, self.names)
         self._ask_of_new(old, nullable)
         return TableChange(self._stored(), tuple(self.questions))
+
+    def _check_one_primary_key(self) -> None:
+        new = sum(constraint.kind == "primary key" for constraint in self.constraints)
+        if new and new + sum(constraint.kind == "primary key" for constraint in self.table.constraints) > 1:
+            raise InvalidTableDefinition(f'multiple primary keys for table "{self.table.name}" are not allowed')
 
     def _ask_of_new(self, old: set[int], nullable: set[int]) -> None:
         """What new constraints must find."""
@@ -275,7 +281,8 @@ class _Alteration:
                 f'column "{column.name}" of relation "{self.table.name}" is an identity column',
                 hint="Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead." if action.formula is None else None,
             )
-        default = None if action.formula is None else stored_default(action.formula, column, self.definer)
+        with unplaced():
+            default = None if action.formula is None else stored_default(action.formula, column, self.definer)
         self._replace(replace(column, default=default))
 
     def _set_not_null(self, action: s.SetNotNull) -> None:
@@ -306,7 +313,8 @@ class _Alteration:
 
     def _set_type(self, action: s.SetColumnType) -> None:
         column = self._find(action.name)
-        typ = resolve_type(action.type, self.definer.notify)
+        with unplaced():
+            typ = resolve_type(action.type, self.definer.notify)
         if typ.pg.category == "P":
             raise InvalidTableDefinition(f'column "{column.name}" has pseudo-type {typ.pg.sql_name}')
         self._check_cast(column, typ, action.using is not None)

@@ -83,8 +83,6 @@ class ColumnMaker:
         return found
 
     def _check_identity(self, written: ColumnDefinition, typ: SqlType) -> None:
-        if written.default is not None:
-            raise self._conflict("both default and identity specified", written)
         if written.null:
             raise self._conflict("conflicting NULL/NOT NULL declarations", written)
         if not is_integer(typ):

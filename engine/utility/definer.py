@@ -9,9 +9,9 @@ from engine.catalog.objects import Sequence, StoredRelation, Table
 from engine.catalog.snapshot import TEMPORARY, Snapshot
 from engine.catalog.transaction import SessionCatalog
 from engine.sequences import SessionSequences
-from engine.sql.scope import BindContext
+from engine.sql.scope import BindContext, cursor
 from engine.sql.statements import QualifiedName
-from wire.errors import InvalidTableDefinition, UndefinedTable, WrongObjectType
+from wire.errors import InvalidSchemaName, InvalidTableDefinition, UndefinedTable, WrongObjectType
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,16 @@ class Definer:
     def schema_of_new(self, name: QualifiedName, temporary: bool) -> str:
         """Where a new relation goes. Raises InvalidSchemaName, InvalidTableDefinition."""
         if temporary and name.schema not in (None, TEMPORARY):
-            raise InvalidTableDefinition("cannot create temporary relation in non-temporary schema")
+            raise InvalidTableDefinition(
+                "cannot create temporary relation in non-temporary schema", position=cursor(name.position)
+            )
         if temporary or name.schema == TEMPORARY:
             return TEMPORARY
-        return self.snapshot.creation_schema(name.schema, self.search_path)
+        try:
+            return self.snapshot.creation_schema(name.schema, self.search_path)
+        except InvalidSchemaName as error:
+            error.position = cursor(name.position) if name.schema is not None else None
+            raise
 
     def sequence(self, name: QualifiedName) -> Sequence:
         """Raises UndefinedTable, WrongObjectType."""

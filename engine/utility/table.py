@@ -15,6 +15,7 @@ from typing import Final
 from engine.api import ResultColumn
 from engine.catalog.objects import Table, TableColumn
 from engine.sql import types as st
+from engine.sql.scope import cursor
 from engine.sql.statements import CreateTable, CreateTableAs, QualifiedName, TableLayout
 from engine.utility.columns import ColumnMaker, check_names
 from engine.utility.constraints import with_constraints
@@ -101,11 +102,12 @@ def _put(table: Table, layout: TableLayout, definer: Definer) -> Table:
     """Put a new table into the catalog, which makes its folder."""
     if not table.columns:
         raise FeatureNotSupported("not supported: a table without columns")
-    for name in layout.partition_by:
+    for name, at in layout.partition_by:
         if table.column(name) is None:
-            raise UndefinedColumn(f'column "{name}" named in partition key does not exist')
+            raise UndefinedColumn(f'column "{name}" named in partition key does not exist', position=cursor(at))
+    partition_by = [name for name, _ in layout.partition_by]
     sort_by = _sort_by(table, _options(layout))
-    return definer.catalog.create_table(table, partition_by=layout.partition_by, sort_by=sort_by)
+    return definer.catalog.create_table(table, partition_by=partition_by, sort_by=sort_by)
 
 
 def _options(layout: TableLayout) -> Mapping[str, str]:

@@ -70,6 +70,8 @@ def _quality(reader: StatementReader, column: str, table: str, said: _Qualities)
     elif reader.take("default"):
         if said.default is not None:
             _fail("multiple default values specified", column, table, token)
+        if said.identity:
+            _fail("both default and identity specified", column, table, token)
         said.default = formula(reader, bare=True)
     elif reader.take("generated"):
         _generated(reader, column, table, said, token)
@@ -107,6 +109,8 @@ def _generated(reader: StatementReader, column: str, table: str, said: _Qualitie
     reader.expect("identity")
     if said.identity:
         _fail("multiple identity specifications", column, table, token)
+    if said.default is not None:
+        _fail("both default and identity specified", column, table, token)
     said.identity = identity
     said.sequence = options_in_parentheses(reader)
 

@@ -106,7 +106,6 @@ def _owner(reader: StatementReader, token: Token) -> tuple[QualifiedName, str] |
         raise SqlSyntaxError(
             "invalid OWNED BY option",
             hint="Specify OWNED BY table.column or OWNED BY NONE.",
-            position=token.start + 1,
         )
     if len(names) > 3:
         reader.unsupported(f"a database in the name {'.'.join(names)}", token)

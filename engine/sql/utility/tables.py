@@ -125,7 +125,7 @@ def _layout(reader: StatementReader) -> TableLayout:
     return TableLayout(partition_by=partition_by, options=found)
 
 
-def _partition_by(reader: StatementReader) -> tuple[str, ...]:
+def _partition_by(reader: StatementReader) -> tuple[tuple[str, int], ...]:
     """LIST (column) or RANGE (columns): rows of one value lie in one folder, whichever was said. HASH has no meaning here."""
     token = reader.token
     strategy = reader.name()
@@ -146,14 +146,14 @@ def _partition_by(reader: StatementReader) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _partition_column(reader: StatementReader) -> str:
+def _partition_column(reader: StatementReader) -> tuple[str, int]:
     token = reader.token
     if reader.symbol_at("(") or reader.symbol_at("(", ahead=1):
         reader.unsupported("partitioning by an expression", token)
     name = reader.name()
     if not reader.symbol_at(",", ")"):
         reader.unsupported("collations and operator classes of a partition key")
-    return name
+    return name, token.start - reader.base
 
 
 def _access_method(reader: StatementReader) -> None:
