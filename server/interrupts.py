@@ -12,10 +12,13 @@ state would be shared between two tasks.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from wire.errors import FatalError, SqlError
+
+T = TypeVar("T")
 
 
 class ClientGone(FatalError):
@@ -72,6 +75,19 @@ class Interrupts:
             raise
         self._in_command = False
         self._raise_cause()
+
+    async def undisturbed(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Await what must not be left half-way, a commit: it would be told as cancelled and have taken place.
+
+        Of the interrupts that come meanwhile a cancel request is dropped, as PostgreSQL drops one; what ends the session
+        waits for the next place.
+        """
+        before = self._in_command, self._in_idle
+        self._in_command = self._in_idle = False
+        try:
+            return await call()
+        finally:
+            self._in_command, self._in_idle = before
 
     @contextmanager
     def idle(self) -> Iterator[None]:

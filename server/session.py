@@ -263,7 +263,8 @@ class Session:
         except SqlError as error:
             raise as_fatal(error) from None
         asker = Asker(registry.far_cursors, beginning.user, beginning.database)
-        commands = Commands(engine, client.notice, asker)
+        assert self._interrupts is not None
+        commands = Commands(engine, client.notice, asker, self._interrupts.undisturbed)
         client.commands = commands
         exchange = Exchange(self._stream, commands, SettingsView(engine.settings), self.interrupt)
         self._beginning, self._exchange = beginning, exchange

@@ -11,6 +11,7 @@ because of a conflict is taken back; one of which nobody knows how it ended leav
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -38,6 +39,7 @@ class SessionCatalog:
         self._changes: list[AnyChange] = []
         #: The folders that this transaction has made.
         self._made: list[str] = []
+        self._ending = threading.Lock()
         self._seen: tuple[Snapshot, int, Snapshot] | None = None
         self._temporary: dict[Key, StoredRelation] = {}
         #: A state, the temporary relations, and that state with them: the same object as long as both are.
@@ -257,10 +259,8 @@ class SessionCatalog:
 
     def commit(self) -> None:
         """Raises SerializationFailure; the transaction is then over, with nothing changed."""
-        changes, self._changes = self._changes, []
         begun, self._begun = self._begun, None
-        made, self._made = self._made, []
-        self._frozen = self._seen = None
+        changes, made = self._taken()
         try:
             self._commit(changes, made)
         except BaseException:
@@ -271,10 +271,16 @@ class SessionCatalog:
         """May block where files were written."""
         self._temporary = self._begun or {}
         self._begun = None
-        changes, self._changes = self._changes, []
-        made, self._made = self._made, []
+        self._take_back(*self._taken())
+
+    def _taken(self) -> tuple[list[AnyChange], list[str]]:
+        """What the transaction has changed and made, given to one caller: a session that ends may roll back while its
+        commit still runs on a thread, and must not take back what that commits."""
+        with self._ending:
+            changes, self._changes = self._changes, []
+            made, self._made = self._made, []
         self._frozen = self._seen = None
-        self._take_back(changes, made)
+        return changes, made
 
     def savepoint(self) -> _Token:
         return len(self._changes), self._temporary, len(self._made)

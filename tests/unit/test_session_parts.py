@@ -106,6 +106,30 @@ async def test_a_cancel_reaches_a_command_and_not_what_follows() -> None:
     assert after == ["stop"]
 
 
+async def test_a_commit_is_not_left_half_way() -> None:
+    done: list[str] = []
+
+    async def commit() -> None:
+        await asyncio.sleep(0.01)
+        done.append("committed")
+
+    async def work(interrupts: Interrupts) -> None:
+        loop = asyncio.get_running_loop()
+        with interrupts.command():
+            loop.call_soon(interrupts.request, QueryCanceled("dropped"))
+            await interrupts.undisturbed(commit)
+            await asyncio.sleep(0)
+        with interrupts.command():
+            loop.call_soon(interrupts.request, AdminShutdown("end"))
+            await interrupts.undisturbed(commit)
+        with interrupts.idle():
+            raise AssertionError("an ended session goes on")
+
+    error = await interrupted(work)
+    assert isinstance(error, AdminShutdown)
+    assert done == ["committed", "committed"]
+
+
 async def test_what_ends_the_session_goes_first_and_stays() -> None:
     async def work(interrupts: Interrupts) -> None:
         loop = asyncio.get_running_loop()
