@@ -257,11 +257,7 @@ class _Alteration:
             self.definer.notify(f"{message}, skipping")
             return
         column = self._find(action.name)
-        assert table.storage is not None
-        if column.file_column in (*table.storage.partition_by, *table.storage.sort_by):
-            raise InvalidTableDefinition(
-                f'cannot drop column "{column.name}" because it is part of the partition key of relation "{table.name}"'
-            )
+        self._check_layout(column, "drop")
         if len(table.columns) == 1:
             raise FeatureNotSupported("not supported: a table without columns")
         thing = Thing(table.oid, column.number, "column")
@@ -273,6 +269,17 @@ class _Alteration:
             constraints=tuple(c for c in table.constraints if column.name not in c.columns),
             last_number=table.next_number - 1,
         )
+
+    def _check_layout(self, column: TableColumn, what: str) -> None:
+        """Refuses a change of a column by which the files lie in folders or are sorted."""
+        storage = self.table.storage
+        assert storage is not None
+        keys = (("partition key", storage.partition_by), ("sort order", storage.sort_by))
+        for key, columns in keys:
+            if column.file_column in columns:
+                raise InvalidTableDefinition(
+                    f'cannot {what} column "{column.name}" because it is part of the {key} of relation "{self.table.name}"'
+                )
 
     def _set_default(self, action: s.SetDefault) -> None:
         column = self._find(action.name)
@@ -317,6 +324,7 @@ class _Alteration:
             typ = resolve_type(action.type, self.definer.notify)
         if typ.pg.category == "P":
             raise InvalidTableDefinition(f'column "{column.name}" has pseudo-type {typ.pg.sql_name}')
+        self._check_layout(column, "alter")
         self._check_cast(column, typ, action.using is not None)
         self._check_views(column)
         changed = replace(column, type=typ)
