@@ -28,7 +28,7 @@ def ground(tmp_path: Path) -> Iterator[Ground]:
 
 
 def numbers(connection: psycopg.Connection[Any], table: str) -> list[int]:
-    return [row[0] for row in connection.execute(f"select n from {table} order by n")]  # type: ignore[arg-type]
+    return [row[0] for row in connection.execute(f"select n from {table} order by n")]
 
 
 def write(member: MemberProcess, first: int, acknowledged: list[int]) -> None:
