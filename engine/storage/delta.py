@@ -62,7 +62,8 @@ class Version:
 
     @functools.cached_property
     def _paths(self) -> list[str]:
-        return [unquote(path) for path in self.actions["path"].to_pylist()]
+        paths: list[str] = self.actions["path"].to_pylist()
+        return [unquote(path) if "%" in path else path for path in paths]
 
     def _partitions(self) -> Sequence[tuple[str | None, ...]]:
         if "partition" not in self.actions.column_names:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -15,6 +16,8 @@ from wire.errors import SqlError
 
 #: How long decisions gather: how far others that read Delta's log are behind, and how often a busy member writes to it.
 _LINGER_SECONDS: Final = 0.2
+#: ... and how much longer it gathers than its last round took, so that a table of very many files does not take a processor.
+_LINGER_ROUNDS: Final = 4
 _RETRY_SECONDS: Final = 10.0
 _LOG: Final = logging.getLogger(__name__)
 
@@ -39,13 +42,15 @@ class Publisher:
         self._woken.set()
 
     def _run(self) -> None:
-        last = False
+        last, linger = False, _LINGER_SECONDS
         while not last:
             self._woken.wait(_RETRY_SECONDS if self.failure else None)
             # Cleared before it looks whether to close: whoever closes says so first and wakes then.
             self._woken.clear()
-            last = self._closing.wait(_LINGER_SECONDS)
+            last = self._closing.wait(linger)
+            begun = time.monotonic()
             self._round()
+            linger = max(_LINGER_SECONDS, _LINGER_ROUNDS * (time.monotonic() - begun))
 
     def _round(self) -> None:
         try:
