@@ -1,12 +1,14 @@
-"""All of `orders` to a Python client: psycopg with Sluice against PyHive with Spark Thrift Server."""
+"""All of `orders` to a Python client: psycopg with Sluice, and with PostgreSQL, against PyHive with Spark Thrift Server."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
 
-from benchmarks import member, thrift_server
+import psycopg
+
+from benchmarks import member, postgres, thrift_server
 from benchmarks.figures import Figure, Measure, median
 from benchmarks.ground import Ground
 
@@ -30,12 +32,14 @@ def _run(ground: Ground) -> Iterator[Figure]:
             "Sluice, spark, one result": _repeated(ground, sluice, "spark", whole=True),
             "Sluice, local, cursor": _repeated(ground, sluice, "local"),
         }
+    with postgres.running(ground, "orders") as dsn:
+        its = _median(ground, "PostgreSQL", lambda: _psycopg(ground, psycopg.connect(dsn), binary=False, whole=False))
     with thrift_server.running(ground) as port:
         _pyhive(ground, port, limit=_PAGE)
         theirs = _pyhive(ground, port)
     spark = ours["Sluice, spark, cursor"]
     yield Figure("rows/s over Thrift Server's", spark.rate / theirs.rate, "×", _BAR, at_least=True)
-    for label, taken in {**ours, "Spark Thrift Server, PyHive": theirs}.items():
+    for label, taken in {**ours, "PostgreSQL 15, cursor": its, "Spark Thrift Server, PyHive": theirs}.items():
         yield Figure(label, taken.rate, "rows/s")
         yield Figure(f"{label}: first row", taken.first, "s")
 
@@ -43,15 +47,23 @@ def _run(ground: Ground) -> Iterator[Figure]:
 def _repeated(
     ground: Ground, sluice: member.Member, engine: str, *, binary: bool = False, whole: bool = False
 ) -> Taken:
+    return _median(
+        ground,
+        f"{engine}, {binary=}, {whole=}",
+        lambda: _psycopg(ground, sluice.connect(engine, autocommit=False), binary=binary, whole=whole),
+    )
+
+
+def _median(ground: Ground, name: str, run: Callable[[], Taken]) -> Taken:
     """The median of some runs, after one to warm up."""
-    runs = [_psycopg(ground, sluice, engine, binary=binary, whole=whole) for _ in range(1 + _RUNS)][1:]
-    ground.say(f"{engine}, {binary=}, {whole=}: " + ", ".join(f"{run.rate:,.0f}" for run in runs) + " rows/s")
-    return Taken(median([run.rate for run in runs]), median([run.first for run in runs]))
+    runs = [run() for _ in range(1 + _RUNS)][1:]
+    ground.say(f"{name}: " + ", ".join(f"{taken.rate:,.0f}" for taken in runs) + " rows/s")
+    return Taken(median([taken.rate for taken in runs]), median([taken.first for taken in runs]))
 
 
-def _psycopg(ground: Ground, sluice: member.Member, engine: str, *, binary: bool, whole: bool) -> Taken:
+def _psycopg(ground: Ground, opened: psycopg.Connection[Any], *, binary: bool, whole: bool) -> Taken:
     with (
-        sluice.connect(engine, autocommit=False) as connection,
+        opened as connection,
         connection.cursor(binary=binary) if whole else connection.cursor("orders", binary=binary) as cursor,
     ):
         started = time.perf_counter()
@@ -93,7 +105,8 @@ MEASURE: Final = Measure(
     f"`select * from orders` with psycopg (server-side cursor, {_PAGE:,} rows a fetch, text unless it says binary; or as one "
     f"result), median of {_RUNS} after one to warm up; and with PyHive from Spark Thrift Server of the same Spark, same "
     f"machine and cores, same file and rows a fetch, once after a smaller query to warm up; with {thrift_server.HEAP} of heap, "
-    "since in a member's 1 GB it ends with OutOfMemoryError. Every value is turned into "
+    "since in a member's 1 GB it ends with OutOfMemoryError; and, to know what the client can take at all, with psycopg from "
+    "PostgreSQL 15 that has the same rows. Every value is turned into "
     "its client's Python object. First row: from asking to one row in hand.",
     _run,
 )

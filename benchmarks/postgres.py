@@ -1,0 +1,50 @@
+"""PostgreSQL 15 with the rows of a TPC-H table: what a client takes from the server that it was made for."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import psycopg
+from psycopg import sql
+
+from benchmarks.ground import Ground
+
+_SERVER: Final = Path(__file__).parents[1] / "tests" / "postgres_server.py"
+_TYPES: Final = {"DATE": "date", "INTEGER": "int", "BIGINT": "bigint", "VARCHAR": "text"}
+_CHUNK_BYTES: Final = 1 << 20
+
+
+@contextlib.contextmanager
+def running(ground: Ground, table: str) -> Iterator[str]:
+    """A server that has the table; what to connect to. Raises RuntimeError where PostgreSQL 15 is not installed."""
+    spec = importlib.util.spec_from_file_location("postgres_server", _SERVER)
+    assert spec is not None
+    assert spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with module.PostgresServer() as server:
+        _load(server.dsn, ground, table)
+        yield server.dsn
+
+
+def _load(dsn: str, ground: Ground, table: str) -> None:
+    rows = duckdb.read_parquet(str(ground.table(table)))
+    text = ground.scratch / f"{table}.csv"
+    rows.write_csv(str(text), header=False)
+    columns = [
+        sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(_TYPES.get(str(typ), str(typ))))
+        for name, typ in zip(rows.columns, rows.types, strict=True)
+    ]
+    name = sql.Identifier(table)
+    with psycopg.connect(dsn) as connection:
+        connection.execute(sql.SQL("create table {} ({})").format(name, sql.SQL(", ").join(columns)))
+        into = sql.SQL("copy {} from stdin (format csv)").format(name)
+        with connection.cursor().copy(into) as copy, text.open("rb") as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                copy.write(chunk)
+        connection.execute(sql.SQL("analyze {}").format(name))
