@@ -145,6 +145,7 @@ class Engine:
         counted = {
             "statements": self.statements.statistics(),
             "operations": self._operations.statistics(),
+            "tables": self.store.statistics(),
             "writers": self._writers.statistics(),
             "spool": {"bytes": self._spooler.bytes_used},
         }

@@ -25,7 +25,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -214,6 +215,17 @@ class CatalogStore:
         self._show(self._database.load())
         if failed:
             raise failed[0]
+
+    def pending(self) -> Mapping[str, int]:
+        """How many commits each table's Delta log does not have yet, by location; none are left out."""
+        return Counter(decision.location for decision in self._database.decisions())
+
+    def statistics(self) -> dict[str, int]:
+        """stored: tables. unpublished: those with decisions that Delta's logs may not have yet. failing: whether publishing
+        fails (0, 1)."""
+        stored = [table.storage for table in self.snapshot.tables() if table.storage is not None]
+        unpublished = sum(1 for storage in stored if storage.added or storage.removed)
+        return {"stored": len(stored), "unpublished": unpublished, "failing": int(self._publisher.failure is not None)}
 
     def start_publishing(self) -> None:
         """Publish in the background from now on: what a crash left, and each commit soon after it."""

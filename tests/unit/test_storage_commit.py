@@ -21,7 +21,7 @@ from engine.storage.publish import remove_dropped
 from engine.storage.staging import TableWriter
 from engine.storage.tables import DROPPED_SECONDS
 from wire import types as t
-from wire.errors import DuplicateTable, FeatureNotSupported, InternalError, SerializationFailure
+from wire.errors import DataCorrupted, DuplicateTable, FeatureNotSupported, InternalError, SerializationFailure
 
 
 @pytest.fixture
@@ -385,6 +385,26 @@ def test_delta_tells_others_the_same(store: CatalogStore) -> None:
         (5, 5),
     ]
     assert sorted(delta.to_pyarrow_table()["b"].to_pylist()) == ["2", "3", "4", "5"]
+
+
+def test_a_table_that_cannot_be_published_keeps_no_other_from_it_and_is_read_all_the_same(store: CatalogStore) -> None:
+    catalog = SessionCatalog(store)
+    for name in ("t", "u"):
+        created(catalog, name)
+        insert(catalog, 1, name=name)
+    log = Path(table(catalog, "t").path) / "_delta_log"
+    assert store.statistics() == {"stored": 2, "unpublished": 2, "failing": 0}
+    table(catalog, "t")
+    log.rename(log.with_name("elsewhere"))
+    with pytest.raises(DataCorrupted, match="could not read the table"):
+        store.publish()
+    assert store.statistics()["unpublished"] == 1
+    insert(catalog, 2)
+    assert values(catalog) == [1, 2]
+    log.with_name("elsewhere").rename(log)
+    store.publish()
+    assert store.statistics()["unpublished"] == 0
+    assert values(catalog) == [1, 2]
 
 
 def test_partitions_have_folders_of_any_name(store: CatalogStore) -> None:
