@@ -226,18 +226,19 @@ class MutationGrammar(QueryGrammar):
             return Assignment(columns=(column,), value=self.value_or_default())
         columns = self._insert_columns()
         self.expect_symbol("=")
-        if self.word_at("row") and self.symbol_at("(", ahead=1):
-            self.next()
         return Assignment(columns=columns, value=self._row_value(), row=True)
 
     def _row_value(self) -> exp.Expression:
-        """The right side of (a, b) = ...: a row, or a query of one row."""
+        """The right side of (a, b) = ...: a row, or a query of one row; one value in parentheses is neither."""
         token = self.token
+        told = self.word_at("row") and self.symbol_at("(", ahead=1)
+        if told:
+            self.next()
         if self.symbol_at("(") and not self._query_may_follow():
             self.next()
             items = self.values_row()
             self.expect_symbol(")")
-            return self.node(exp.Tuple, token, expressions=items)
+            return self.node(exp.Tuple, token, expressions=items) if told or len(items) > 1 else items[0]
         return self.expression()
 
     def _returning(self) -> tuple[exp.Expression, ...]:

@@ -1,0 +1,59 @@
+"""Statements that change rows say what PostgreSQL says: the same scripts are sent to both, and tags, rows, notices and errors
+(SQLSTATE, message, detail and hint) compared. A script is one family, run from an empty database; the last word has a
+comparison of every table's rows.
+
+The rows of RETURNING are compared without their order where they are those of the table, which has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from local_member import LocalMember, Said, local_member, say
+from postgres_server import PostgresServer
+
+pytestmark = pytest.mark.postgres
+
+SCRIPTS = Path(__file__).parent / "changes"
+_UNORDERED = ("update", "delete", "with", "insert into loop (id) select")
+
+
+@pytest.fixture
+def member(tmp_path: Path) -> Iterator[LocalMember]:
+    with local_member(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def database(postgres: PostgresServer) -> Iterator[str]:
+    with psycopg.connect(postgres.dsn, autocommit=True) as admin:
+        admin.execute("create database changes")
+        yield postgres.dsn.replace("dbname=postgres", "dbname=changes")
+        admin.execute("drop database changes with (force)")
+
+
+def _compared(said: Said, statement: str) -> Said:
+    if said.rows is not None and statement.startswith(_UNORDERED):
+        said.rows.sort(key=repr)
+    return said
+
+
+def _tables(connection: psycopg.Connection[tuple[Any, ...]]) -> dict[str, list[str]]:
+    names = connection.execute(
+        "select relname from pg_class c join pg_namespace n on n.oid = relnamespace where nspname = 'public' and relkind = 'r'"
+    ).fetchall()
+    return {name: sorted(map(repr, connection.execute(f"select * from {name}").fetchall())) for (name,) in names}
+
+
+@pytest.mark.parametrize("script", sorted(path.stem for path in SCRIPTS.glob("*.sql")))
+def test_same(script: str, member: LocalMember, database: str) -> None:
+    statements = (SCRIPTS / f"{script}.sql").read_text().split(";\n")
+    with member.connect() as ours, psycopg.connect(database, autocommit=True) as theirs:
+        for statement in filter(None, map(str.strip, statements)):
+            expected = _compared(say(theirs, statement), statement)
+            assert _compared(say(ours, statement), statement) == expected, statement
+        assert _tables(ours) == _tables(theirs)
