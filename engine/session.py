@@ -209,7 +209,10 @@ class Session(EngineSession):
     def _recording_catalog(self, members: Sequence[MemberInfo] | None = None) -> _RecordingCatalog:
         """members: all of them, known before where this runs on another thread than the loop's."""
         members = self._engine.mesh.members() if members is None else members
-        context = SystemContext(self.catalog.current(), self.settings, self.client, self.user, self.database, members)
+        context = SystemContext(
+            self.catalog.current(), self.settings, self.client, self.user, self.database, members,
+            self._engine.store.pending,
+        )  # fmt: skip
         return _RecordingCatalog(context, self._system, self._engine.store)
 
     async def _replan(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> PlannedQuery:

@@ -22,6 +22,7 @@ Row = Sequence[Any]
 @dataclass(frozen=True, slots=True)
 class SystemContext:
     """What rows are made from. members: of the mesh, as of now (rows are made on any thread, and the mesh has but one).
+    pending: commits to stored tables that Delta's logs do not have yet, counted by location; asked when rows are made.
     system: every system relation by schema and name."""
 
     snapshot: Snapshot
@@ -30,6 +31,7 @@ class SystemContext:
     user: str
     database: str
     members: Sequence[MemberInfo] = ()
+    pending: Callable[[], Mapping[str, int]] = dict
     system: Mapping[Key, SystemRelation] = field(default_factory=dict)
 
 
