@@ -14,9 +14,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import pyarrow as pa
-
-from engine import session_functions
+from engine import defining, session_functions
 from engine.api import Client, EngineSession, Execution, Prepared, ResultColumn
 from engine.catalog.files import refresh
 from engine.catalog.objects import Relation, Schema, StoredRelation, Table
@@ -43,18 +41,13 @@ from engine.sql.binder import bind_query
 from engine.sql.scope import BindContext, ParameterTypes
 from engine.statement_cache import PlannedQuery
 from engine.text_styles import check_styles, foreign_styles
-from engine.utility.alter_table import alter_table
 from engine.utility.definer import Definer
 from engine.utility.definitions import DEFINITIONS, define, refuse_in_read_only
 from engine.utility.drop import drop
-from engine.utility.filling import BesideBefore, filling
 from engine.utility.foreign_table import create_foreign_table
 from engine.utility.names import oid_named
-from engine.utility.table import create_table_as
-from engine.utility.view import create_view
 from wire import types as t
 from wire.errors import FeatureNotSupported, InvalidSavepointSpecification, Notice, UndefinedObject
-from wire.text_output import OutputSettings
 from wire.text_settings import InputSettings
 
 if TYPE_CHECKING:
@@ -139,17 +132,17 @@ class Session(EngineSession):
         self._seen = self.client.turn
         match statement:
             case s.Query():
-                planned = await self._plan(statement, tuple(parameter_types), {})
+                planned = await self.plan(statement, tuple(parameter_types), {})
                 return Prepared(statement, planned.parameters, planned.columns, planned)
             case s.MutationStatement():
                 change = await self._plan_mutation(statement, tuple(parameter_types), {})
                 return Prepared(statement, change.bound.parameters, change.bound.columns, change)
             case s.DeclareCursor():
-                planned = await self._plan(statement.query, tuple(parameter_types), {})
+                planned = await self.plan(statement.query, tuple(parameter_types), {})
                 return Prepared(statement, planned.parameters, None, planned)
             case s.Explain(inner=s.Query() | s.DeclareCursor() as inner):
                 query = inner if isinstance(inner, s.Query) else inner.query
-                planned = await self._plan(query, tuple(parameter_types), {})
+                planned = await self.plan(query, tuple(parameter_types), {})
                 typ = t.JSON if statement.format == "json" else t.TEXT
                 return Prepared(statement, planned.parameters, (ResultColumn("QUERY PLAN", st.of(typ)),), planned)
             case s.ShowVariable():
@@ -163,11 +156,11 @@ class Session(EngineSession):
         self._seen = None
         match prepared.statement:
             case s.Query() as statement:
-                return await self._run_query(prepared, statement, arguments)
+                return await self.run_query(prepared, statement, arguments)
             case s.MutationStatement() as statement:
                 return await self._run_mutation(prepared, statement, arguments)
             case s.DeclareCursor() as statement:
-                return await self._run_query(prepared, statement.query, arguments)
+                return await self.run_query(prepared, statement.query, arguments)
             case s.Explain() as statement:
                 return await self._explain(statement, prepared, arguments)
             case s.ShowVariable() as statement:
@@ -177,7 +170,7 @@ class Session(EngineSession):
 
     # -- queries -------------------------------------------------------------------------------------------------
 
-    async def _plan(self, query: s.Query, parameter_types: tuple[int, ...], digits: Digits) -> PlannedQuery:
+    async def plan(self, query: s.Query, parameter_types: tuple[int, ...], digits: Digits) -> PlannedQuery:
         """The query bound and optimised against the catalog as it is now."""
         settings, path = self._input_settings(), self.search_path()
         version = self.catalog.cache_key()
@@ -187,7 +180,7 @@ class Session(EngineSession):
         )  # fmt: skip
         if version is not None and (found := self._engine.statements.find(key)) and found.fresh():
             return found
-        context, catalog = self._bind_context(parameter_types, digits)
+        context, catalog = self.bind_context(parameter_types, digits)
 
         def bind() -> PlannedQuery:
             bound = bind_query(query, context)
@@ -200,7 +193,8 @@ class Session(EngineSession):
             self._engine.statements.keep(key, planned)
         return planned
 
-    def _bind_context(self, parameter_types: Sequence[int], digits: Digits) -> tuple[BindContext, _RecordingCatalog]:
+    def bind_context(self, parameter_types: Sequence[int], digits: Digits) -> tuple[BindContext, _RecordingCatalog]:
+        """A statement's, and the catalog in it, which notes what is asked for."""
         catalog = self._recording_catalog()
         parameters = ParameterTypes(parameter_types, digits)
         path, settings = self.search_path(), self._input_settings()
@@ -218,7 +212,7 @@ class Session(EngineSession):
     async def _replan(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> PlannedQuery:
         """The prepared query as of now, with the digits of this execution's numeric parameters."""
         oids = tuple(p.oid for p in prepared.parameters)
-        planned = await self._plan(query, oids, _digits(prepared.parameters, arguments))
+        planned = await self.plan(query, oids, _digits(prepared.parameters, arguments))
         _require_same_columns(prepared.plan.columns, planned.columns)
         return planned
 
@@ -246,7 +240,8 @@ class Session(EngineSession):
         values = {name: self.context_value(name) for name in planned.context_names}
         return plan, Bindings(parameters, values, self.settings.get("TimeZone"))
 
-    async def _run_query(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> Execution:
+    async def run_query(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> Execution:
+        """Begin to run a query that was prepared at some time."""
         planned = await self._replan(prepared, query, arguments)
         self._engine.initiation.require_for_query(planned.reads)
         context = self.execution_context()
@@ -277,7 +272,7 @@ class Session(EngineSession):
     async def _plan_mutation(
         self, statement: s.MutationStatement, parameter_types: tuple[int, ...], digits: Digits
     ) -> mutations.PlannedMutation:
-        context, catalog = self._bind_context(parameter_types, digits)
+        context, catalog = self.bind_context(parameter_types, digits)
         return await mutations.plan(self._engine, statement, context, catalog.reads.values, self._mutation_key(digits))
 
     def _mutation_key(self, digits: Digits) -> Hashable | None:
@@ -301,7 +296,7 @@ class Session(EngineSession):
         started = time.perf_counter()
         inner = statement.inner
         query = inner.query if isinstance(inner, s.DeclareCursor) else cast("s.Query", inner)
-        planned = await self._plan(
+        planned = await self.plan(
             query, tuple(p.oid for p in prepared.parameters), _digits(prepared.parameters, arguments)
         )
         plan, bindings = self._bound(planned, arguments)
@@ -320,18 +315,13 @@ class Session(EngineSession):
             refuse_in_read_only(statement)
         match statement:
             case statement if isinstance(statement, DEFINITIONS):
-                definer = self._definer()
+                definer = self.definer()
                 tag = await self._engine.in_operation_pool(lambda: define(statement, definer))
                 return StreamExecution(None, tag)
-            case s.AlterTable():
-                return await self._alter_table(statement)
+            case statement if isinstance(statement, defining.STATEMENTS):
+                return StreamExecution(None, await defining.run(self, self._engine, statement))
             case s.Truncate():
-                return await mutations.truncate(self, self._engine, statement, self._bind_context((), {})[0])
-            case s.CreateTableAs():
-                return await self._create_table_as(statement)
-            case s.CreateView():
-                await self._create_view(statement)
-                return StreamExecution(None, "CREATE VIEW")
+                return await mutations.truncate(self, self._engine, statement, self.bind_context((), {})[0])
             case s.CreateForeignTable():
                 await self._engine.in_operation_pool(
                     lambda: create_foreign_table(
@@ -359,7 +349,8 @@ class Session(EngineSession):
             case _:
                 raise FeatureNotSupported(f"not supported: {type(statement).__name__}")
 
-    def _definer(self) -> Definer:
+    def definer(self) -> Definer:
+        """What definitions are made on, as of now."""
         path, settings, members = self.search_path(), self._input_settings(), self._engine.mesh.members()
 
         def context() -> BindContext:
@@ -367,58 +358,6 @@ class Session(EngineSession):
             return BindContext(catalog, path, settings, database=self.database, notice=self._notify)
 
         return Definer(self.catalog, path, self._notify, context, self.sequences)
-
-    async def _create_table_as(self, statement: s.CreateTableAs) -> Execution:
-        """The table is defined, then filled as by INSERT."""
-        planned = await self._plan(statement.query, (), {})
-        definer = self._definer()
-        table = await self._engine.in_operation_pool(lambda: create_table_as(statement, planned.columns, definer))
-        if table is None or not statement.with_data:
-            return StreamExecution(None, "CREATE TABLE AS")
-        rows = await self._fill(filling(table, statement.query.tree))
-        return StreamExecution(None, f"SELECT {rows}")
-
-    async def _alter_table(self, statement: s.AlterTable) -> Execution:
-        """Definitions change first, then the rows are written anew or asked, where the change wants it."""
-        definer = self._definer()
-        change = await self._engine.in_operation_pool(lambda: alter_table(statement, definer))
-        if change.rewrite is not None:
-            before, rewrite = change.rewrite.before, change.rewrite
-            await self._fill(rewrite.statement, before)
-            await self._engine.in_operation_pool(lambda: rewrite.finish(self.catalog))
-        for question in change.questions:
-            row = await self._first_row(s.Query(tree=question.tree, text=""))
-            if row is not None:
-                raise question.error(row, OutputSettings.read(self.settings.get))
-        return StreamExecution(None, f"ALTER {statement.kind.upper()}")
-
-    async def _first_row(self, query: s.Query) -> pa.RecordBatch | None:
-        planned = await self._plan(query, (), {})
-        execution = await self._run_query(Prepared(query, (), planned.columns, planned), query, ())
-        try:
-            while (batch := await execution.stream.next_batch()) is not None:
-                if batch.num_rows:
-                    return batch.slice(0, 1)
-        finally:
-            await execution.close()
-        return None
-
-    async def _fill(self, statement: s.Insert, before: Table | None = None) -> int:
-        """Carry out an INSERT of our own; how many rows it wrote. before: see `BesideBefore`."""
-        context, catalog = self._bind_context((), {})
-        if before is not None:
-            context.catalog = BesideBefore(catalog, before)
-        planned = await mutations.plan(self._engine, statement, context, catalog.reads.values, None)
-        done = await mutations.execute(self, self._engine, planned, Prepared(statement, (), None, planned), ())
-        return int(done.tag(0).rpartition(" ")[2])
-
-    async def _create_view(self, statement: s.CreateView) -> None:
-        planned = await self._plan(statement.query, (), {})
-        if planned.parameters:
-            raise FeatureNotSupported("views must not contain parameters")
-        await self._engine.in_operation_pool(
-            lambda: create_view(statement, planned, self.catalog, self.search_path(), self._notify)
-        )
 
     async def _create_schema(self, statement: s.CreateSchema) -> Execution:
         if statement.if_not_exists and self.catalog.current().has_schema(statement.name):

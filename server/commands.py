@@ -440,7 +440,12 @@ class Commands:
 def _query_of(statement: s.Statement) -> s.Statement:
     """The query inside a statement, whose text the engine's positions count in; else the statement itself."""
     match statement:
-        case s.DeclareCursor(query=query) | s.CreateView(query=query) | s.CreateTableAs(query=query):
+        case (
+            s.DeclareCursor(query=query)
+            | s.CreateView(query=query)
+            | s.CreateTableAs(query=query)
+            | s.CreateMaterializedView(query=query)
+        ):
             return query
         case s.Explain(inner=inner):
             return _query_of(inner)

@@ -116,6 +116,7 @@ class Table:
     storage: of a table that Sluice keeps; its format is parquet, `path` its folder, and `files` are those of the version
         that it pins, with what was changed since; `version` is then a digest of which changes those are.
     last_number: the highest number that a column has had, where that one is gone.
+    query: of a materialized view: whose rows these are; populated: whether they have been written.
     """
 
     oid: int
@@ -133,6 +134,8 @@ class Table:
     constraints: tuple[Constraint, ...] = ()
     comment: str | None = None
     last_number: int = 0
+    query: View | None = None
+    populated: bool = True
 
     @property
     def next_number(self) -> int:

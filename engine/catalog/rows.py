@@ -182,6 +182,8 @@ class _TableBody(msgspec.Struct, omit_defaults=True):
     storage: Storage | None = None
     comment: str | None = None
     last_number: int = 0
+    query: _ViewBody | None = None
+    populated: bool = True
 
 
 class _ViewBody(msgspec.Struct, omit_defaults=True):
@@ -227,16 +229,23 @@ def _encoded(relation: StoredRelation) -> msgspec.Struct:
         case Table(columns=columns, format=kind, path=path, options=options, constraints=constraints) as table:
             storage = tables.bare(table.storage) if table.storage is not None else None
             path = path if storage is None else ""
+            query = None if table.query is None else _view_body(table.query)
             return _TableBody(
-                _rows(columns), kind, path, dict(options), constraints, storage, table.comment, table.last_number
-            )
-        case View(columns=columns, definition=text, search_path=path, depends=depends) as view:
-            return _ViewBody(_rows(columns), text, list(path), list(depends), view.comment, view.sees)
+                _rows(columns), kind, path, dict(options), constraints, storage, table.comment, table.last_number, query,
+                table.populated,
+            )  # fmt: skip
+        case View() as view:
+            return _view_body(view)
         case Sequence() as s:
             return _SequenceBody(
                 s.type.pg.oid, s.start, s.increment, s.minimum, s.maximum, s.cache, s.cycle, s.counter, s.first, s.owner,
                 s.internal, s.comment,
             )  # fmt: skip
+
+
+def _view_body(view: View) -> _ViewBody:
+    path, depends = list(view.search_path), list(view.depends)
+    return _ViewBody(_rows(view.columns), view.definition, path, depends, view.comment, view.sees)
 
 
 def _rows(columns: Iterable[TableColumn]) -> list[_Column]:
@@ -251,11 +260,7 @@ def _rows(columns: Iterable[TableColumn]) -> list[_Column]:
 def _relation(schema: str, name: str, oid: int, kind: str, body: str) -> StoredRelation:
     match kind:
         case "view":
-            view = msgspec.json.decode(body, type=_ViewBody)
-            path, depends = tuple(view.search_path), tuple(view.depends)
-            return View(
-                oid, schema, name, _columns(view.columns), view.definition, path, depends, view.comment, view.sees
-            )
+            return _view(schema, name, oid, msgspec.json.decode(body, type=_ViewBody))
         case "sequence":
             s = msgspec.json.decode(body, type=_SequenceBody)
             return Sequence(
@@ -272,7 +277,13 @@ def _table(schema: str, name: str, oid: int, body: _TableBody) -> Table:
         guarantee=body.storage.sort_by if body.storage is not None else (),
         storage=body.storage, constraints=body.constraints, comment=body.comment,
         last_number=body.last_number,
+        query=None if body.query is None else _view(schema, name, oid, body.query), populated=body.populated,
     )  # fmt: skip
+
+
+def _view(schema: str, name: str, oid: int, body: _ViewBody) -> View:
+    path, depends = tuple(body.search_path), tuple(body.depends)
+    return View(oid, schema, name, _columns(body.columns), body.definition, path, depends, body.comment, body.sees)
 
 
 def _columns(columns: list[_Column]) -> tuple[TableColumn, ...]:

@@ -98,10 +98,11 @@ class Snapshot:
         raise InvalidSchemaName("no schema has been selected to create in")
 
     def dependents(self, oid: int) -> Iterator[View]:
-        """The views that read the relation `oid` directly."""
+        """The views that read the relation `oid` directly; of materialized ones their queries, which have their OID."""
         for relation in self.relations.values():
-            if isinstance(relation, View) and oid in relation.depends:
-                yield relation
+            view = relation.query if isinstance(relation, Table) else relation
+            if isinstance(view, View) and oid in view.depends:
+                yield view
 
     def with_declared(self, tables: Iterable[Table]) -> Snapshot:
         """With tables that the topology declares, which hide what was stored under their names."""

@@ -157,6 +157,25 @@ class CreateTableAs(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateMaterializedView(Statement):
+    """CREATE MATERIALIZED VIEW [IF NOT EXISTS] name [(columns)] AS query [WITH [NO] DATA]."""
+
+    name: QualifiedName
+    columns: tuple[str, ...]
+    query: Query
+    layout: TableLayout = TableLayout()
+    if_not_exists: bool = False
+    with_data: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshMaterializedView(Statement):
+    name: QualifiedName
+    concurrently: bool = False
+    with_data: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateForeignTable(Statement):
     """CREATE FOREIGN TABLE [IF NOT EXISTS] name [(columns)] [SERVER name] OPTIONS (key 'value', ...)."""
 
@@ -490,13 +509,15 @@ class MutationStatement(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insert(MutationStatement):
-    """columns: None where no list was written. source: a query; None is DEFAULT VALUES."""
+    """columns: None where no list was written. source: a query; None is DEFAULT VALUES. filling: whether it is part of a
+    definition, which may write what no INSERT may: a materialized view."""
 
     alias: str | None
     columns: tuple[exp.Identifier, ...] | None = field(compare=False)
     source: exp.Expression | None = field(compare=False)
     overriding: Literal["", "user", "system"] = ""
     conflict: OnConflict | None = field(default=None, compare=False)
+    filling: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -103,7 +103,7 @@ def alter_table(statement: s.AlterTable, definer: Definer) -> TableChange:
     if isinstance(first, _RENAMINGS):
         _rename(first, relation, definer)
         return TableChange()
-    if not isinstance(relation, Table):
+    if not isinstance(relation, Table) or relation.query is not None:
         raise WrongObjectType(
             f'ALTER action {_NAMES[type(first)]} cannot be performed on relation "{relation.name}"',
             detail=f"This operation is not supported for {kind_of(relation)}s.",
@@ -348,9 +348,10 @@ class _Alteration:
     def _check_views(self, column: TableColumn) -> None:
         for view in self.definer.snapshot.dependents(self.table.oid):
             if view.reads_column(self.table.oid, column.number):
+                relation = self.definer.snapshot.relations[view.schema, view.name]
                 raise FeatureNotSupported(
                     "cannot alter type of a column used by a view or rule",
-                    detail=f'rule _RETURN on view {view.name} depends on column "{column.name}"',
+                    detail=f'rule _RETURN on {kind_of(relation)} {view.name} depends on column "{column.name}"',
                 )
 
     def _check_dependents(self, column: TableColumn) -> None:

@@ -26,6 +26,8 @@ _COMMANDS: Final = {
     s.CreateView: "CREATE VIEW",
     s.CreateForeignTable: "CREATE FOREIGN TABLE",
     s.CreateSchema: "CREATE SCHEMA",
+    s.CreateMaterializedView: "CREATE MATERIALIZED VIEW",
+    s.RefreshMaterializedView: "REFRESH MATERIALIZED VIEW",
 }
 
 

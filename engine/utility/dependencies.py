@@ -144,7 +144,7 @@ class Dependencies:
         return self._relations[oid]
 
 
-def kind_of(relation: StoredRelation) -> Literal["table", "foreign table", "view", "sequence"]:
+def kind_of(relation: StoredRelation) -> Literal["table", "foreign table", "view", "materialized view", "sequence"]:
     match relation:
         case View():
             return "view"
@@ -152,8 +152,10 @@ def kind_of(relation: StoredRelation) -> Literal["table", "foreign table", "view
             return "sequence"
         case Table(storage=None):
             return "foreign table"
-        case Table():
+        case Table(query=None):
             return "table"
+        case Table():
+            return "materialized view"
 
 
 def remove(

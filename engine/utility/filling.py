@@ -9,7 +9,7 @@ from typing import Final
 from sqlglot import exp
 
 from engine.catalog.files import refresh
-from engine.catalog.objects import Relation, Table
+from engine.catalog.objects import Relation, Table, View
 from engine.sql.scope import Catalog
 from engine.sql.statements import Insert
 
@@ -22,7 +22,7 @@ def filling(table: Table, rows: exp.Expression, columns: Sequence[str] | None = 
     named = None if columns is None else tuple(exp.to_identifier(name, quoted=True) for name in columns)
     return Insert(
         target=_table(table.schema, table.name), returning=(), alias=None, columns=named, source=rows, overriding="system",
-        text="",
+        filling=True, text="",
     )  # fmt: skip
 
 
@@ -37,14 +37,15 @@ def _table(schema: str, name: str) -> exp.Table:
 
 @dataclass(frozen=True, slots=True)
 class BesideBefore:
-    """`engine.sql.scope.Catalog`: another one, and beside it a table as it was, by the name `BEFORE`."""
+    """`engine.sql.scope.Catalog`: another one, and beside it a table as it was, or a materialized view's query, named
+    `BEFORE`."""
 
     around: Catalog
-    before: Table
+    before: Table | View
 
     def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
         if (schema, name) == BEFORE:
-            return refresh(self.before)
+            return refresh(self.before) if isinstance(self.before, Table) else self.before
         return self.around.resolve(schema, name, search_path)
 
     def by_oid(self, oid: int) -> Relation | None:

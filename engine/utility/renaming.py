@@ -79,7 +79,8 @@ def _named(relation: StoredRelation, schema: str, name: str) -> StoredRelation:
         replace(c, expression=with_table_renamed(c.expression, relation.name, name)) if c.kind == "check" else c
         for c in relation.constraints
     )
-    return replace(relation, schema=schema, name=name, constraints=constraints)
+    query = None if relation.query is None else replace(relation.query, schema=schema, name=name)
+    return replace(relation, schema=schema, name=name, constraints=constraints, query=query)
 
 
 # -- columns and constraints -----------------------------------------------------------------------------------------
@@ -154,5 +155,5 @@ def alter_schema(statement: AlterSchema, definer: Definer) -> None:
     catalog.put_schema(Schema(schema.oid, statement.to, schema.comment))
     for relation in [r for r in snapshot.relations.values() if r.schema == statement.name]:
         catalog.remove(relation)
-        catalog.put(replace(relation, schema=statement.to))
+        catalog.put(_named(relation, statement.to, relation.name))
     catalog.remove_schema(statement.name)

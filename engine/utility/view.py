@@ -40,7 +40,7 @@ def create_view(
         if not isinstance(existing, View):
             raise WrongObjectType(f'"{statement.name.name}" is not a view')
         _check_replacement(existing.columns, defined)
-    sees = tuple(_seen(statement.query, planned, snapshot, search_path))
+    sees = tuple(seen(statement.query, planned, snapshot, search_path))
     view = View(
         existing.oid if existing is not None and statement.replace else catalog.new_oid(),
         schema,
@@ -48,13 +48,13 @@ def create_view(
         defined,
         statement.query.text,
         tuple(search_path),
-        tuple(sorted({seen.oid for seen in sees})),
+        tuple(sorted({s.oid for s in sees})),
         sees=sees,
     )
     catalog.put(view, replacing=statement.replace)
 
 
-def _seen(query: Query, planned: PlannedQuery, snapshot: Snapshot, search_path: Sequence[str]) -> Iterator[Seen]:
+def seen(query: Query, planned: PlannedQuery, snapshot: Snapshot, search_path: Sequence[str]) -> Iterator[Seen]:
     """What the names of relations in the view's text mean. One that is a WITH item's is looked up in vain, or never asked."""
     reads = {relation.oid for relation in planned.reads}
     names = {(node.text("db") or None, node.name) for node in query.tree.find_all(exp.Table) if node.name}

@@ -216,7 +216,6 @@ def test_deep_but_honest_nesting_is_read() -> None:
         ("create table t (a int generated always as (1) stored)", "GENERATED ALWAYS AS (expression) STORED"),
         ("create table t (a int primary key deferrable)", "deferrable constraints"),
         ("create unique index i on t (a)", "CREATE UNIQUE INDEX"),
-        ("create materialized view v as select 1", "CREATE MATERIALIZED VIEW"),
         ("alter table t owner to u", "ALTER TABLE ... OWNER TO"),
         ("grant select on t to u", "GRANT"),
         ("do $$ begin end $$", "DO"),

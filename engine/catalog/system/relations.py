@@ -43,8 +43,10 @@ def _kind(relation: StoredRelation) -> str:
             return "S"
         case Table(storage=None):
             return "f"
-        case Table():
+        case Table(query=None):
             return "r"
+        case Table():
+            return "m"
 
 
 #: What a sequence shows as a relation.
@@ -69,6 +71,7 @@ def _pg_class(context: SystemContext) -> Iterator[Row]:
         yield _class_row(
             relation.oid, relation.name, schema, _kind(relation), len(_columns(relation)), bool(indexes),
             len(constraints) - len(indexes), relation.schema == TEMPORARY,
+            not isinstance(relation, Table) or relation.populated,
         )  # fmt: skip
         for key in indexes:
             yield _class_row(key.oid, key.name, schema, "i", len(key.columns), temporary=relation.schema == TEMPORARY)
@@ -83,11 +86,12 @@ def _class_row(
     indexed: bool = False,
     checks: int = 0,
     temporary: bool = False,
+    populated: bool = True,
 ) -> Row:
-    method = {"r": 2, "i": 403}.get(kind, 0)
+    method = {"r": 2, "m": 2, "i": 403}.get(kind, 0)
     return (
         oid, name, namespace, 0, 0, _OWNER, method, 0, 0, 0, -1.0, 0, 0, indexed, False, "t" if temporary else "p", kind,
-        columns, checks, kind == "v", False, False, False, False, True, "d" if kind == "r" else "n", False, 0, 0, 0, None,
+        columns, checks, kind == "v", False, False, False, False, populated, "d" if kind in "rm" else "n", False, 0, 0, 0, None,
         None, None,
     )  # fmt: skip
 

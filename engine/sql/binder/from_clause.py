@@ -26,6 +26,7 @@ from wire.errors import (
     FeatureNotSupported,
     InternalError,
     InvalidColumnReference,
+    ObjectNotInPrerequisiteState,
     SqlError,
     UndefinedTable,
 )
@@ -179,6 +180,11 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
         for column, declared in zip(columns, relation.columns, strict=True):
             binder.context.origins[column.id] = (relation.oid, declared.number)
         names = [c.name for c in relation.columns]
+        if isinstance(relation, Table) and not relation.populated:
+            raise ObjectNotInPrerequisiteState(
+                f'materialized view "{relation.name}" has not been populated',
+                hint="Use the REFRESH MATERIALIZED VIEW command.",
+            )
         read = relation.in_files() if isinstance(relation, Table) else relation
         node = TableReader(columns, read, tuple(c.name for c in read.columns))
     shown = alias.this.name if alias is not None else name

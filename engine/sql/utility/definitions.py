@@ -18,7 +18,7 @@ from engine.sql.statements import (
 )
 from engine.sql.utility.reader import StatementReader
 from engine.sql.utility.sequences import create_sequence
-from engine.sql.utility.tables import create_table
+from engine.sql.utility.tables import create_materialized_view, create_table, refresh
 from engine.sql.utility.unsupported import refuse
 from wire.errors import DuplicateObject, FeatureNotSupported
 
@@ -43,6 +43,8 @@ def _create(reader: StatementReader) -> Statement:
         return _view(reader, replace, temporary)
     if not replace and reader.take("table"):
         return create_table(reader, temporary)
+    if not replace and not temporary and reader.take("materialized", "view"):
+        return create_materialized_view(reader)
     if not replace and reader.take("sequence"):
         return create_sequence(reader, temporary)
     if not replace and not temporary:
@@ -166,4 +168,8 @@ def _drop_name(reader: StatementReader, kind: _DropKind) -> QualifiedName:
     return QualifiedName(schema=None, name=reader.name(), position=token.start - reader.base)
 
 
-READERS: Final[dict[str, Callable[[StatementReader], Statement]]] = {"create": _create, "drop": _drop}
+READERS: Final[dict[str, Callable[[StatementReader], Statement]]] = {
+    "create": _create,
+    "drop": _drop,
+    "refresh": refresh,
+}

@@ -14,10 +14,12 @@ from engine.sql.lexer import Kind
 from engine.sql.statements import (
     ColumnDefinition,
     ConstraintDefinition,
+    CreateMaterializedView,
     CreateTable,
     CreateTableAs,
     QualifiedName,
     Query,
+    RefreshMaterializedView,
     Statement,
     TableLayout,
 )
@@ -76,14 +78,43 @@ def _as_query(reader: StatementReader, head: _Head, names: tuple[str, ...]) -> C
     if not reader.query_at():
         reader.fail()
     query = reader.query_statement()
-    with_data = True
-    if reader.take("with"):
-        with_data = not reader.take("no")
-        reader.expect("data")
+    with_data = _with_data(reader)
     return CreateTableAs(
         name=head.name, columns=names, query=query, layout=layout, temporary=head.temporary,
         if_not_exists=head.if_not_exists, with_data=with_data, text="",
     )  # fmt: skip
+
+
+def _with_data(reader: StatementReader) -> bool:
+    if not reader.take("with"):
+        return True
+    with_data = not reader.take("no")
+    reader.expect("data")
+    return with_data
+
+
+def create_materialized_view(reader: StatementReader) -> Statement:
+    """After CREATE MATERIALIZED VIEW."""
+    missing = reader.take("if", "not", "exists")
+    name = reader.qualified_name()
+    columns = tuple(c.name for c in reader.names()) if reader.symbol_at("(") else ()
+    layout = _layout(reader)
+    reader.expect("as")
+    if not reader.query_at():
+        reader.fail()
+    query = reader.query_statement()
+    return CreateMaterializedView(
+        name=name, columns=columns, query=query, layout=layout, if_not_exists=missing, with_data=_with_data(reader),
+        text="",
+    )  # fmt: skip
+
+
+def refresh(reader: StatementReader) -> Statement:
+    """REFRESH MATERIALIZED VIEW [CONCURRENTLY] name [WITH [NO] DATA]."""
+    reader.expect("refresh", "materialized", "view")
+    concurrently = reader.take("concurrently")
+    name = reader.qualified_name()
+    return RefreshMaterializedView(name=name, concurrently=concurrently, with_data=_with_data(reader), text="")
 
 
 def _elements(

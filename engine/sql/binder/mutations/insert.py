@@ -55,7 +55,7 @@ class Source:
 
 
 def bind(binder: QueryBinder, statement: Insert, scope: Scope) -> tuple[Mutate, tuple[str, ...]]:
-    table = find_table(binder, statement.target, "insert")
+    table = find_table(binder, statement.target, "fill" if statement.filling else "insert")
     source = bound_source(binder, statement, table, scope)
     change = Change(
         "insert",

@@ -42,7 +42,7 @@ _VERBS = {"insert": "insert into", "update": "update", "delete": "delete from", 
 
 
 def find_table(binder: QueryBinder, target: exp.Table, verb: str) -> Table:
-    """The stored table that is meant. verb: insert, update, delete, merge, or truncate.
+    """The stored table that is meant. verb: insert, update, delete, merge, truncate, or fill.
 
     Raises UndefinedTable, WrongObjectType, InsufficientPrivilege for the system catalog, FeatureNotSupported for what cannot
     be changed in this way (setTargetTable, CheckValidResultRel).
@@ -58,6 +58,9 @@ def find_table(binder: QueryBinder, target: exp.Table, verb: str) -> Table:
         raise FeatureNotSupported(f'not supported: changing rows of a view ("{name}")')
     if not isinstance(found, Table):
         raise InsufficientPrivilege(f"permission denied for table {name}")
+    if found.query is not None and verb != "fill":
+        words = "is not a table" if verb == "truncate" else None
+        raise WrongObjectType(f'"{name}" {words}' if words else f'cannot change materialized view "{name}"')
     if found.storage is None:
         words = f"cannot {_VERBS.get(verb, verb)} foreign table"
         raise FeatureNotSupported(f'{words} "{name}"')

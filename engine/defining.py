@@ -1,0 +1,124 @@
+"""Definitions that come with rows, or with a query: CREATE VIEW, CREATE TABLE AS, materialized views, ALTER TABLE.
+
+The definition changes in the session's catalog, and then rows are written, as by INSERT, or asked for. Nothing here undoes
+anything: the statement's transaction does, where a later step fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from engine.api import Prepared
+from engine.catalog.objects import Table, View
+from engine.mutation import statement as mutations
+from engine.sql import statements as s
+from engine.utility import materialized
+from engine.utility.alter_table import alter_table
+from engine.utility.filling import BesideBefore, filling, reading_before
+from engine.utility.table import create_table_as
+from engine.utility.view import create_view
+from wire.errors import FeatureNotSupported
+from wire.text_output import OutputSettings
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+    from engine.session import Session
+
+
+async def run(session: Session, engine: Engine, statement: s.Statement) -> str:
+    """Carry out one of `STATEMENTS`; the command tag. Raises SqlError."""
+    return await _DOERS[type(statement)](session, engine, statement)
+
+
+# -- queries that become relations -----------------------------------------------------------------------------------
+
+
+async def _create_view(session: Session, engine: Engine, statement: s.CreateView) -> str:
+    planned = await session.plan(statement.query, (), {})
+    if planned.parameters:
+        raise FeatureNotSupported("views must not contain parameters")
+    path = session.search_path()
+    definer = session.definer()
+    await engine.in_operation_pool(lambda: create_view(statement, planned, session.catalog, path, definer.notify))
+    return "CREATE VIEW"
+
+
+async def _create_table_as(session: Session, engine: Engine, statement: s.CreateTableAs) -> str:
+    planned = await session.plan(statement.query, (), {})
+    definer = session.definer()
+    table = await engine.in_operation_pool(lambda: create_table_as(statement, planned.columns, definer))
+    if table is None or not statement.with_data:
+        return "CREATE TABLE AS"
+    return f"SELECT {await _fill(session, engine, filling(table, statement.query.tree))}"
+
+
+async def _create_materialized_view(session: Session, engine: Engine, statement: s.CreateMaterializedView) -> str:
+    planned = await session.plan(statement.query, (), {})
+    if planned.parameters:
+        raise FeatureNotSupported("materialized views may not be defined using bound parameters")
+    definer = session.definer()
+    table = await engine.in_operation_pool(lambda: materialized.create(statement, planned, definer))
+    if table is None or not statement.with_data:
+        return "CREATE MATERIALIZED VIEW"
+    return f"SELECT {await _fill(session, engine, filling(table, statement.query.tree))}"
+
+
+async def _refresh(session: Session, engine: Engine, statement: s.RefreshMaterializedView) -> str:
+    definer = session.definer()
+    table, query = await engine.in_operation_pool(lambda: materialized.renew(statement, definer))
+    if statement.with_data:
+        await _fill(session, engine, filling(table, reading_before([exp.Star()])), query)
+    return "REFRESH MATERIALIZED VIEW"
+
+
+# -- ALTER TABLE -----------------------------------------------------------------------------------------------------
+
+
+async def _alter_table(session: Session, engine: Engine, statement: s.AlterTable) -> str:
+    """Definitions change first, then the rows are written anew or asked, where the change wants it."""
+    definer = session.definer()
+    change = await engine.in_operation_pool(lambda: alter_table(statement, definer))
+    if (rewrite := change.rewrite) is not None:
+        await _fill(session, engine, rewrite.statement, rewrite.before)
+        await engine.in_operation_pool(lambda: rewrite.finish(session.catalog))
+    for question in change.questions:
+        row = await _first_row(session, s.Query(tree=question.tree, text=""))
+        if row is not None:
+            raise question.error(row, OutputSettings.read(session.settings.get))
+    return f"ALTER {statement.kind.upper()}"
+
+
+async def _first_row(session: Session, query: s.Query) -> pa.RecordBatch | None:
+    planned = await session.plan(query, (), {})
+    execution = await session.run_query(Prepared(query, (), planned.columns, planned), query, ())
+    try:
+        while (batch := await execution.stream.next_batch()) is not None:
+            if batch.num_rows:
+                return batch.slice(0, 1)
+    finally:
+        await execution.close()
+    return None
+
+
+async def _fill(session: Session, engine: Engine, statement: s.Insert, before: Table | View | None = None) -> int:
+    """Carry out an INSERT of our own; how many rows it wrote. before: see `BesideBefore`."""
+    context, catalog = session.bind_context((), {})
+    if before is not None:
+        context.catalog = BesideBefore(catalog, before)
+    planned = await mutations.plan(engine, statement, context, catalog.reads.values, None)
+    done = await mutations.execute(session, engine, planned, Prepared(statement, (), None, planned), ())
+    return int(done.tag(0).rpartition(" ")[2])
+
+
+_DOERS: Final[dict[type[s.Statement], Callable[[Session, Engine, Any], Awaitable[str]]]] = {
+    s.AlterTable: _alter_table,
+    s.CreateView: _create_view,
+    s.CreateTableAs: _create_table_as,
+    s.CreateMaterializedView: _create_materialized_view,
+    s.RefreshMaterializedView: _refresh,
+}
+STATEMENTS: Final = tuple(_DOERS)
