@@ -92,8 +92,8 @@ def create(folder: Path, columns: Sequence[TableColumn], partition_by: Sequence[
     except (DeltaError, OSError) as error:
         raise IoError(f'could not create a table in "{folder}": {error}') from error
     _make_durable(folder, 0)
-    sync(folder)
-    sync(folder.parent)
+    for made in (folder, folder.parent, folder.parent.parent):
+        sync(made)
 
 
 def opened(folder: str, version: int) -> Version:

@@ -75,11 +75,14 @@ class TableWriter:
         with _telling(self._folder):
             for partition in list(self._open):
                 self._close(partition)
-            for folder in {path.parent for path in (file.path for file in self._done)}:
+            for folder in self._touched():
                 sync(folder)
-            if self._storage.partition_by:
-                sync(self._folder)
         return tuple(file.described(self._folder) for file in self._done)
+
+    def _touched(self) -> set[Path]:
+        """The folders that have new entries: those of the files, and those of their folders up to the table's."""
+        depth = len(self._storage.partition_by)
+        return {folder for file in self._done for folder in file.path.parents[: depth + 1]}
 
     def abandon(self) -> None:
         """Remove what was written."""
