@@ -6,12 +6,14 @@ Readers and DuckDB name a file by its absolute path, Spark by a URI, the catalog
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from engine.catalog.objects import Table
-from engine.plan.logical import Node, TableReader
+from engine.plan.input_size import filter_tests, groups_to_read
+from engine.plan.logical import Final, Node, TableReader
 from engine.plan.rewrite import rewrite_plan
 from engine.sql.expr import Column
 from wire.errors import InternalError
@@ -35,6 +37,26 @@ def only_files(plan: Node, targets: Collection[Column], files: Sequence[str]) ->
         return replace(node, table=narrowed(node.table, files))
 
     return rewrite_plan(plan, narrow)
+
+
+def pruned(plan: Final, parameters: Mapping[int, Any]) -> Final:
+    """The plan without the files of stored tables whose statistics say that their reader's filter holds for none of their rows.
+
+    DuckDB would open each to find that out; here footers are kept. May block on those that were never read.
+    """
+
+    def prune(node: Node) -> Node:
+        if not isinstance(node, TableReader) or not isinstance(node.table, Table) or node.table.storage is None:
+            return node
+        tests = filter_tests(node, parameters)
+        if not tests:
+            return node
+        files = [file for file in node.table.files if groups_to_read(file, node.table, tests)]
+        return node if len(files) == len(node.table.files) else replace(node, table=narrowed(node.table, files))
+
+    rebuilt = rewrite_plan(plan, prune)
+    assert isinstance(rebuilt, Final), "FINAL stays on top"
+    return rebuilt
 
 
 def below(table: Table, file: str) -> str:

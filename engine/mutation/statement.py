@@ -18,6 +18,7 @@ from engine.catalog.snapshot import TEMPORARY
 from engine.distribution import CompiledQuery, Terms, compile_query
 from engine.executor import BatchStream
 from engine.fault_policy import Policy, RepeatableQuery
+from engine.mutation.files import pruned
 from engine.mutation.intents import Intents
 from engine.mutation.run import run
 from engine.plan.compile import Bindings
@@ -118,7 +119,7 @@ class SessionGround:
 
     async def open(self, plan: FinalNode, *, here: bool) -> BatchStream:
         session, engine = self.session, self.engine
-        node = session_functions.evaluate(optimise(plan), session, self._parameters())
+        node = await engine.in_operation_pool(lambda: self._ready(plan))
         bindings = self._bindings(node)
         terms = Terms.of(session.settings)
         if here:
@@ -129,6 +130,10 @@ class SessionGround:
 
         policy = cast("Policy", session.settings.get("sluice.fault_policy"))
         return await RepeatableQuery(engine, policy, terms, compiled, session.execution_context()).open()
+
+    def _ready(self, plan: FinalNode) -> FinalNode:
+        parameters = self._parameters()
+        return pruned(session_functions.evaluate(optimise(plan), self.session, parameters), parameters)
 
     def _parameters(self) -> dict[int, Any]:
         return dict(enumerate(self.arguments, 1))

@@ -57,9 +57,8 @@ def described(connection: Connection, name: bytes, sql: bytes) -> PGresult:
     connection.pgconn.send_prepare(name, sql)
     connection.wait(generators.execute(connection.pgconn))
     connection.pgconn.send_describe_prepared(name)
-    (result,) = connection.wait(generators.execute(connection.pgconn))
-    assert result is not None
-    return result
+    results: list[PGresult] = connection.wait(generators.execute(connection.pgconn))
+    return results[0]
 
 
 def test_describe_tells_types_of_parameters_and_of_returning(connection: Connection) -> None:
