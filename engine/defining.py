@@ -6,7 +6,7 @@ anything: the statement's transaction does, where a later step fails.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from engine.utility.alter_table import alter_table
 from engine.utility.filling import BesideBefore, filling, reading_before
 from engine.utility.table import create_table_as
 from engine.utility.view import create_view
+from wire import types as t
 from wire.errors import FeatureNotSupported
 from wire.text_output import OutputSettings
 
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
     from engine.session import Session
 
 
-async def run(session: Session, engine: Engine, statement: s.Statement) -> str:
-    """Carry out one of `STATEMENTS`; the command tag. Raises SqlError."""
+async def run(session: Session, engine: Engine, prepared: Prepared, arguments: Sequence[Any]) -> str:
+    """Carry out one of `STATEMENTS`; the command tag. Raises SqlError. arguments: only CREATE TABLE AS takes some."""
+    statement = prepared.statement
+    if isinstance(statement, s.CreateTableAs):
+        return await _create_table_as(session, engine, statement, prepared.parameters, arguments)
     return await _DOERS[type(statement)](session, engine, statement)
 
 
@@ -47,13 +51,20 @@ async def _create_view(session: Session, engine: Engine, statement: s.CreateView
     return "CREATE VIEW"
 
 
-async def _create_table_as(session: Session, engine: Engine, statement: s.CreateTableAs) -> str:
-    planned = await session.plan(statement.query, (), {})
+async def _create_table_as(
+    session: Session,
+    engine: Engine,
+    statement: s.CreateTableAs,
+    parameters: Sequence[t.PgType],
+    arguments: Sequence[Any],
+) -> str:
+    planned = await session.plan(statement.query, tuple(p.oid for p in parameters), {})
     definer = session.definer()
     table = await engine.in_operation_pool(lambda: create_table_as(statement, planned.columns, definer))
     if table is None or not statement.with_data:
         return "CREATE TABLE AS"
-    return f"SELECT {await _fill(session, engine, filling(table, statement.query.tree))}"
+    rows = filling(table, statement.query.tree)
+    return f"SELECT {await _fill(session, engine, rows, parameters=parameters, arguments=arguments)}"
 
 
 async def _create_materialized_view(session: Session, engine: Engine, statement: s.CreateMaterializedView) -> str:
@@ -104,21 +115,27 @@ async def _first_row(session: Session, query: s.Query) -> pa.RecordBatch | None:
     return None
 
 
-async def _fill(session: Session, engine: Engine, statement: s.Insert, before: Table | View | None = None) -> int:
+async def _fill(
+    session: Session,
+    engine: Engine,
+    statement: s.Insert,
+    before: Table | View | None = None,
+    parameters: Sequence[t.PgType] = (),
+    arguments: Sequence[Any] = (),
+) -> int:
     """Carry out an INSERT of our own; how many rows it wrote. before: see `BesideBefore`."""
-    context, catalog = session.bind_context((), {})
+    context, catalog = session.bind_context([p.oid for p in parameters], {})
     if before is not None:
         context.catalog = BesideBefore(catalog, before)
     planned = await mutations.plan(engine, statement, context, catalog.reads.values, None)
-    done = await mutations.execute(session, engine, planned, Prepared(statement, (), None, planned), ())
+    done = await mutations.execute(session, engine, planned, Prepared(statement, (), None, planned), arguments)
     return int(done.tag(0).rpartition(" ")[2])
 
 
 _DOERS: Final[dict[type[s.Statement], Callable[[Session, Engine, Any], Awaitable[str]]]] = {
     s.AlterTable: _alter_table,
     s.CreateView: _create_view,
-    s.CreateTableAs: _create_table_as,
     s.CreateMaterializedView: _create_materialized_view,
     s.RefreshMaterializedView: _refresh,
 }
-STATEMENTS: Final = tuple(_DOERS)
+STATEMENTS: Final[tuple[type[s.Statement], ...]] = (s.CreateTableAs, *_DOERS)

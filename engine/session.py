@@ -137,7 +137,7 @@ class Session(EngineSession):
             case s.MutationStatement():
                 change = await self._plan_mutation(statement, tuple(parameter_types), {})
                 return Prepared(statement, change.bound.parameters, change.bound.columns, change)
-            case s.DeclareCursor():
+            case s.DeclareCursor() | s.CreateTableAs():
                 planned = await self.plan(statement.query, tuple(parameter_types), {})
                 return Prepared(statement, planned.parameters, None, planned)
             case s.Explain(inner=s.Query() | s.DeclareCursor() as inner):
@@ -165,6 +165,9 @@ class Session(EngineSession):
                 return await self._explain(statement, prepared, arguments)
             case s.ShowVariable() as statement:
                 return self._show(statement.name)
+            case statement if isinstance(statement, defining.STATEMENTS):
+                self._require_may_define(statement)
+                return StreamExecution(None, await defining.run(self, self._engine, prepared, arguments))
             case statement:
                 return await self._run_utility(statement)
 
@@ -232,10 +235,11 @@ class Session(EngineSession):
             planned.remember(key, query)
         return query
 
-    def _bound(self, planned: PlannedQuery, arguments: Sequence[Any]) -> Bound:
-        """The plan with what only this session, now, knows."""
-        parameters = dict(enumerate(arguments, 1))
-        plan = session_functions.evaluate(planned.plan, self, parameters) if planned.calls_session else planned.plan
+    def _bound(self, planned: PlannedQuery, arguments: Sequence[Any], *, effects: bool = True) -> Bound:
+        """The plan with what only this session, now, knows. effects: whether functions do what they do, as in a run."""
+        parameters, plan = dict(enumerate(arguments, 1)), planned.plan
+        if planned.calls_session:
+            plan = session_functions.evaluate(plan, self, parameters, effects=effects)
         check_styles(plan, self.settings)
         values = {name: self.context_value(name) for name in planned.context_names}
         return plan, Bindings(parameters, values, self.settings.get("TimeZone"))
@@ -299,7 +303,7 @@ class Session(EngineSession):
         planned = await self.plan(
             query, tuple(p.oid for p in prepared.parameters), _digits(prepared.parameters, arguments)
         )
-        plan, bindings = self._bound(planned, arguments)
+        plan, bindings = self._bound(planned, arguments, effects=statement.analyze)
         request = ExplainRequest(plan, Terms.of(self.settings), bindings, statement, self.execution_context())
         if statement.analyze:
             self._engine.initiation.require_for_query(planned.reads)
@@ -310,16 +314,12 @@ class Session(EngineSession):
     # -- utility statements --------------------------------------------------------------------------------------
 
     async def _run_utility(self, statement: s.Statement) -> Execution:
-        self._engine.initiation.require_for_statement(statement)
-        if self.settings.get("transaction_read_only") == "on":
-            refuse_in_read_only(statement)
+        self._require_may_define(statement)
         match statement:
             case statement if isinstance(statement, DEFINITIONS):
                 definer = self.definer()
                 tag = await self._engine.in_operation_pool(lambda: define(statement, definer))
                 return StreamExecution(None, tag)
-            case statement if isinstance(statement, defining.STATEMENTS):
-                return StreamExecution(None, await defining.run(self, self._engine, statement))
             case s.Truncate():
                 return await mutations.truncate(self, self._engine, statement, self.bind_context((), {})[0])
             case s.CreateForeignTable():
@@ -348,6 +348,12 @@ class Session(EngineSession):
                 return StreamExecution(None, "RESET")
             case _:
                 raise FeatureNotSupported(f"not supported: {type(statement).__name__}")
+
+    def _require_may_define(self, statement: s.Statement) -> None:
+        """Raises for what changes something on a member, or in a transaction, that may not."""
+        self._engine.initiation.require_for_statement(statement)
+        if self.settings.get("transaction_read_only") == "on":
+            refuse_in_read_only(statement)
 
     def definer(self) -> Definer:
         """What definitions are made on, as of now."""

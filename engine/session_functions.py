@@ -140,6 +140,7 @@ _FUNCTIONS: Final[dict[str, Callable[[Session, Arguments], Any]]] = {
     "setval": _setval,
     "pg_get_serial_sequence": _serial_sequence,
 }
+_EFFECTS: Final = frozenset(("set_config", "pg_cancel_backend", "pg_terminate_backend", "nextval", "setval"))
 #: Those whose effect is wanted once a row, which is once a query only where there is one row.
 _EACH_ROW: Final = frozenset(("nextval", "setval"))
 
@@ -162,15 +163,15 @@ def context_names(plan: Node) -> frozenset[str]:
     return frozenset(expr.name for expr in _all_expressions(plan) if isinstance(expr, ContextRef))
 
 
-def evaluate(plan: NodeT, session: Session, parameters: Mapping[int, Any]) -> NodeT:
-    """The plan with every such call replaced by its value. Raises FeatureNotSupported for arguments that are not
-    constant, and whatever the function itself raises."""
+def evaluate(plan: NodeT, session: Session, parameters: Mapping[int, Any], *, effects: bool = True) -> NodeT:
+    """The plan with every such call replaced by its value; of one that does something by null, without `effects`. Raises
+    FeatureNotSupported for arguments that are not constant, and whatever the function itself raises."""
 
     def value(expr: Expr) -> Expr:
         if not isinstance(expr, Call) or not _is_ours(expr):
             return expr
         arguments = [_argument(expr, argument, parameters) for argument in expr.args]
-        if arguments and arguments[0] is None:
+        if (arguments and arguments[0] is None) or (not effects and expr.function.name in _EFFECTS):
             return Const(expr.type, None)
         return Const(expr.type, _FUNCTIONS[expr.function.name](session, arguments))
 
