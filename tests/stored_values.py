@@ -36,6 +36,7 @@ def _intervals(*values: tuple[int, int, int] | None) -> pa.Array:
     return pa.array(values, pa.month_day_nano_interval())
 
 
+_DAYS: Final = pa.array([[0], [], None, [None, 20_000]], pa.list_(pa.int32())).cast(pa.list_(pa.date32()))
 #: By the column's name: its type, and four values in the carrier.
 VALUES: Final[dict[str, tuple[SqlType, Any]]] = {
     "flag": (st.of(t.BOOL), [True, False, None, True]),
@@ -71,7 +72,7 @@ VALUES: Final[dict[str, tuple[SqlType, Any]]] = {
         st.of(t.array_of(t.NUMERIC), t.numeric_typmod(9, 3)),
         [[Decimal("1.500"), None], [], None, [Decimal("-0.001")]],
     ),
-    "days": (st.of(t.array_of(t.DATE)), pa.array([[0], [], None, [None, 20_000]], pa.list_(pa.int32())).cast(pa.list_(pa.date32()))),
+    "days": (st.of(t.array_of(t.DATE)), _DAYS),
 }  # fmt: skip
 COLUMNS: Final = tuple(TableColumn(name, typ, i) for i, (name, (typ, _)) in enumerate(VALUES.items(), 1))
 ROWS: Final = pa.RecordBatch.from_arrays(
