@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -455,11 +455,24 @@ def _query_of(statement: s.Statement) -> s.Statement:
 def no_such_parameter(statement: s.Statement) -> UndefinedParameter:
     """What a simple query with a parameter is told: nobody can give it a value. The first one is named."""
     query = _query_of(statement)
-    nodes = query.tree.find_all(exp.Parameter) if isinstance(query, s.Query) else ()
+    trees = _trees(query) if isinstance(query, s.Query | s.MutationStatement) else ()
+    nodes = (node for tree in trees for node in tree.find_all(exp.Parameter))
     first = min(nodes, key=position, default=None)
     if first is None:
         return UndefinedParameter("there is no parameter $1")
     return UndefinedParameter(f"there is no parameter ${first.name}", position=cursor(position(first)))
+
+
+def _trees(part: object) -> Iterator[exp.Expression]:
+    """The trees of a statement, those in its lists and parts too."""
+    if isinstance(part, exp.Expression):
+        yield part
+    elif isinstance(part, tuple):
+        for item in part:
+            yield from _trees(item)
+    elif is_dataclass(part):
+        for item in fields(part):
+            yield from _trees(getattr(part, item.name))
 
 
 @contextmanager

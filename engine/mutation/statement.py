@@ -23,7 +23,9 @@ from engine.mutation.intents import Intents
 from engine.mutation.run import run
 from engine.plan.compile import Bindings
 from engine.plan.logical import Final as FinalNode
+from engine.plan.logical import TableReader
 from engine.plan.planner import optimise
+from engine.plan.rewrite import walk_all
 from engine.results import BatchesStream, StreamExecution
 from engine.sql.binder.mutations import BoundMutation, bind_mutation
 from engine.sql.binder.mutations.target import find_table
@@ -124,6 +126,9 @@ class SessionGround:
         terms = Terms.of(session.settings)
         if here:
             terms = replace(terms, distribution="off")
+        if not any(isinstance(below, TableReader) for below in walk_all(node)):
+            # A list of values is written here, whatever was wished for queries: it is over before a job would have begun.
+            terms = replace(terms, wish="auto")
 
         def compiled(chosen: Terms) -> CompiledQuery:
             return compile_query(node, chosen, bindings, engine.mesh, engine.config.topology)
