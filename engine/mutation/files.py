@@ -6,7 +6,7 @@ Readers and DuckDB name a file by its absolute path, Spark by a URI, the catalog
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -59,13 +59,19 @@ def pruned(plan: Final, parameters: Mapping[int, Any]) -> Final:
     return rebuilt
 
 
+def of_table(table: Table, found: Iterable[str]) -> tuple[str, ...]:
+    """The files that an engine has named, as the table names them and in its order. Raises InternalError for one that is not
+    the table's: it must not be taken for one that is written anew."""
+    named = {unquote(urlsplit(file).path) if file.startswith("file:") else file for file in found}
+    strangers = named.difference(table.files)
+    if strangers:
+        raise InternalError(f'a file that is none of table "{table.name}" was found in it: {min(strangers)}')
+    return tuple(file for file in table.files if file in named)
+
+
 def below(table: Table, file: str) -> str:
-    """A file's path below its table's folder. Raises InternalError for one that is not the table's."""
-    path = unquote(urlsplit(file).path) if file.startswith("file:") else file
-    prefix = table.path.rstrip("/") + "/"
-    if path not in table.files or not path.startswith(prefix):
-        raise InternalError(f'a file that is no file of table "{table.name}" was to be written anew: {file}')
-    return path[len(prefix) :]
+    """A file's path below its table's folder."""
+    return file.removeprefix(table.path.rstrip("/") + "/")
 
 
 def absolute(table: Table, path: str) -> str:

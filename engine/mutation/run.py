@@ -95,8 +95,7 @@ async def _input(plan: Mutate, ground: Ground) -> tuple[Node, tuple[str, ...] | 
     if plan.located is None:
         return plan.input, plan.table.files
     found = await _texts(await ground.open(Final(plan.located.columns, plan.located), here=True))
-    located = frozenset(names.below(plan.table, file) for file in found)
-    rewritten = tuple(file for file in plan.table.files if names.below(plan.table, file) in located)
+    rewritten = names.of_table(plan.table, found)
     return names.only_files(plan.input, plan.targets, rewritten), rewritten
 
 

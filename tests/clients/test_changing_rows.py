@@ -259,3 +259,19 @@ def test_values_of_sequences(connection: Connection) -> None:
     assert connection.execute("select currval('t_id_seq')").fetchone() == (5002,)
     with pytest.raises(psycopg.errors.GeneratedAlways):
         connection.execute("insert into t (n) values (1)")
+
+
+def test_what_is_volatile_is_computed_once(connection: Connection) -> None:
+    connection.execute("create table t (a int, v float8 default random(), check (v < 2))")
+    told = connection.execute("insert into t (a) select g from generate_series(1, 2000) g returning a, v, v").fetchall()
+    assert sorted(told) == sorted(connection.execute("select a, v, v from t").fetchall())
+    assert len({v for _, v, _ in told}) > 1990
+    told = connection.execute("update t set v = random() where random() < 0.5 returning a, v, v").fetchall()
+    assert 0 < len(told) < 2000
+    stored = dict(connection.execute("select a, v from t").fetchall())
+    assert all(stored[a] == v == again for a, v, again in told)
+    gone = connection.execute("delete from t where random() < 0.5 returning a").fetchall()
+    left = connection.execute("select a from t").fetchall()
+    assert sorted(gone + left) == [(a,) for a in range(1, 2001)]
+    told = connection.execute("insert into t values (1, default), (2, default) returning v").fetchall()
+    assert told[0] != told[1]
