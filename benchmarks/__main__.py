@@ -14,6 +14,7 @@ from rich.console import Console
 
 from benchmarks import (
     cancel,
+    commit_crash,
     encode,
     exchange,
     lineitem_cursor,
@@ -51,6 +52,7 @@ MEASURES: Final = tuple(
         mesh_planning,
         row_insert,
         writers,
+        commit_crash,
         table_writes,
     )
 )

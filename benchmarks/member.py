@@ -33,6 +33,11 @@ class Member:
     def pid(self) -> int:
         return self._process.pid
 
+    def kill(self) -> None:
+        """SIGKILL; returns when it is gone."""
+        self._process.kill()
+        self._process.wait()
+
     def connect(self, engine: str, **more: Any) -> psycopg.Connection[tuple[Any, ...]]:
         """A session with `sluice.engine` set as its client would, at start-up. `more`: for psycopg.connect."""
         options = f"-c sluice.engine={engine}"
@@ -66,7 +71,17 @@ def running(ground: Ground, name: str, configuration: str = "", **environment: s
 
     name: of its data directory. configuration: TOML below the `[spark]` section. Its log is in the scratch folder.
     """
-    data = ground.folder(name)
+    with started(ground.folder(name), configuration, **environment) as member:
+        member.wait_spark()
+        with member.connect("auto") as connection:
+            for table in TABLES:
+                _register(connection, table, ground.table(table))
+        yield member
+
+
+@contextlib.contextmanager
+def started(data: Path, configuration: str = "", **environment: str) -> Iterator[Member]:
+    """A member over this data directory, as soon as it takes clients; ended on the way out, if it was not killed before."""
     config = data / "sluice.toml"
     config.write_text(f'[spark]\nmaster = "local[{CORES}]"\ndriver_memory = "{HEAP}"\n{configuration}')
     command = [
@@ -78,7 +93,7 @@ def running(ground: Ground, name: str, configuration: str = "", **environment: s
             command, stdout=subprocess.PIPE, stderr=log, text=True, env={**os.environ, **environment}
         )
     try:
-        yield _ready(process, data / "member.log", ground)
+        yield _ready(process, data / "member.log")
     finally:
         process.terminate()
         process.wait()
@@ -86,17 +101,12 @@ def running(ground: Ground, name: str, configuration: str = "", **environment: s
         process.stdout.close()
 
 
-def _ready(process: subprocess.Popen[str], log: Path, ground: Ground) -> Member:
+def _ready(process: subprocess.Popen[str], log: Path) -> Member:
     assert process.stdout is not None
     words = dict(word.split("=", 1) for word in process.stdout.readline().split() if "=" in word)
     if "listen" not in words:
         raise RuntimeError(f"the member did not start:\n{log.read_text()[-2000:]}")
-    member = Member(process, words)
-    member.wait_spark()
-    with member.connect("auto") as connection:
-        for table in TABLES:
-            _register(connection, table, ground.table(table))
-    return member
+    return Member(process, words)
 
 
 def _register(connection: psycopg.Connection[Any], table: str, path: Path) -> None:
