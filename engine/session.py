@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from engine import defining, session_functions
+from engine import defining, session_functions, upkeep
 from engine.api import Client, EngineSession, Execution, Prepared, ResultColumn
 from engine.catalog.files import refresh
 from engine.catalog.objects import Relation, Schema, StoredRelation, Table
@@ -336,6 +336,8 @@ class Session(EngineSession):
                     lambda: drop(statement, self.catalog, self.search_path(), self._notify)
                 )
                 return StreamExecution(None, f"DROP {statement.kind.upper()}")
+            case s.Vacuum():
+                return StreamExecution(None, await upkeep.run(self, self._engine, statement))
             case s.SetVariable():
                 for name, value in ((statement.name, statement.value), *statement.also):
                     self.settings.set(name, value, local=statement.local)

@@ -268,6 +268,9 @@ SETTINGS: Final[dict[str, Setting]] = {
                "A fragment that reads less column data than this runs in process.", maximum=1 << 50),
             _s("sluice.spool_limit", "16GB", "size", "Bytes that one query may spool to disk on a member.",
                maximum=1 << 50),
+            _s("sluice.vacuum_retention", "1h", "time",
+               "VACUUM leaves files that were written, or taken from their table, less long ago.",
+               minimum=900_000, maximum=604_800_000),
         ),
         key=lambda s: s.name.lower(),
     )

@@ -209,6 +209,8 @@ class Commands:
                 return await self._fetch(statement, command.far)
             case s.Explain(inner=s.ExecuteStatement() as inner):
                 arguments = await self._arguments(inner)
+            case s.Vacuum():
+                self.block.require_no_block("VACUUM")
             case s.SetVariable(local=True, name=name):
                 self._warn_outside_block("SET TRANSACTION" if name.startswith("transaction_") else "SET LOCAL")
         if own := self._own.get(type(statement)):

@@ -52,7 +52,7 @@ class Constraint:
     comment: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class DataFile:
     """A Parquet file of a stored table, as its writer describes it.
 

@@ -35,10 +35,12 @@ from engine.catalog.counters import Block, Count
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.objects import Table
 from engine.catalog.rows import Decision
-from engine.catalog.snapshot import TEMPORARY, AnyChange, Snapshot
+from engine.catalog.snapshot import TEMPORARY, AnyChange, DataChange, Snapshot
 from engine.storage.delta import Published
 from engine.storage.publish import pending, remove_dropped
 from engine.storage.publisher import Publisher
+from engine.storage.underway import UNDERWAY, Keeper
+from engine.storage.vacuum import Strays, Swept, Vacuum
 from wire.errors import DuplicateTable, SqlError
 
 #: What a location in PostgreSQL begins with.
@@ -130,6 +132,7 @@ class CatalogStore:
         self.tables = (tables or _beside(location)).absolute()
         self._database = _open(location, self.tables)
         self._publisher = Publisher(self.publish)
+        self._keeper = Keeper(self.tables)
         self._lock = threading.Lock()
         self._asking = threading.Lock()
         self._asked = 0
@@ -192,6 +195,8 @@ class CatalogStore:
             return self.snapshot
         committed = self._database.commit(self.snapshot, lasting)
         self._show(committed)
+        data = [change for change in lasting if isinstance(change, DataChange)]
+        UNDERWAY.named(self.tables / change.location / file.path for change in data for file in change.files.added)
         self._publisher.wake()
         return committed
 
@@ -228,8 +233,19 @@ class CatalogStore:
         return {"stored": len(stored), "unpublished": unpublished, "failing": int(self._publisher.failure is not None)}
 
     def start_publishing(self) -> None:
-        """Publish in the background from now on: what a crash left, and each commit soon after it."""
+        """Publish in the background from now on: what a crash left, and each commit soon after it. And show other members
+        what is under way here."""
         self._publisher.start()
+        self._keeper.start()
+
+    def vacuum(self, locations: Sequence[str], retention: float) -> Iterable[Swept]:
+        """Remove files that tables have no more (`engine.storage.vacuum`), a table at a time. retention: seconds. Blocks.
+        Raises SqlError."""
+        return Vacuum(self._database, self.tables, time.time() - retention).tables(locations)
+
+    def vacuum_strays(self, retention: float) -> Strays:
+        """Remove folders of tables that never were. Blocks. Raises SqlError."""
+        return Vacuum(self._database, self.tables, time.time() - retention).strays()
 
     def _show(self, snapshot: Snapshot) -> None:
         """Two threads may come with states of different age. One of the same age says the same, in other words where tables
@@ -239,5 +255,6 @@ class CatalogStore:
                 self.snapshot = snapshot.with_declared(self._declared) if self._declared else snapshot
 
     def close(self) -> None:
+        self._keeper.close()
         self._publisher.close()
         self._database.close()

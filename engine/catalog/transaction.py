@@ -21,6 +21,7 @@ from engine.catalog.snapshot import TEMPORARY, AnyChange, Change, DataChange, Ke
 from engine.catalog.store import CatalogStore
 from engine.storage import tables
 from engine.storage.tables import FileChange
+from engine.storage.underway import UNDERWAY
 from wire.errors import InternalError, IoError, SqlError, StatementCompletionUnknown
 
 _Token = tuple[int, dict[Key, StoredRelation], int]
@@ -45,6 +46,7 @@ class SessionCatalog:
         #: A state, the temporary relations, and that state with them: the same object as long as both are.
         self._shown: tuple[Snapshot, dict[Key, StoredRelation], Snapshot] | None = None
         self._begun: dict[Key, StoredRelation] | None = None
+        UNDERWAY.join(self)
 
     @property
     def in_transaction(self) -> bool:
@@ -81,6 +83,11 @@ class SessionCatalog:
         if self._changes or self._temporary:
             return None
         return (self._base().version, 0, 0)
+
+    def own_folders(self) -> set[str]:
+        """Folders of tables that nobody else knows. May be asked from any thread."""
+        own = (_location(relation) for relation in list(self._temporary.values()))
+        return {*self._made, *(location for location in own if location is not None)}
 
     def new_oid(self) -> int:
         return self._store.next_oid()

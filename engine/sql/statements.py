@@ -560,3 +560,12 @@ class Truncate(Statement):
     tables: tuple[exp.Table, ...] = field(compare=False)
     restart: bool = False
     cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vacuum(Statement):
+    """VACUUM [FULL] [VERBOSE] [table, ...]. tables: none are all."""
+
+    tables: tuple[QualifiedName, ...] = ()
+    full: bool = False
+    verbose: bool = False

@@ -31,6 +31,7 @@ an hour, because queries that began a moment ago still read it (`tables.DROPPED_
 | `delta` | Delta's log through delta-rs: create, the files of a version, one commit |
 | `tables` | a stored table's folder and its files |
 | `publish` | from decisions in the catalog to versions of Delta |
+| `underway`, `vacuum` | what is written and not named yet; removing what nobody can name any more |
 
 Rejected: to make a decision visible only when all its tables are published (two more states, a reader that waits for a
 writer, 10 ms more for each commit); to keep all files in the catalog and write Delta's log for others only (a table of a

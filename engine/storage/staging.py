@@ -29,6 +29,7 @@ from engine.catalog.objects import DataFile, Storage, TableColumn
 from engine.storage.durable import sync
 from engine.storage.statistics import FileStatistics
 from engine.storage.types import file_schema, to_files, without_statistics
+from engine.storage.underway import UNDERWAY
 from wire.errors import DiskFull, FeatureNotSupported, IoError
 
 FILE_BYTES: Final = 128 << 20
@@ -137,6 +138,7 @@ class _File:
         self._kept_rows = self._kept_bytes = 0
         self._sort_by = storage.sort_by
         self._size = 0
+        UNDERWAY.write(self)
         self._sink = pa.OSFile(str(path), "wb")
         self._writer = pq.ParquetWriter(
             self._sink, schema, compression=_COMPRESSION, store_schema=False,
@@ -172,7 +174,9 @@ class _File:
 
     def described(self, folder: Path) -> DataFile:
         path = self.path.relative_to(folder).as_posix()
-        return DataFile(path, self._size, self._statistics.rows, self._partition, self._statistics.json())
+        file = DataFile(path, self._size, self._statistics.rows, self._partition, self._statistics.json())
+        UNDERWAY.stage(self.path, file)
+        return file
 
     def discard(self) -> None:
         if not self._sink.closed:

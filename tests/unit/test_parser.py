@@ -220,7 +220,7 @@ def test_deep_but_honest_nesting_is_read() -> None:
         ("grant select on t to u", "GRANT"),
         ("do $$ begin end $$", "DO"),
         ("listen x", "LISTEN"),
-        ("vacuum", "VACUUM"),
+        ("vacuum analyze t", "VACUUM (ANALYZE)"),
         ("select 1 into unlogged t", "SELECT INTO UNLOGGED"),
         ("select 1 for update", "SELECT FOR UPDATE"),
         ("with x as (insert into t values (1) returning 1) select 1", "INSERT in WITH"),

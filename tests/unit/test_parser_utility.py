@@ -10,7 +10,7 @@ from engine.sql import statements as s
 from engine.sql.parser import parse
 from engine.sql.statements import QualifiedName
 from engine.sql.type_names import resolve_type
-from wire.errors import SqlSyntaxError
+from wire.errors import FeatureNotSupported, SqlError, SqlSyntaxError
 
 
 def one(sql: str) -> Any:
@@ -255,3 +255,35 @@ def test_drop(kind: str) -> None:
 def test_type_names(written: str, shown: str) -> None:
     (typ,) = one(f"prepare p ({written}) as select 1").types
     assert str(resolve_type(typ)) == shown
+
+
+@pytest.mark.parametrize(
+    ("sql", "tables", "full", "verbose"),
+    [
+        ("vacuum", [], False, False),
+        ("vacuum full verbose t", ["t"], True, True),
+        ("vacuum (verbose, full off) s.t, u", ["s.t", "u"], False, True),
+        ("vacuum (full true, freeze false) t", ["t"], True, False),
+        ("VACUUM (VERBOSE 1, FULL 0)", [], False, True),
+    ],
+)
+def test_vacuum(sql: str, tables: list[str], full: bool, verbose: bool) -> None:
+    statement = one(sql)
+    assert ([str(name) for name in statement.tables], statement.full, statement.verbose) == (tables, full, verbose)
+
+
+@pytest.mark.parametrize(
+    ("sql", "error", "message"),
+    [
+        ("vacuum (nonsense) t", SqlSyntaxError, 'unrecognized VACUUM option "nonsense"'),
+        ("vacuum (full 7) t", SqlSyntaxError, "full requires a Boolean value"),
+        ("vacuum verbose full t", SqlSyntaxError, 'syntax error at or near "full"'),
+        ("vacuum freeze t", FeatureNotSupported, "not supported: VACUUM (FREEZE)"),
+        ("vacuum (index_cleanup auto) t", FeatureNotSupported, "not supported: VACUUM (INDEX_CLEANUP)"),
+        ("vacuum t (a)", FeatureNotSupported, "ANALYZE option must be specified when a column list is provided"),
+    ],
+)
+def test_vacuum_that_cannot_be(sql: str, error: type[SqlError], message: str) -> None:
+    with pytest.raises(error) as caught:
+        parse(sql)
+    assert caught.value.message == message

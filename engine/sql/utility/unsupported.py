@@ -11,7 +11,7 @@ _STATEMENTS: Final = frozenset(
     (
         "alter", "analyse", "analyze", "call", "checkpoint", "cluster", "comment", "copy", "create", "delete", "do", "drop",
         "grant", "import", "insert", "listen", "load", "lock", "merge", "notify", "reassign", "refresh", "reindex", "revoke",
-        "security", "truncate", "update", "vacuum",
+        "security", "truncate", "update",
     )
 )  # fmt: skip
 #: Words between CREATE or ALTER and what it creates.

@@ -1,0 +1,90 @@
+"""VACUUM: which tables are meant, and what of them is told. What is removed: `engine.storage.vacuum`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine.catalog.objects import Table
+from engine.catalog.snapshot import TEMPORARY, Snapshot
+from engine.catalog.store import CatalogStore
+from engine.catalog.system import SystemCatalog
+from engine.settings import size_text
+from engine.sql.statements import QualifiedName, Vacuum
+from engine.storage.vacuum import Swept
+from wire.errors import Notice, UndefinedTable
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuuming:
+    """A VACUUM's session. retention: seconds. notice: tells the client."""
+
+    snapshot: Snapshot
+    search_path: Sequence[str]
+    database: str
+    retention: float
+    notice: Callable[[Notice], None]
+
+
+def vacuumed(statement: Vacuum, session: Vacuuming) -> list[Table]:
+    """The stored tables that are meant: those that are named, else all. Raises UndefinedTable.
+
+    Temporary tables are left out: their folders go with their session.
+    """
+    if statement.tables:
+        found = [_named(name, session) for name in statement.tables]
+    else:
+        found = [table for table in session.snapshot.tables() if table.storage is not None]
+    kept = {table.oid: table for table in found if table is not None and table.schema != TEMPORARY}
+    return list(kept.values())
+
+
+def _named(name: QualifiedName, session: Vacuuming) -> Table | None:
+    """None for what has no files of its own, which PostgreSQL skips with a warning."""
+    schemas = session.search_path if name.schema is None else (name.schema,)
+    if SystemCatalog.oid_of(schemas, name.name) is not None:
+        return None
+    found = session.snapshot.resolve(name.schema, name.name, session.search_path)
+    if found is None:
+        raise UndefinedTable(f'relation "{name}" does not exist', position=name.position + 1)
+    if isinstance(found, Table) and found.storage is not None:
+        return found
+    warning = f'skipping "{name.name}" --- cannot vacuum non-tables or special system tables'
+    session.notice(Notice(warning, "WARNING"))
+    return None
+
+
+def vacuum(statement: Vacuum, store: CatalogStore, session: Vacuuming) -> None:
+    """Remove what is dead. Blocks. Raises SqlError."""
+    meant = {_location(table): table for table in vacuumed(statement, session)}
+    for swept in store.vacuum(list(meant), session.retention):
+        if statement.verbose:
+            session.notice(_told(meant[swept.location], swept, session.database))
+    if not statement.tables:
+        _strays(statement, store, session)
+
+
+def _strays(statement: Vacuum, store: CatalogStore, session: Vacuuming) -> None:
+    strays = store.vacuum_strays(session.retention)
+    for location in strays.kept:
+        session.notice(
+            Notice(
+                f'folder "{store.tables / location}" holds rows of a table that the catalog does not have; it is left',
+                "WARNING",
+                hint="Where the catalog was restored from a copy, that table is missing. Else remove the folder yourself.",
+            )
+        )
+    if statement.verbose and strays.removed:
+        told = f"folders of tables that were never committed: {len(strays.removed)} removed"
+        session.notice(Notice(told, "INFO"))
+
+
+def _told(table: Table, swept: Swept, database: str) -> Notice:
+    name = f"{database}.{table.schema}.{table.name}"
+    removed = f"{swept.files} files removed ({size_text(swept.size)})"
+    return Notice(f'finished vacuuming "{name}": {removed}, {swept.left} in use', "INFO")
+
+
+def _location(table: Table) -> str:
+    assert table.storage is not None, "a stored table"
+    return table.storage.location
