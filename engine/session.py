@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from engine import defining, session_functions, upkeep
 from engine.api import Client, EngineSession, Execution, Prepared, ResultColumn
 from engine.catalog.files import refresh
-from engine.catalog.objects import Relation, Schema, StoredRelation, Table
+from engine.catalog.objects import Relation, StoredRelation, Table
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.store import CatalogStore
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from engine.engine import Engine
 
 _SYSTEM_SCHEMAS: Final = (PG_CATALOG,)
+#: How often a statement that is a transaction of its own is begun where others' commits are in its way.
+_ATTEMPTS: Final = 20
 Digits = Mapping[int, tuple[int, int]]
 Bound = tuple[FinalNode, Bindings]
 
@@ -289,10 +291,18 @@ class Session(EngineSession):
     ) -> Execution:
         self._engine.initiation.require_for_statement(statement)
         planned, digits = prepared.plan, _digits(prepared.parameters, arguments)
-        if planned.key is None or planned.key != self._mutation_key(digits) or not planned.fresh():
-            planned = await self._plan_mutation(statement, tuple(p.oid for p in prepared.parameters), digits)
-        _require_same_columns(prepared.columns or (), planned.bound.columns or ())
-        return await mutations.execute(self, self._engine, planned, prepared, arguments)
+        for attempt in range(1, _ATTEMPTS + 1):
+            if planned.key is None or planned.key != self._mutation_key(digits) or not planned.fresh():
+                planned = await self._plan_mutation(statement, tuple(p.oid for p in prepared.parameters), digits)
+            _require_same_columns(prepared.columns or (), planned.bound.columns or ())
+            try:
+                return await mutations.execute(self, self._engine, planned, prepared, arguments)
+            except SerializationFailure:
+                # A statement alone has told its client nothing yet. Where PostgreSQL would wait for the other one, look again.
+                if self.catalog.in_transaction or attempt == _ATTEMPTS:
+                    raise
+                await self._engine.see_commits()
+        raise AssertionError("the last attempt has raised")
 
     # -- EXPLAIN -------------------------------------------------------------------------------------------------
 
@@ -329,8 +339,6 @@ class Session(EngineSession):
                     )
                 )
                 return StreamExecution(None, "CREATE FOREIGN TABLE")
-            case s.CreateSchema():
-                return await self._create_schema(statement)
             case s.Drop():
                 await self._engine.in_operation_pool(
                     lambda: drop(statement, self.catalog, self.search_path(), self._notify)
@@ -366,15 +374,6 @@ class Session(EngineSession):
             return BindContext(catalog, path, settings, database=self.database, notice=self._notify)
 
         return Definer(self.catalog, path, self._notify, context, self.sequences)
-
-    async def _create_schema(self, statement: s.CreateSchema) -> Execution:
-        if statement.if_not_exists and self.catalog.current().has_schema(statement.name):
-            self._notify(f'schema "{statement.name}" already exists, skipping')
-        else:
-            await self._engine.in_operation_pool(
-                lambda: self.catalog.put_schema(Schema(self.catalog.new_oid(), statement.name))
-            )
-        return StreamExecution(None, "CREATE SCHEMA")
 
     def _show_columns(self, name: str) -> tuple[ResultColumn, ...]:
         if name == "all":

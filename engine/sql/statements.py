@@ -120,6 +120,15 @@ class ColumnDefinition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LikeTable:
+    """LIKE name [INCLUDING | EXCLUDING option ...], among a table's columns. including: what holds in the end: `defaults`,
+    `constraints`, `indexes`, `identity`, `comments` and what has no meaning here."""
+
+    name: QualifiedName
+    including: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableLayout:
     """How a new table lies on disk: PARTITION BY's columns with their positions, and WITH (name = value, ...)."""
 
@@ -132,7 +141,7 @@ class CreateTable(Statement):
     """CREATE [TEMPORARY] TABLE [IF NOT EXISTS] name (columns and constraints) [PARTITION BY] [WITH]."""
 
     name: QualifiedName
-    columns: tuple[ColumnDefinition, ...]
+    columns: tuple[ColumnDefinition | LikeTable, ...]
     constraints: tuple[ConstraintDefinition, ...] = ()
     layout: TableLayout = TableLayout()
     temporary: bool = False

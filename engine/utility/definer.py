@@ -6,12 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.catalog.objects import Sequence, StoredRelation, Table
-from engine.catalog.snapshot import TEMPORARY, Snapshot
+from engine.catalog.snapshot import SLUICE, TEMPORARY, Snapshot
+from engine.catalog.system import PG_CATALOG
 from engine.catalog.transaction import SessionCatalog
 from engine.sequences import SessionSequences
 from engine.sql.scope import BindContext, cursor
 from engine.sql.statements import QualifiedName
-from wire.errors import InvalidSchemaName, InvalidTableDefinition, UndefinedTable, WrongObjectType
+from wire.errors import (
+    InsufficientPrivilege,
+    InvalidSchemaName,
+    InvalidTableDefinition,
+    UndefinedTable,
+    WrongObjectType,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,10 @@ class Definer:
             )
         if temporary or name.schema == TEMPORARY:
             return TEMPORARY
+        if name.schema in (PG_CATALOG, SLUICE):
+            raise InsufficientPrivilege(
+                f'permission denied to create "{name}"', detail="System catalog modifications are currently disallowed."
+            )
         try:
             return self.snapshot.creation_schema(name.schema, self.search_path)
         except InvalidSchemaName as error:

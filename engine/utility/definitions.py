@@ -8,7 +8,7 @@ from typing import Any, Final
 from engine.sql import statements as s
 from engine.utility.comment import comment
 from engine.utility.definer import Definer
-from engine.utility.renaming import alter_schema
+from engine.utility.schema import alter_schema, create_schema
 from engine.utility.sequence import alter_sequence, create_sequence
 from engine.utility.table import create_table
 from wire.errors import ReadOnlySqlTransaction
@@ -17,6 +17,7 @@ _DOERS: Final[dict[type[s.Statement], tuple[Callable[[Any, Definer], None], str]
     s.Comment: (comment, "COMMENT"),
     s.CreateTable: (create_table, "CREATE TABLE"),
     s.CreateSequence: (create_sequence, "CREATE SEQUENCE"),
+    s.CreateSchema: (create_schema, "CREATE SCHEMA"),
     s.AlterSchema: (alter_schema, "ALTER SCHEMA"),
     s.AlterSequence: (alter_sequence, "ALTER SEQUENCE"),
 }
@@ -25,7 +26,6 @@ _COMMANDS: Final = {
     **{kind: tag for kind, (_, tag) in _DOERS.items()},
     s.CreateView: "CREATE VIEW",
     s.CreateForeignTable: "CREATE FOREIGN TABLE",
-    s.CreateSchema: "CREATE SCHEMA",
     s.CreateMaterializedView: "CREATE MATERIALIZED VIEW",
     s.RefreshMaterializedView: "REFRESH MATERIALIZED VIEW",
 }

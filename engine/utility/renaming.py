@@ -1,4 +1,4 @@
-"""RENAME and SET SCHEMA: of relations, their columns and constraints, and of schemas. No file is touched: a stored column
+"""RENAME and SET SCHEMA: of relations, their columns and constraints. No file is touched: a stored column
 keeps the name that it has in files.
 
 Source: PostgreSQL 15, tablecmds.c (renameatt_internal, RenameRelationInternal, AlterTableNamespaceInternal), alter.c.
@@ -7,11 +7,9 @@ Source: PostgreSQL 15, tablecmds.c (renameatt_internal, RenameRelationInternal, 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
-from engine.catalog.objects import Constraint, Schema, Sequence, StoredRelation, Table, TableColumn, View
-from engine.catalog.snapshot import SLUICE, TEMPORARY
-from engine.sql.statements import AlterSchema
+from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table, TableColumn, View
+from engine.catalog.snapshot import TEMPORARY
 from engine.sql.stored_text import with_column_renamed, with_table_renamed
 from engine.utility.columns import check_name
 from engine.utility.definer import Definer
@@ -19,17 +17,13 @@ from engine.utility.names import Names
 from wire.errors import (
     DuplicateColumn,
     DuplicateObject,
-    DuplicateSchema,
     DuplicateTable,
     FeatureNotSupported,
     InvalidSchemaName,
-    ReservedName,
     UndefinedColumn,
     UndefinedObject,
     WrongObjectType,
 )
-
-_RESERVED: Final = "pg_"
 
 
 def rename(relation: StoredRelation, to: str, definer: Definer) -> None:
@@ -37,7 +31,7 @@ def rename(relation: StoredRelation, to: str, definer: Definer) -> None:
     if Names(definer.snapshot, relation.schema).has_relation(to):
         raise DuplicateTable(f'relation "{to}" already exists')
     definer.catalog.remove(relation)
-    definer.catalog.put(_named(relation, relation.schema, to))
+    definer.catalog.put(named(relation, relation.schema, to))
 
 
 def move(relation: StoredRelation, schema: str, definer: Definer) -> None:
@@ -57,7 +51,7 @@ def move(relation: StoredRelation, schema: str, definer: Definer) -> None:
         if Names(definer.snapshot, schema).has_relation(moved.name):
             raise DuplicateTable(f'relation "{moved.name}" already exists in schema "{schema}"')
         definer.catalog.remove(moved)
-        definer.catalog.put(_named(moved, schema, moved.name))
+        definer.catalog.put(named(moved, schema, moved.name))
 
 
 def _check_target(schema: str, definer: Definer) -> None:
@@ -72,7 +66,8 @@ def _owned(relation: StoredRelation, definer: Definer) -> list[Sequence]:
     return [r for r in relations if isinstance(r, Sequence) and r.owner is not None and r.owner[0] == relation.oid]
 
 
-def _named(relation: StoredRelation, schema: str, name: str) -> StoredRelation:
+def named(relation: StoredRelation, schema: str, name: str) -> StoredRelation:
+    """The relation under another name."""
     if not isinstance(relation, Table):
         return replace(relation, schema=schema, name=name)
     constraints = tuple(
@@ -134,26 +129,3 @@ def rename_constraint(relation: StoredRelation, name: str, to: str, definer: Def
         raise DuplicateTable(f'relation "{to}" already exists')
     constraints = tuple(replace(c, name=to) if c is found else c for c in relation.constraints)
     definer.catalog.put(replace(relation, constraints=constraints), replacing=True)
-
-
-# -- schemas ---------------------------------------------------------------------------------------------------------
-
-
-def alter_schema(statement: AlterSchema, definer: Definer) -> None:
-    """RENAME of a schema, with all that is in it. Raises InvalidSchemaName, DuplicateSchema, ReservedName."""
-    snapshot, catalog = definer.snapshot, definer.catalog
-    schema = snapshot.schemas.get(statement.name)
-    if schema is None:
-        raise InvalidSchemaName(f'schema "{statement.name}" does not exist')
-    if statement.to in snapshot.schemas or statement.to == SLUICE:
-        raise DuplicateSchema(f'schema "{statement.to}" already exists')
-    if statement.to.startswith(_RESERVED):
-        raise ReservedName(
-            f'unacceptable schema name "{statement.to}"',
-            detail='The prefix "pg_" is reserved for system schemas.',
-        )
-    catalog.put_schema(Schema(schema.oid, statement.to, schema.comment))
-    for relation in [r for r in snapshot.relations.values() if r.schema == statement.name]:
-        catalog.remove(relation)
-        catalog.put(_named(relation, statement.to, relation.name))
-    catalog.remove_schema(statement.name)

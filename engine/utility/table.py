@@ -8,7 +8,7 @@ Parameters of PostgreSQL's own storage are accepted and mean nothing here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -16,10 +16,19 @@ from engine.api import ResultColumn
 from engine.catalog.objects import Table, TableColumn
 from engine.sql import types as st
 from engine.sql.scope import cursor
-from engine.sql.statements import CreateTable, CreateTableAs, QualifiedName, TableLayout
+from engine.sql.statements import (
+    ColumnDefinition,
+    ConstraintDefinition,
+    CreateTable,
+    CreateTableAs,
+    LikeTable,
+    QualifiedName,
+    TableLayout,
+)
 from engine.utility.columns import ColumnMaker, check_names
 from engine.utility.constraints import with_constraints
 from engine.utility.definer import Definer
+from engine.utility.like import checks_like, columns_like, keys_like
 from engine.utility.names import Names
 from wire.errors import (
     DuplicateTable,
@@ -49,18 +58,43 @@ def create_table(statement: CreateTable, definer: Definer) -> None:
         return
     oid = definer.catalog.new_oid()
     maker = ColumnMaker(definer, statement.name, schema, oid, names)
-    columns = tuple(maker.make(column, number) for number, column in enumerate(statement.columns, 1))
+    elements = _elements(statement, maker, definer)
+    columns = tuple(column for column, _ in elements)
     check_names(column.name for column in columns)
     _check_absent(statement.name, names)
-    table = Table(oid, schema, statement.name.name, columns, "parquet", "", ())
+    likes = [written for written in statement.columns if isinstance(written, LikeTable)]
+    checks = tuple(check for like in likes for check in checks_like(like, statement.name.name, definer))
+    table = Table(oid, schema, statement.name.name, columns, "parquet", "", (), constraints=checks)
     names.take(table.name, key=True)
-    table = with_constraints(
-        table, [*(x for c in statement.columns for x in c.constraints), *statement.constraints], definer, names
+    table = with_constraints(table, list(_constraints(statement, definer)), definer, names)
+    columns = tuple(
+        column if written is None else maker.with_default(column, written)
+        for column, (_, written) in zip(table.columns, elements, strict=True)
     )
-    columns = tuple(maker.with_default(c, w) for c, w in zip(table.columns, statement.columns, strict=True))
     for sequence in maker.sequences:
         definer.catalog.put(sequence)
     _put(replace(table, columns=columns), statement.layout, definer)
+
+
+#: A column of the new table, and as it was written; one of LIKE was not.
+_Element = tuple[TableColumn, ColumnDefinition | None]
+
+
+def _elements(statement: CreateTable, maker: ColumnMaker, definer: Definer) -> list[_Element]:
+    found: list[_Element] = []
+    for written in statement.columns:
+        number = len(found) + 1
+        if isinstance(written, LikeTable):
+            found += [(column, None) for column in columns_like(written, number, maker, definer)]
+        else:
+            found.append((maker.make(written, number), written))
+    return found
+
+
+def _constraints(statement: CreateTable, definer: Definer) -> Iterator[ConstraintDefinition]:
+    for written in statement.columns:
+        yield from keys_like(written, definer) if isinstance(written, LikeTable) else written.constraints
+    yield from statement.constraints
 
 
 def create_table_as(statement: CreateTableAs, columns: Sequence[ResultColumn], definer: Definer) -> Table | None:

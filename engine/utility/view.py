@@ -49,6 +49,7 @@ def create_view(
         statement.query.text,
         tuple(search_path),
         tuple(sorted({s.oid for s in sees})),
+        comment=existing.comment if existing is not None else None,
         sees=sees,
     )
     catalog.put(view, replacing=statement.replace)

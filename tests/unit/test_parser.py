@@ -210,7 +210,6 @@ def test_deep_but_honest_nesting_is_read() -> None:
     [
         ("copy t from stdin", "COPY"),
         ("create table t (a int references u)", "FOREIGN KEY"),
-        ("create table t (like u)", "LIKE in CREATE TABLE"),
         ("create table t (a int) tablespace x", "TABLESPACE"),
         ("create table t (a int, exclude (a with =))", "EXCLUDE"),
         ("create table t (a int generated always as (1) stored)", "GENERATED ALWAYS AS (expression) STORED"),

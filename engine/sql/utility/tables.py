@@ -17,6 +17,7 @@ from engine.sql.statements import (
     CreateMaterializedView,
     CreateTable,
     CreateTableAs,
+    LikeTable,
     QualifiedName,
     Query,
     RefreshMaterializedView,
@@ -27,6 +28,9 @@ from engine.sql.utility.columns import column, options, table_constraint, table_
 from engine.sql.utility.reader import StatementReader
 from wire.errors import InvalidTableDefinition, UndefinedObject
 
+_LIKE_OPTIONS: Final = (
+    "comments", "compression", "constraints", "defaults", "generated", "identity", "indexes", "statistics", "storage"
+)  # fmt: skip
 _PARTITIONINGS: Final = ("list", "range")
 
 
@@ -119,16 +123,16 @@ def refresh(reader: StatementReader) -> Statement:
 
 def _elements(
     reader: StatementReader, table: str
-) -> tuple[tuple[ColumnDefinition, ...], tuple[ConstraintDefinition, ...]]:
+) -> tuple[tuple[ColumnDefinition | LikeTable, ...], tuple[ConstraintDefinition, ...]]:
     """( columns and table constraints )."""
-    columns: list[ColumnDefinition] = []
+    columns: list[ColumnDefinition | LikeTable] = []
     constraints: list[ConstraintDefinition] = []
     reader.expect_symbol("(")
     if not reader.symbol_at(")"):
         while True:
-            if reader.word_at("like"):
-                reader.unsupported("LIKE in CREATE TABLE")
-            if table_constraint_at(reader):
+            if reader.take("like"):
+                columns.append(_like(reader))
+            elif table_constraint_at(reader):
                 constraints.append(table_constraint(reader))
             else:
                 columns.append(column(reader, table))
@@ -136,6 +140,19 @@ def _elements(
                 break
     reader.expect_symbol(")")
     return tuple(columns), tuple(constraints)
+
+
+def _like(reader: StatementReader) -> LikeTable:
+    """TableLikeClause."""
+    name = reader.qualified_name()
+    including: set[str] = set()
+    while reader.word_at("including", "excluding"):
+        change = including.update if reader.next().text == "including" else including.difference_update
+        if not reader.word_at("all", *_LIKE_OPTIONS):
+            reader.fail()
+        option = reader.next().text
+        change(_LIKE_OPTIONS if option == "all" else (option,))
+    return LikeTable(name=name, including=frozenset(including))
 
 
 def _layout(reader: StatementReader) -> TableLayout:

@@ -1,0 +1,75 @@
+"""LIKE in CREATE TABLE: columns, and what is said to come with them, copied from another relation (parse_utilcmd.c:
+transformTableLikeClause, expandTableLikeClause)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sqlglot import exp
+
+from engine.catalog.objects import Constraint, Sequence, Table, TableColumn, View
+from engine.sql.scope import cursor
+from engine.sql.statements import ColumnDefinition, ConstraintDefinition, LikeTable, SequenceOptions
+from engine.sql.stored_text import sequences_of, with_table_renamed
+from engine.utility.columns import ColumnMaker
+from engine.utility.definer import Definer
+from wire.errors import UndefinedTable, WrongObjectType
+
+
+def source_of(like: LikeTable, definer: Definer) -> Table | View:
+    """Raises UndefinedTable, WrongObjectType."""
+    found = definer.resolve(like.name)
+    if found is None:
+        raise UndefinedTable(f'relation "{like.name}" does not exist', position=cursor(like.name.position))
+    if isinstance(found, Sequence):
+        raise WrongObjectType(
+            f'relation "{found.name}" is invalid in LIKE clause',
+            detail="This operation is not supported for sequences.",
+        )
+    return found
+
+
+def columns_like(like: LikeTable, first: int, maker: ColumnMaker, definer: Definer) -> Iterator[TableColumn]:
+    """The columns, numbered from `first`: always with their types and NOT NULL."""
+    for number, column in enumerate(source_of(like, definer).columns, first):
+        made = TableColumn(column.name, column.type, number, column.nullable)
+        if "comments" in like.including:
+            made = replace(made, comment=column.comment)
+        if column.identity and "identity" in like.including:
+            made = maker.with_identity(made, _identity(column, definer))
+        elif not column.identity and "defaults" in like.including:
+            made = replace(made, default=column.default)
+        yield made
+
+
+def _identity(column: TableColumn, definer: Definer) -> ColumnDefinition:
+    """The column's sequence, as it would be written."""
+    sequences = (r for r in definer.snapshot.relations.values() if isinstance(r, Sequence))
+    s = next(s for s in sequences if column.default is not None and s.oid in sequences_of(column.default))
+    options = SequenceOptions(
+        start=s.start, increment=s.increment, minimum=s.minimum, maximum=s.maximum, cache=s.cache, cycle=s.cycle
+    )
+    return ColumnDefinition(name=column.name, type=exp.DataType(), identity=column.identity, sequence=options)
+
+
+def checks_like(like: LikeTable, table: str, definer: Definer) -> Iterator[Constraint]:
+    """The checks, under their own names."""
+    source = source_of(like, definer)
+    if "constraints" not in like.including or not isinstance(source, Table):
+        return
+    for check in source.constraints:
+        if check.kind == "check":
+            text = with_table_renamed(check.expression, source.name, table)
+            comment = check.comment if "comments" in like.including else None
+            yield replace(check, oid=definer.catalog.new_oid(), expression=text, comment=comment)
+
+
+def keys_like(like: LikeTable, definer: Definer) -> Iterator[ConstraintDefinition]:
+    """The keys, as if they were written in the new table."""
+    source = source_of(like, definer)
+    if "indexes" not in like.including or not isinstance(source, Table):
+        return
+    for key in source.constraints:
+        if key.kind != "check":
+            yield ConstraintDefinition(kind=key.kind, columns=key.columns)
