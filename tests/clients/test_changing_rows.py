@@ -268,7 +268,7 @@ def test_what_is_volatile_is_computed_once(connection: Connection) -> None:
     assert len({v for _, v, _ in told}) > 1990
     told = connection.execute("update t set v = random() where random() < 0.5 returning a, v, v").fetchall()
     assert 0 < len(told) < 2000
-    stored = dict(connection.execute("select a, v from t").fetchall())
+    stored: dict[Any, Any] = dict(connection.execute("select a, v from t").fetchall())
     assert all(stored[a] == v == again for a, v, again in told)
     gone = connection.execute("delete from t where random() < 0.5 returning a").fetchall()
     left = connection.execute("select a from t").fetchall()

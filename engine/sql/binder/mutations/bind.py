@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engine.api import ResultColumn
+from engine.plan.compile.block import is_volatile
 from engine.plan.logical import Mutate
-from engine.sql.binder.common_tables import bind_with, with_ctes
+from engine.plan.rewrite import expressions, walk_all
+from engine.sql.binder.common_tables import Item, bind_with, with_ctes
 from engine.sql.binder.mutations import insert, merge, rewrite
 from engine.sql.binder.queries import QueryBinder
 from engine.sql.depth import bounded
 from engine.sql.scope import BindContext, Scope
 from engine.sql.statements import Delete, Insert, Merge, MutationStatement, Update
 from wire import types as t
+from wire.errors import FeatureNotSupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +39,7 @@ def bind_mutation(statement: MutationStatement, context: BindContext) -> BoundMu
         ctes = bind_with(binder, statement.with_, scope) if statement.with_ is not None else []
         plan, names = _bind(binder, statement, scope)
         if ctes:
-            located = plan.located and with_ctes(ctes, plan.located)
-            plan = replace(plan, input=with_ctes(ctes, plan.input), located=located)
+            plan = _with(ctes, plan)
         columns = None
         if statement.returning:
             columns = tuple(
@@ -44,6 +47,22 @@ def bind_mutation(statement: MutationStatement, context: BindContext) -> BoundMu
                 for name, column in zip(names, plan.columns, strict=True)
             )
         return BoundMutation(plan, columns, context.parameters.finish())
+
+
+def _with(ctes: Sequence[Item], plan: Mutate) -> Mutate:
+    """The statement's WITH around each of its queries; what may come out otherwise when it is asked again is asked once."""
+    volatile = any(
+        is_volatile(expr)
+        for item in ctes
+        for part in (item.cte.plan, item.cte.step)
+        if part is not None
+        for node in walk_all(part)
+        for expr in expressions(node)
+    )
+    if volatile and plan.kind == "merge":
+        raise FeatureNotSupported("not supported: MERGE with volatile functions")
+    located = None if volatile or plan.located is None else with_ctes(ctes, plan.located)
+    return replace(plan, input=with_ctes(ctes, plan.input), located=located)
 
 
 def _bind(binder: QueryBinder, statement: MutationStatement, scope: Scope) -> tuple[Mutate, tuple[str, ...]]:
