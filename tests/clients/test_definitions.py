@@ -123,3 +123,17 @@ def test_tables_outlive_the_member(tmp_path: Path) -> None:
         assert connection.execute("select * from v order by a").fetchall() == [(1, 1), (2, 2)]
         assert connection.execute("select * from mv order by d").fetchall() == [(1,), (2,)]
         assert connection.execute("select col_description('t'::regclass, 2)").fetchone() == ("renamed",)
+
+
+def test_a_view_that_saw_fewer_columns_reads_the_same_table(local: LocalMember) -> None:
+    """A plan reads the table with all of its columns, whoever asks: engines keep it by its version."""
+    with local.connect() as connection:
+        connection.execute("create table t (a int, b int)")
+        connection.execute("insert into t values (1, 2)")
+        connection.execute("create view v as select * from t")
+        connection.execute("alter table t rename a to x")
+        connection.execute("alter table t add column c int default 3")
+        for _ in range(3):
+            assert connection.execute("select * from v").fetchall() == [(1, 2)]
+            assert connection.execute("select * from t").fetchall() == [(1, 2, 3)]
+            assert connection.execute("select v.a, t.c from v join t on v.a = t.x").fetchall() == [(1, 3)]

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sqlglot import exp
 
-from engine.catalog.objects import Table, View
+from engine.catalog.objects import SystemTable, Table, View
 from engine.plan.free_columns import free_columns
 from engine.plan.logical import CteReader, Join, JoinKind, Node, TableReader, Values
 from engine.sql.binder import joins, table_functions
 from engine.sql.binder.blocks import passed, project
+from engine.sql.binder.seen import SeenCatalog
 from engine.sql.parser import parse
 from engine.sql.scope import CommonTable, Scope, Source, SourceColumn, cursor, position
 from engine.sql.statements import Query
@@ -185,13 +186,22 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
                 f'materialized view "{relation.name}" has not been populated',
                 hint="Use the REFRESH MATERIALIZED VIEW command.",
             )
-        read = relation.in_files() if isinstance(relation, Table) else relation
-        node = TableReader(columns, read, tuple(c.name for c in read.columns))
+        node = TableReader(columns, _read(binder, relation), tuple(c.file_column for c in relation.columns))
     shown = alias.this.name if alias is not None else name
     source = source_of(node, shown, aliased_names(alias, names, shown))
     source.schema = relation.schema if alias is None else None
     source.relation = name
     return node, [offered(scope, source)]
+
+
+def _read(binder: QueryBinder, relation: Table | SystemTable) -> Table | SystemTable:
+    """What is read: a table with all the columns that its files have, as they call them. Engines keep a table by its version,
+    so it must not have fewer columns for a view that saw fewer."""
+    catalog = binder.context.catalog
+    if isinstance(relation, Table) and isinstance(catalog, SeenCatalog):
+        whole = catalog.by_oid(relation.oid)
+        relation = whole if isinstance(whole, Table) else relation
+    return relation.in_files() if isinstance(relation, Table) else relation
 
 
 def _check_database(binder: QueryBinder, item: exp.Table) -> None:
