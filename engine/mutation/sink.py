@@ -21,7 +21,7 @@ from engine.plan.logical import Mutate
 from engine.sql.expr import Column
 from engine.storage.staging import TableWriter
 from wire.carriers import carrier
-from wire.errors import NumericValueOutOfRange, SqlError
+from wire.errors import FeatureNotSupported, NumericValueOutOfRange, SqlError
 from wire.text_output import OutputSettings
 
 #: The values of a sequence (by OID) for so many rows.
@@ -37,6 +37,7 @@ class _Layout:
     changed: int | None
     dropped: int | None
     twice: int | None
+    again: tuple[int, ...]
     numbered: int | None
     returning: tuple[int, ...]
 
@@ -53,6 +54,7 @@ class _Layout:
             one(plan.changed),
             one(plan.dropped),
             one(plan.twice),
+            tuple(index[c.id] for c in plan.again),
             one(plan.numbered),
             tuple(index[c.id] for c in plan.columns),
         )
@@ -65,6 +67,7 @@ class RowSink:
         self.count = 0
         self._returned: list[pa.RecordBatch] = []
         self._numbers: list[pa.Array] = []
+        self._passed_over: set[int] = set()
         self._plan = plan
         self._writer = writer
         self._take = take
@@ -77,6 +80,11 @@ class RowSink:
         changed = None if layout.changed is None else batch.column(layout.changed)
         if layout.twice is not None and pc.any(batch.column(layout.twice)).as_py():
             raise changed_twice(self._plan.kind)
+        self._passed_over.update(i for i in layout.again if pc.any(batch.column(i)).as_py())
+        if len(self._passed_over) > 1:
+            raise FeatureNotSupported(
+                "not supported: ON CONFLICT DO NOTHING of rows that conflict among themselves by several keys"
+            )
         filled = self._filled(batch.num_rows)
         rows = _with(batch.select(layout.rows), filled)
         if self._plan.kind != "delete":

@@ -272,6 +272,7 @@ class Mutate(Node):
     changed: true where the row counts as changed, false where it only stays; None: all do.
     dropped: true where the row is not to be written; None: all are.
     twice: true where the statement would change the row a second time, which is an error.
+    again: true where a row is passed over for one before it; not more than one of these columns may ever be true.
     keys: the table's keys, where the statement may break them. whole: what it does depends on all rows of the table.
     filled: columns of `rows` that take values of a sequence (its OID) as they are written; `passed`: the columns that
         RETURNING has of them, each with the one of `rows` that it shows.
@@ -286,6 +287,7 @@ class Mutate(Node):
     changed: Column | None = None
     dropped: Column | None = None
     twice: Column | None = None
+    again: tuple[Column, ...] = ()
     located: Node | None = None
     targets: tuple[Column, ...] = ()
     keys: tuple[Constraint, ...] = ()

@@ -275,3 +275,10 @@ def test_what_is_volatile_is_computed_once(connection: Connection) -> None:
     assert sorted(gone + left) == [(a,) for a in range(1, 2001)]
     told = connection.execute("insert into t values (1, default), (2, default) returning v").fetchall()
     assert told[0] != told[1]
+
+
+def test_rows_that_conflict_among_themselves_by_several_keys_are_refused(connection: Connection) -> None:
+    connection.execute("create table t (a int primary key, b int unique)")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="several keys"):
+        connection.execute("insert into t values (1, 1), (2, 1), (2, 3) on conflict do nothing")
+    assert connection.execute("insert into t values (1, 1), (2, 1), (3, 3) on conflict do nothing").rowcount == 2

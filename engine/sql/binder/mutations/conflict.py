@@ -6,8 +6,8 @@ has not. DO UPDATE is a full join of the table's files that have such keys and t
 both have is changed, what is only new is inserted. A key with a null in it conflicts with nothing.
 
 A row that would be changed twice by one statement is 21000, as in PostgreSQL; a key that is twice among the new rows is that.
-With several keys and no conflict target, PostgreSQL takes the new rows one by one; here each key in turn decides which is
-first, which differs only for rows that conflict among themselves by different keys.
+With several keys and no conflict target, PostgreSQL takes the new rows one by one. Here each key says which rows are not its
+first; where only one key has such rows that is the same, else the statement is refused.
 """
 
 from __future__ import annotations
@@ -72,11 +72,13 @@ def on_conflict(binder: QueryBinder, statement: Insert, conflict: OnConflict, ch
     node: Node = new.node
     for key in arbiters:
         node = _absent(binder, change.table, node, new, key)
-    for key in arbiters:
-        node = _first(binder, node, new, _columns(change.table, new.rows, key))
+    if len(arbiters) > 1:
+        change = _by_each(binder, change, node, new, arbiters)
+    else:
+        change = replace(change, node=_first(binder, node, new, _columns(change.table, new.rows, arbiters[0])))
     rest = tuple(key for key in change.keys if key not in arbiters)
     requirement = (OrderKey(new.number),)
-    return replace(change, node=node, keys=rest, requirement=requirement, whole=True)
+    return replace(change, keys=rest, requirement=requirement, whole=True)
 
 
 # -- which keys -------------------------------------------------------------------------------------------------------
@@ -133,6 +135,26 @@ def _first(binder: QueryBinder, node: Node, new: _New, key: Sequence[Column]) ->
     order = (*(OrderKey(column) for column in groups), OrderKey(new.number))
     distinct = DistinctOn(told.columns, told, groups, order)
     return Evaluator(node.columns, distinct, passed(node.columns))
+
+
+def _by_each(binder: QueryBinder, change: Change, node: Node, new: _New, arbiters: Sequence[Constraint]) -> Change:
+    """Several keys: all rows, with whether each is the first by each key. One that is not is passed over; where that is so by
+    different keys, the row before which it comes may be passed over itself, and the statement is refused."""
+    context, again = binder.context, []
+    for key in arbiters:
+        own = _columns(change.table, new.rows, key)
+        place = context.new_column("place", _INT8)
+        call = row_number(binder, passed(own), (OrderItem(refer(new.number)),))
+        counted = Window((*node.columns, place), node, (call,))
+        mark = context.new_column("again", _BOOL)
+        later = binder.expressions.operator(">", [refer(place), Const(_INT8, 1)], -1)
+        told = And(_BOOL, (later, Not(_BOOL, _any_null(own))))
+        node = Evaluator((*node.columns, mark), counted, (*passed(node.columns), told))
+        again.append(mark)
+    changed, dropped = context.new_column("changed", _BOOL), context.new_column("dropped", _BOOL)
+    over = Or(_BOOL, passed(again))
+    top = Evaluator((*node.columns, changed, dropped), node, (*passed(node.columns), Not(_BOOL, over), over))
+    return replace(change, node=top, changed=changed, dropped=dropped, again=tuple(again))
 
 
 def _any_null(key: Sequence[Column]) -> Expr:

@@ -46,6 +46,7 @@ class Change:
     changed: Column | None = None
     dropped: Column | None = None
     twice: Column | None = None
+    again: tuple[Column, ...] = ()
     located: Node | None = None
     targets: tuple[Column, ...] = ()
     keys: tuple[Constraint, ...] = ()
@@ -81,6 +82,7 @@ def completed(
         changed=change.changed,
         dropped=change.dropped,
         twice=change.twice,
+        again=change.again,
         located=change.located,
         targets=change.targets,
         keys=change.keys,
@@ -96,6 +98,7 @@ def completed(
 def _kept(change: Change, returns: bool) -> tuple[Column, ...]:
     """The columns of the rows' node that are wanted above: rows, marks, sort keys; each once."""
     wanted = [*change.rows, *(c for c in (change.changed, change.dropped, change.twice) if c is not None)]
+    wanted += change.again
     wanted += [key.column for key in change.requirement]
     if returns and change.numbered is not None:
         wanted.append(change.numbered)
