@@ -21,6 +21,7 @@ from engine.sql.utility.reader import StatementReader
 
 #: A replaced stretch of a text: start, end, what stands there now.
 _Edit = tuple[int, int, str]
+_FUNCTIONS: Final = ("nextval", "currval", "setval")
 _PLAIN: Final = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -82,8 +83,8 @@ def sequence_of(default: str | None) -> int | None:
 
 
 def sequences_of(text: str | None) -> frozenset[int]:
-    """The sequences, by OID, of which a stored expression takes values."""
-    if text is None or "nextval" not in text.lower():
+    """The sequences, by OID, that a stored expression names."""
+    if text is None or not _mentions_sequences(text):
         return frozenset()
     names = [literal.name for literal, _ in _sequence_literals(read_formula(text))]
     return frozenset(int(name) for name in names if name.isdecimal())
@@ -100,7 +101,7 @@ def with_sequences_by_oid(text: str, find: Callable[[str], int]) -> str:
 
 def shown(text: str, name: Callable[[int], str | None]) -> str:
     """The stored text as a person writes it. name: of the sequence of an OID, None where there is none."""
-    if "nextval" not in text.lower():
+    if not _mentions_sequences(text):
         return text
     edits = []
     for literal, _ in _sequence_literals(read_formula(text)):
@@ -110,10 +111,16 @@ def shown(text: str, name: Callable[[int], str | None]) -> str:
     return _at_tokens(text, edits)
 
 
+def _mentions_sequences(text: str) -> bool:
+    """False spares reading the text."""
+    lowered = text.lower()
+    return any(name in lowered for name in _FUNCTIONS)
+
+
 def _sequence_literals(tree: exp.Expression) -> Iterator[tuple[exp.Literal, bool]]:
     """The constant arguments of nextval and its kin, with whether they are cast."""
     for call in tree.find_all(exp.Anonymous):
-        if str(call.this) not in ("nextval", "currval", "setval") or not call.expressions:
+        if str(call.this) not in _FUNCTIONS or not call.expressions:
             continue
         argument = call.expressions[0]
         inner = argument.this if isinstance(argument, exp.Cast) else argument
