@@ -1,11 +1,14 @@
-"""Looking after stored tables, as a statement: VACUUM."""
+"""Looking after stored tables, as a statement: VACUUM, and what FULL adds to it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.catalog.objects import Table
+from engine.distribution import Terms
+from engine.mutation.compaction import compact
 from engine.sql.statements import Vacuum
-from engine.utility.vacuum import Vacuuming, vacuum
+from engine.utility.vacuum import Vacuuming, tell_compacted, vacuum, vacuumed
 
 if TYPE_CHECKING:
     from engine.engine import Engine
@@ -21,5 +24,14 @@ async def run(session: Session, engine: Engine, statement: Vacuum) -> str:
         session.settings.time_ms("sluice.vacuum_retention") / 1000,
         session.client.notice,
     )
-    await engine.in_writer_pool(lambda: vacuum(statement, engine.store, around))
+    meant = vacuumed(statement, around)
+    for table in meant if statement.full else ():
+        await _compact(session, engine, table, statement, around)
+    await engine.in_writer_pool(lambda: vacuum(statement, meant, engine.store, around))
     return "VACUUM"
+
+
+async def _compact(session: Session, engine: Engine, table: Table, statement: Vacuum, around: Vacuuming) -> None:
+    done = await compact(engine, table, Terms.of(session.settings), session.execution_context())
+    if statement.verbose:
+        tell_compacted(table, done.before, done.after, around)

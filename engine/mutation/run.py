@@ -84,7 +84,7 @@ async def run(plan: Mutate, ground: Ground) -> Outcome:
     # From here on the files are the catalog's: a commit may have taken place though this fails or is cancelled.
     whole = plan.whole or bool(plan.keys)
     appends_only = plan.kind == "insert" and not whole
-    await _to_its_end(ground.record(plan.table, intents, appends_only=appends_only, whole=whole))
+    await to_its_end(ground.record(plan.table, intents, appends_only=appends_only, whole=whole))
     return Outcome(sink.count, sink.returned())
 
 
@@ -123,16 +123,16 @@ async def _written(plan: Mutate, input_: Node, ground: Ground) -> tuple[RowSink,
     try:
         stream = await ground.open(query, here=bool(plan.targets))
         try:
-            await _drain(stream, sink.write, ground.in_writer_pool)
+            await drain(stream, sink.write, ground.in_writer_pool)
         finally:
             await stream.close()
         return sink, await ground.in_writer_pool(writer.finish)
     except BaseException:
-        await _to_its_end(ground.in_writer_pool(writer.abandon))
+        await to_its_end(ground.in_writer_pool(writer.abandon))
         raise
 
 
-async def _drain(
+async def drain(
     stream: BatchStream,
     write: Callable[[pa.RecordBatch], None],
     in_pool: Callable[[Callable[[], None]], Awaitable[None]],
@@ -142,7 +142,7 @@ async def _drain(
     while batch is not None:
         following = asyncio.ensure_future(stream.next_batch())
         try:
-            await _to_its_end(in_pool(lambda batch=batch: write(batch)))  # type: ignore[misc]
+            await to_its_end(in_pool(lambda batch=batch: write(batch)))  # type: ignore[misc]
             batch = await following
         except BaseException:
             following.cancel()
@@ -150,7 +150,7 @@ async def _drain(
             raise
 
 
-async def _to_its_end(call: Awaitable[T]) -> T:
+async def to_its_end(call: Awaitable[T]) -> T:
     """Await a call on a thread; a cancel waits for it, as nobody else may use what it uses meanwhile."""
     future = asyncio.ensure_future(call)
     try:
@@ -168,7 +168,7 @@ async def _removed(table: Table, added: Sequence[DataFile], ground: Ground) -> N
             Path(names.absolute(table, file.path)).unlink(missing_ok=True)
 
     if added:
-        await _to_its_end(ground.in_writer_pool(unlink))
+        await to_its_end(ground.in_writer_pool(unlink))
 
 
 # -- keys -------------------------------------------------------------------------------------------------------------

@@ -54,12 +54,12 @@ def _named(name: QualifiedName, session: Vacuuming) -> Table | None:
     return None
 
 
-def vacuum(statement: Vacuum, store: CatalogStore, session: Vacuuming) -> None:
-    """Remove what is dead. Blocks. Raises SqlError."""
-    meant = {_location(table): table for table in vacuumed(statement, session)}
+def vacuum(statement: Vacuum, tables: Sequence[Table], store: CatalogStore, session: Vacuuming) -> None:
+    """Remove what is dead. tables: those that are meant. Blocks. Raises SqlError."""
+    meant = {_location(table): table for table in tables}
     for swept in store.vacuum(list(meant), session.retention):
         if statement.verbose:
-            session.notice(_told(meant[swept.location], swept, session.database))
+            _tell(meant[swept.location], swept, session)
     if not statement.tables:
         _strays(statement, store, session)
 
@@ -79,10 +79,18 @@ def _strays(statement: Vacuum, store: CatalogStore, session: Vacuuming) -> None:
         session.notice(Notice(told, "INFO"))
 
 
-def _told(table: Table, swept: Swept, database: str) -> Notice:
-    name = f"{database}.{table.schema}.{table.name}"
+def tell_compacted(table: Table, before: int, after: int, session: Vacuuming) -> None:
+    session.notice(Notice(f'"{_full_name(table, session)}": {before} small files became {after}', "INFO"))
+
+
+def _tell(table: Table, swept: Swept, session: Vacuuming) -> None:
     removed = f"{swept.files} files removed ({size_text(swept.size)})"
-    return Notice(f'finished vacuuming "{name}": {removed}, {swept.left} in use', "INFO")
+    told = f'finished vacuuming "{_full_name(table, session)}": {removed}, {swept.left} in use'
+    session.notice(Notice(told, "INFO"))
+
+
+def _full_name(table: Table, session: Vacuuming) -> str:
+    return f"{session.database}.{table.schema}.{table.name}"
 
 
 def _location(table: Table) -> str:

@@ -1,0 +1,113 @@
+"""Compaction: the small files of a table, written anew as few large ones, in one commit.
+
+The rows are read by a query like any other, on the engine and the members that the planner chooses, and pass through this
+member one batch at a time. The commit takes away the files that were read and says nothing of the others, so it conflicts only with
+one that takes one of them away too, or defines the table anew; rows that come meanwhile are not disturbed. The old files
+stay for those who read them, until VACUUM.
+
+Small files of a partition that has only one are left alone: nothing would be won.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from engine.catalog.files import refresh
+from engine.catalog.objects import DataFile, Table
+from engine.catalog.transaction import SessionCatalog
+from engine.distribution import Terms, compile_query
+from engine.executor import BatchStream, ExecutionContext
+from engine.fault_policy import RepeatableQuery
+from engine.mutation.files import absolute, narrowed
+from engine.mutation.run import drain, to_its_end
+from engine.plan.compile import Bindings
+from engine.plan.logical import Final as FinalNode
+from engine.plan.logical import TableReader
+from engine.plan.planner import optimise
+from engine.sql.expr import Column
+from engine.storage import tables
+from engine.storage.staging import TableWriter
+from wire.errors import InternalError
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+
+#: Files below this are small.
+SMALL_BYTES: Final = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """How many files became how many."""
+
+    before: int = 0
+    after: int = 0
+
+
+def small_files(files: Iterable[DataFile]) -> list[DataFile]:
+    """Those that are worth being written anew, in the order of their names."""
+    small = [file for file in files if file.size < SMALL_BYTES]
+    partitions = Counter(file.partition for file in small)
+    return sorted((file for file in small if partitions[file.partition] > 1), key=lambda file: file.path)
+
+
+async def compact(engine: Engine, table: Table, terms: Terms, context: ExecutionContext) -> Compacted:
+    """Compact a table, as it stands in the catalog. Raises SqlError with nothing changed; SerializationFailure where somebody
+    took one of the files away meanwhile."""
+    files = small_files(await engine.in_operation_pool(lambda: tables.described(table).values()))
+    if not files:
+        return Compacted()
+    added = await _written(engine, table, files, terms, context)
+    _require_same_rows(engine, table, files, added)
+    removed = [file.path for file in files]
+    catalog = SessionCatalog(engine.store)
+    await to_its_end(engine.in_operation_pool(lambda: catalog.change_data(table, added, removed, appends_only=False)))
+    return Compacted(len(files), len(added))
+
+
+async def _written(
+    engine: Engine, table: Table, files: Sequence[DataFile], terms: Terms, context: ExecutionContext
+) -> tuple[DataFile, ...]:
+    """The files' rows in new files; none are left where something goes wrong."""
+    assert table.storage is not None, "a stored table"
+    writer = TableWriter(Path(table.path), table.columns, table.storage)
+    try:
+        stream = await _read(engine, table, files, terms, context)
+        try:
+            await drain(stream, writer.write, engine.in_writer_pool)
+        finally:
+            await stream.close()
+        return await engine.in_writer_pool(writer.finish)
+    except BaseException:
+        await to_its_end(engine.in_writer_pool(writer.abandon))
+        raise
+
+
+async def _read(
+    engine: Engine, table: Table, files: Sequence[DataFile], terms: Terms, context: ExecutionContext
+) -> BatchStream:
+    paths = [absolute(table, file.path) for file in files]
+    columns = tuple(Column(number, c.name, c.type) for number, c in enumerate(table.columns, 1))
+    names = tuple(column.file_column for column in table.columns)
+    reader = TableReader(columns, narrowed(refresh(table).in_files(), paths), names)
+    plan, bindings = optimise(FinalNode(columns, reader)), Bindings({}, {}, context.time_zone)
+    return await RepeatableQuery(
+        engine,
+        "fail",
+        terms,
+        lambda chosen: compile_query(plan, chosen, bindings, engine.mesh, engine.config.topology),
+        context,
+    ).open()
+
+
+def _require_same_rows(engine: Engine, table: Table, files: Sequence[DataFile], added: Sequence[DataFile]) -> None:
+    """Raises InternalError, with the new files removed, where rows were lost or doubled: nobody would find that out later."""
+    before, after = sum(file.rows for file in files), sum(file.rows for file in added)
+    if before != after:
+        assert table.storage is not None, "a stored table"
+        tables.unlink(engine.store.tables, table.storage.location, added)
+        raise InternalError(f'{before} rows of table "{table.name}" were to be written anew, and {after} were')

@@ -1,0 +1,121 @@
+"""VACUUM FULL over a real member: few files of many, the same rows, and what others do meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from local_member import LocalMember, local_member, say
+
+from engine.catalog.objects import DataFile
+from engine.mutation.compaction import SMALL_BYTES, small_files
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[LocalMember]:
+    with local_member(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def connection(kept: LocalMember) -> Iterator[Connection]:
+    with kept.connect() as opened:
+        yield opened
+
+
+def files(connection: Connection, table: str = "t") -> int:
+    row = connection.execute("select files from sluice.tables where name = %s", [table]).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_small_files_become_one_with_the_same_rows(connection: Connection) -> None:
+    connection.execute(
+        "create table t (a int, b numeric, c timestamptz, d interval, e text[], f float8, gone int, i char(4), j jsonb)"
+    )
+    for number in range(5):
+        connection.execute(
+            f"insert into t values ({number}, {number}.10, '2020-01-0{number + 1} 12:00+02', '1 mon {number} days', "
+            f"'{{x,null,\"\"}}', 'nan', 1, 'ab', '{{\"k\": [{number}]}}'), (null, null, 'infinity', null, null, '-0', 1, null, null)"
+        )
+    connection.execute("alter table t drop column gone")
+    connection.execute("alter table t add column added int")
+    for number in range(3):
+        connection.execute("insert into t (a, added) values (9, %s)", [number])
+    connection.execute("alter table t rename column a to renamed")
+    rows = "select renamed, b, c::text, d, e, f::text, i, j, added from t order by 1, 9, 3"
+    before = connection.execute(rows).fetchall()
+    count = files(connection)
+    said = say(connection, "vacuum full verbose t")
+    assert said.tag == "VACUUM"
+    assert said.notices[0][1] == f'"sluice.public.t": {count} small files became 1'
+    assert count > 3
+    assert files(connection) == 1
+    assert connection.execute(rows).fetchall() == before
+    assert say(connection, "vacuum (full, verbose) t").notices[0][1].endswith("0 small files became 0")
+
+
+def test_partitions_and_order_stay(connection: Connection) -> None:
+    connection.execute("create table t (a int, p text) partition by list (p) with (sort_by = 'a')")
+    for number in range(4):
+        connection.execute("insert into t values (%s, 'x'), (%s, 'y')", (9 - number, number))
+    connection.execute("insert into t values (1, null)")
+    before = connection.execute("select * from t order by a, p").fetchall()
+    connection.execute("vacuum full t")
+    assert files(connection) == 3
+    assert connection.execute("select * from t order by a, p").fetchall() == before
+
+
+def test_a_reader_that_began_before_goes_on(kept: LocalMember, connection: Connection) -> None:
+    connection.execute("create table t (a int)")
+    for number in range(4):
+        connection.execute("insert into t select generate_series(1, 20000) + %s", [number])
+    connection.execute("begin")
+    connection.execute("declare c cursor for select a from t")
+    first = len(connection.execute("fetch 10 from c").fetchall())
+    with kept.connect() as other:
+        other.execute("vacuum full t")
+        assert files(other) == 1
+    assert first + len(connection.execute("fetch all from c").fetchall()) == 80_000
+    connection.execute("commit")
+
+
+def test_rows_that_come_meanwhile_are_kept(kept: LocalMember, connection: Connection) -> None:
+    connection.execute("create table t (a int)")
+    for number in range(4):
+        connection.execute("insert into t values (%s)", [number])
+    with kept.connect() as other:
+        other.execute("begin")
+        other.execute("insert into t values (100)")
+        connection.execute("vacuum full t")
+        other.execute("commit")
+    assert connection.execute("select count(*), max(a) from t").fetchone() == (5, 100)
+    assert files(connection) == 2
+
+
+def test_who_takes_a_compacted_file_away_later_conflicts(kept: LocalMember, connection: Connection) -> None:
+    connection.execute("create table t (a int)")
+    for number in range(4):
+        connection.execute("insert into t values (%s)", [number])
+    with kept.connect() as other:
+        other.execute("begin")
+        other.execute("delete from t where a = 2")
+        connection.execute("vacuum full t")
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            other.execute("commit")
+    assert connection.execute("select count(*) from t").fetchone() == (4,)
+
+
+def test_which_files_are_small() -> None:
+    def file(path: str, size: int, partition: tuple[str | None, ...] = ()) -> DataFile:
+        return DataFile(path, size, 1, partition)
+
+    assert small_files([file("a", 1), file("b", SMALL_BYTES)]) == []
+    assert [f.path for f in small_files([file("b", 1), file("a", 1), file("c", SMALL_BYTES)])] == ["a", "b"]
+    parted = [file("a", 1, ("x",)), file("b", 1, ("y",)), file("c", 1, ("x",))]
+    assert [f.path for f in small_files(parted)] == ["a", "c"]
