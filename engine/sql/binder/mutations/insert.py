@@ -31,7 +31,7 @@ from engine.sql.binder.mutations.target import (
     row_columns,
     row_source,
 )
-from engine.sql.expr import Column, Const, Expr
+from engine.sql.expr import Call, Column, Const, Expr, ParamRef
 from engine.sql.scope import Scope, cursor, position
 from engine.sql.statements import Insert, MergeWhen
 from engine.sql.stored_text import sequence_of
@@ -87,8 +87,43 @@ def bound_source(binder: QueryBinder, statement: Insert, table: Table, scope: Sc
 
 
 def _values(binder: QueryBinder, table: Table, rows: list[tuple[Expr, ...]]) -> Source:
+    """The rows; casts that are the same all down a column are done above them, once in the statement's text."""
     columns = row_columns(binder, table)
-    return Source(Values(columns, tuple(rows)), columns)
+    raw = [_uncast([row[i] for row in rows]) for i in range(len(columns))]
+    if len(rows) == 1 or not any(casts for casts, _ in raw):
+        return Source(Values(columns, tuple(rows)), columns)
+    below = tuple(binder.context.new_column(c.name, cells[0].type) for c, (_, cells) in zip(columns, raw, strict=True))
+    values = Values(below, tuple(zip(*(cells for _, cells in raw), strict=True)))
+    emit = tuple(_recast(casts, refer(column)) for column, (casts, _) in zip(below, raw, strict=True))
+    return Source(Evaluator(columns, values, emit), columns)
+
+
+def _uncast(cells: Sequence[Expr]) -> tuple[tuple[Call, ...], Sequence[Expr]]:
+    """The casts around the cells of a column, outermost first, where they are the same around values of one type; and what is
+    in them."""
+    casts, inner = _casts(cells[0])
+    found = [_casts(cell) for cell in cells]
+    alike = all(
+        leaf.type == inner.type and [(c.function, c.type) for c in around] == [(c.function, c.type) for c in casts]
+        for around, leaf in found
+    )
+    if not alike or not isinstance(inner, Const | ParamRef):
+        return (), cells
+    return casts, [leaf for _, leaf in found]
+
+
+def _casts(cell: Expr) -> tuple[tuple[Call, ...], Expr]:
+    around: list[Call] = []
+    while isinstance(cell, Call) and cell.function.kind == "cast" and len(cell.args) == 1:
+        around.append(cell)
+        cell = cell.args[0]
+    return tuple(around), cell
+
+
+def _recast(casts: Sequence[Call], inner: Expr) -> Expr:
+    for cast in reversed(casts):
+        inner = replace(cast, args=(inner,))
+    return inner
 
 
 def _bound_values(
