@@ -206,8 +206,11 @@ class EngineSession(Protocol):
         """Bind a statement. `parameter_types`: OIDs, 0 where the client leaves it to us. Raises SqlError."""
         ...
 
-    async def execute(self, prepared: Prepared, arguments: Sequence[Any]) -> Execution:
-        """Run a prepared statement with canonical values (`engine.sql.expr`) for its parameters."""
+    async def execute(self, prepared: Prepared, arguments: Sequence[Any], *, single: bool = False) -> Execution:
+        """Run a prepared statement with canonical values (`engine.sql.expr`) for its parameters.
+
+        single: nobody began the transaction, which ends by itself: it may be this statement's alone.
+        """
         ...
 
     def begin(self) -> None: ...

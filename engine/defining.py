@@ -128,8 +128,7 @@ async def _fill(
     if before is not None:
         context.catalog = BesideBefore(catalog, before)
     planned = await mutations.plan(engine, statement, context, catalog.reads.values, None)
-    done = await mutations.execute(session, engine, planned, Prepared(statement, (), None, planned), arguments)
-    return int(done.tag(0).rpartition(" ")[2])
+    return (await mutations.outcome(session, engine, planned, arguments)).rows
 
 
 _DOERS: Final[dict[type[s.Statement], Callable[[Session, Engine, Any], Awaitable[str]]]] = {

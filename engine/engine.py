@@ -26,6 +26,7 @@ from engine.distribution import CompiledQuery
 from engine.executor import BatchStream, CompiledFragment, EngineName, ExecutionContext, Executor, QueryId
 from engine.initiation import Initiation, session_settings
 from engine.local.executor import LocalExecutor
+from engine.mutation.alone import Turns
 from engine.operators.spool import Spooler
 from engine.runtime.fragment_pool import FragmentPool
 from engine.runtime.listener import DataListener
@@ -46,7 +47,7 @@ _PARSED_LENGTH: Final = 16_384
 
 
 class Engine:
-    """See the module's docstring. `store`, `roots`, `statements`, `initiation`: shared by the sessions.
+    """See the module's docstring. `store`, `roots`, `statements`, `turns`, `initiation`: shared by the sessions.
 
     listener: where Spark's tasks connect; its owner starts it before the engine and closes it after.
     mesh: the other members, likewise; None: there are none.
@@ -62,6 +63,7 @@ class Engine:
         if config.topology is not None:
             self.store.declare(topology_tables(config.topology, config.member, self._own_files))
         self.statements = StatementCache()
+        self.turns = Turns()
         self._listener = listener
         self._operations = OperationPool(config.operation_threads)
         # Numbers are never given twice, also not after a restart: a second has more of them than any member uses.

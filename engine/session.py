@@ -7,6 +7,7 @@ the new one or says that it cannot (0A000 cached plan must not change result typ
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -28,6 +29,8 @@ from engine.executor import ExecutionContext
 from engine.explaining import ExplainRequest, explain
 from engine.fault_policy import Policy, RepeatableQuery
 from engine.mutation import statement as mutations
+from engine.mutation.alone import LoneStatement, needs_turn
+from engine.mutation.run import Outcome
 from engine.plan.compile import Bindings
 from engine.plan.logical import Final as FinalNode
 from engine.plan.planner import optimise
@@ -47,14 +50,20 @@ from engine.utility.drop import drop
 from engine.utility.foreign_table import create_foreign_table
 from engine.utility.names import oid_named
 from wire import types as t
-from wire.errors import FeatureNotSupported, InvalidSavepointSpecification, Notice, UndefinedObject
+from wire.errors import (
+    FeatureNotSupported,
+    InvalidSavepointSpecification,
+    Notice,
+    SerializationFailure,
+    UndefinedObject,
+)
 from wire.text_settings import InputSettings
 
 if TYPE_CHECKING:
     from engine.engine import Engine
 
 _SYSTEM_SCHEMAS: Final = (PG_CATALOG,)
-#: How often a statement that is a transaction of its own is begun where others' commits are in its way.
+#: How often a statement that is a transaction of its own is begun where commits of others are in its way.
 _ATTEMPTS: Final = 20
 Digits = Mapping[int, tuple[int, int]]
 Bound = tuple[FinalNode, Bindings]
@@ -123,6 +132,10 @@ class Session(EngineSession):
         #: The client's turn for which commits were looked for, until a statement has made use of it.
         self._seen: int | None = None
         self._input: tuple[int, InputSettings] | None = None
+        #: Whether the transaction has executed a statement, the one that is all of it, and the turn it has.
+        self._executed = False
+        self._lone: LoneStatement | None = None
+        self._turn: asyncio.Lock | None = None
 
     # -- statements ----------------------------------------------------------------------------------------------
 
@@ -152,7 +165,8 @@ class Session(EngineSession):
             case _:
                 return Prepared(statement, (), None)
 
-    async def execute(self, prepared: Prepared, arguments: Sequence[Any]) -> Execution:
+    async def execute(self, prepared: Prepared, arguments: Sequence[Any], *, single: bool = False) -> Execution:
+        alone, self._executed, self._lone = single and not self._executed, True, None
         if self._seen != self.client.turn:
             await self._engine.see_commits()
         self._seen = None
@@ -160,7 +174,7 @@ class Session(EngineSession):
             case s.Query() as statement:
                 return await self.run_query(prepared, statement, arguments)
             case s.MutationStatement() as statement:
-                return await self._run_mutation(prepared, statement, arguments)
+                return await self._run_mutation(prepared, statement, arguments, alone=alone)
             case s.DeclareCursor() as statement:
                 return await self.run_query(prepared, statement.query, arguments)
             case s.Explain() as statement:
@@ -287,22 +301,39 @@ class Session(EngineSession):
         return None if version is None else (version, self.search_path(), self.settings.version, tuple(digits.items()))
 
     async def _run_mutation(
-        self, prepared: Prepared, statement: s.MutationStatement, arguments: Sequence[Any]
+        self, prepared: Prepared, statement: s.MutationStatement, arguments: Sequence[Any], *, alone: bool
     ) -> Execution:
+        """alone: it is all of its transaction so far (`engine.mutation.alone`)."""
         self._engine.initiation.require_for_statement(statement)
         planned, digits = prepared.plan, _digits(prepared.parameters, arguments)
-        for attempt in range(1, _ATTEMPTS + 1):
+
+        async def outcome() -> Outcome:
+            nonlocal planned
             if planned.key is None or planned.key != self._mutation_key(digits) or not planned.fresh():
                 planned = await self._plan_mutation(statement, tuple(p.oid for p in prepared.parameters), digits)
             _require_same_columns(prepared.columns or (), planned.bound.columns or ())
-            try:
-                return await mutations.execute(self, self._engine, planned, prepared, arguments)
-            except SerializationFailure:
-                # A statement alone has told its client nothing yet. Where PostgreSQL would wait for the other one, look again.
-                if self.catalog.in_transaction or attempt == _ATTEMPTS:
-                    raise
-                await self._engine.see_commits()
-        raise AssertionError("the last attempt has raised")
+            return await mutations.outcome(self, self._engine, planned, arguments)
+
+        if alone and needs_turn(planned.bound.plan):
+            await self._take_turn(planned.bound.plan.table)
+        told = await outcome()
+        if alone:
+            self._lone = LoneStatement(outcome, told)
+        return mutations.answer(planned, prepared, told)
+
+    async def _take_turn(self, table: Table) -> None:
+        self._turn = self._engine.turns.of(table.oid)
+        try:
+            await self._turn.acquire()
+        except BaseException:
+            self._turn = None
+            raise
+        await self._engine.see_commits()
+
+    def _end_turn(self) -> None:
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            turn.release()
 
     # -- EXPLAIN -------------------------------------------------------------------------------------------------
 
@@ -389,26 +420,49 @@ class Session(EngineSession):
 
     def begin(self) -> None:
         self._transaction_start = time.time_ns() // 1000
+        self._executed, self._lone = False, None
         self.settings.begin()
         self.catalog.begin()
         self._savepoints = []
 
     async def commit(self) -> None:
-        self._transaction_start = None
         try:
             if self.catalog.has_changes:
-                await self._engine.in_operation_pool(self.catalog.commit)
+                await self._commit_changes()
             else:
                 self.catalog.commit()
         except BaseException:
             self.settings.rollback()
             raise
+        finally:
+            self._transaction_start = None
+            self._end_turn()
         self.settings.commit()
+
+    async def _commit_changes(self) -> None:
+        """Commit; a statement that is all of its transaction again, as long as it comes to what its client was told."""
+        lone, self._lone = self._lone, None
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                await self._engine.in_operation_pool(self.catalog.commit)
+                return
+            except SerializationFailure:
+                if lone is None or attempt == _ATTEMPTS:
+                    raise
+                self.catalog.begin()
+                try:
+                    await self._engine.see_commits()
+                    if not lone.is_as_told(await lone.again()):
+                        raise
+                except BaseException:
+                    self.catalog.rollback()
+                    raise
 
     def rollback(self) -> None:
         self._transaction_start = None
         self.catalog.rollback()
         self.settings.rollback()
+        self._end_turn()
 
     def savepoint(self, name: str) -> None:
         self._savepoints.append(_Savepoint(name, self.settings.savepoint(), self.catalog.savepoint()))

@@ -217,7 +217,7 @@ class Commands:
             return await own(statement)
         assert command.prepared is not None
         with located(_query_of(statement)):
-            return await self.engine.execute(command.prepared, arguments)
+            return await self.engine.execute(command.prepared, arguments, single=self.block.single)
 
     def _warn_outside_block(self, what: str) -> None:
         if warning := self.block.outside_block_warning(what):

@@ -74,6 +74,11 @@ class TransactionBlock:
         return self.block in (Block.SINGLE, Block.IMPLICIT)
 
     @property
+    def single(self) -> bool:
+        """Whether the transaction is one statement's, or a pipeline's."""
+        return self.block is Block.SINGLE
+
+    @property
     def in_block(self) -> bool:
         """Whether statements share a transaction, so that cursors and the like may outlive one of them."""
         return self.block in (Block.IMPLICIT, Block.EXPLICIT, Block.FAILED)

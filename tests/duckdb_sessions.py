@@ -218,7 +218,7 @@ class DuckSession:
                 raise _translate(error) from None
         return tuple(ResultColumn(f.name, _sql_type(f.type)) for f in schema)
 
-    async def execute(self, prepared: Prepared, arguments: Sequence[Any]) -> Execution:
+    async def execute(self, prepared: Prepared, arguments: Sequence[Any], *, single: bool = False) -> Execution:
         match prepared.statement:
             case s.Query() as query:
                 return await self._query(_text(query), prepared, arguments)

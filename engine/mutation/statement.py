@@ -20,7 +20,7 @@ from engine.executor import BatchStream
 from engine.fault_policy import Policy, RepeatableQuery
 from engine.mutation.files import pruned
 from engine.mutation.intents import Intents
-from engine.mutation.run import run
+from engine.mutation.run import Outcome, run
 from engine.plan.compile import Bindings
 from engine.plan.logical import Final as FinalNode
 from engine.plan.logical import TableReader
@@ -72,15 +72,16 @@ async def plan(
     return PlannedMutation(bound, key if context.stable else None, tuple(reads()))
 
 
-async def execute(
-    session: Session, engine: Engine, planned: PlannedMutation, prepared: Prepared, arguments: Sequence[Any]
-) -> Execution:
+async def outcome(session: Session, engine: Engine, planned: PlannedMutation, arguments: Sequence[Any]) -> Outcome:
     """Run a statement to its end. Raises SqlError with nothing changed."""
     change = planned.bound.plan
     _require_writable(session, _TAGS[change.kind].split()[0], change.table)
-    ground = SessionGround(session, engine, tuple(arguments))
-    outcome = await run(change, ground)
-    tag = f"{_TAGS[change.kind]} {outcome.rows}"
+    return await run(change, SessionGround(session, engine, tuple(arguments)))
+
+
+def answer(planned: PlannedMutation, prepared: Prepared, outcome: Outcome) -> Execution:
+    """What the client is told."""
+    tag = f"{_TAGS[planned.bound.plan.kind]} {outcome.rows}"
     if prepared.columns is None:
         return StreamExecution(None, tag)
     return StreamExecution(planned.bound.columns, tag, stream=BatchesStream(outcome.returned))
