@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import asyncpg
 import psycopg
 import pytest
 from local_member import LocalMember, local_member
@@ -282,3 +283,16 @@ def test_rows_that_conflict_among_themselves_by_several_keys_are_refused(connect
     with pytest.raises(psycopg.errors.FeatureNotSupported, match="several keys"):
         connection.execute("insert into t values (1, 1), (2, 1), (2, 3) on conflict do nothing")
     assert connection.execute("insert into t values (1, 1), (2, 1), (3, 3) on conflict do nothing").rowcount == 2
+
+
+async def test_a_portal_that_is_left_after_its_first_row_has_run_to_its_end(changed: LocalMember) -> None:
+    connection = await asyncpg.connect(host="127.0.0.1", port=changed.port, user="tester", database="sluice", ssl=False)
+    await connection.execute("create table t (a int)")
+    first = await connection.fetchrow("insert into t select * from generate_series(1, $1::int) returning a", 1000)
+    assert tuple(first) == (1,)
+    assert await connection.fetchval("select count(*) from t") == 1000
+    await connection.executemany("insert into t values ($1)", [(i,) for i in range(5)])
+    async with connection.transaction():
+        await connection.execute("update t set a = $1 where a < $2", 7, 5)
+        assert await connection.fetchval("select count(*) from t where a = 7") == 10
+    await connection.close()
