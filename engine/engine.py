@@ -21,6 +21,7 @@ from engine.api import Client
 from engine.catalog.elsewhere import StandIn
 from engine.catalog.files import DataRoots
 from engine.catalog.store import CatalogStore
+from engine.compactor import Compactor
 from engine.config import EngineConfig
 from engine.distribution import CompiledQuery
 from engine.executor import BatchStream, CompiledFragment, EngineName, ExecutionContext, Executor, QueryId
@@ -76,6 +77,7 @@ class Engine:
         self._messages = OperationPool(config.operation_threads, "sluice-message")
         # Files are written by threads that do nothing else: nothing short waits behind a disk.
         self._writers = FragmentPool(config.fragment_threads, "sluice-writer")
+        self._compactor = Compactor(self, config.compact_after)
         self._runtime: MeshRuntime | None = None
         self._parse = lru_cache(_PARSED)(parse)
 
@@ -90,6 +92,7 @@ class Engine:
             self.mesh, self._listener, self._local, self._spark, self._spooler, self._messages, files
         )
         self._runtime.start()
+        self._compactor.start()
 
     def session(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> Session:
         """A session for one client (`engine.api.SessionFactory`). Raises SqlError for an option that is wrong."""
@@ -147,7 +150,7 @@ class Engine:
         counted = {
             "statements": self.statements.statistics(),
             "operations": self._operations.statistics(),
-            "tables": self.store.statistics(),
+            "tables": {**self.store.statistics(), "compacted": self._compactor.compacted},
             "writers": self._writers.statistics(),
             "spool": {"bytes": self._spooler.bytes_used},
         }
@@ -162,6 +165,7 @@ class Engine:
 
     async def close(self) -> None:
         """End everything: running queries, Spark, threads, the catalog database."""
+        await self._compactor.close()
         if self._runtime is not None:
             await self._runtime.close()
         self._messages.close()

@@ -117,6 +117,15 @@ class LocalSection(_Section):
     memory: Memory = Field("2GB", description="DuckDB's memory limit")
 
 
+class TablesSection(_Section):
+    """Stored tables."""
+
+    compact_after: int = Field(
+        64, ge=0, le=100_000, description="small files that make a table be compacted in the background; 0: never"
+    )
+    small_file_mb: int = Field(16, ge=1, le=128, description="files below are small")
+
+
 class TlsSection(_Section):
     """TLS between members: all three files, or no section."""
 
@@ -192,6 +201,7 @@ class Config(_Section):
     log_level: str = Field("info", pattern="^(debug|info|warning|error)$")
     spark: SparkSection = SparkSection()
     local: LocalSection = LocalSection()
+    tables: TablesSection = TablesSection()
     cluster: ClusterSection = ClusterSection()
     settings: dict[str, str] = Field(default_factory=dict, description="defaults of session settings")
 
@@ -262,6 +272,8 @@ class Config(_Section):
             local_threads=self.local.threads,
             local_memory=self.local.memory,
             spark=EngineSparkConfig(self.spark.master, self.spark.driver_memory, self.spark.conf, self.spark.start),
+            compact_after=self.tables.compact_after,
+            small_file_bytes=self.tables.small_file_mb << 20,
             settings=self.settings,
             topology=self.topology(),
         )

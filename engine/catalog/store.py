@@ -133,6 +133,8 @@ class CatalogStore:
         self._database = _open(location, self.tables)
         self._publisher = Publisher(self.publish)
         self._keeper = Keeper(self.tables)
+        #: Called after each commit of this member, on its thread, with the number of files added, by location.
+        self.watch: Callable[[Mapping[str, int]], None] | None = None
         self._lock = threading.Lock()
         self._asking = threading.Lock()
         self._asked = 0
@@ -198,6 +200,8 @@ class CatalogStore:
         data = [change for change in lasting if isinstance(change, DataChange)]
         UNDERWAY.named(self.tables / change.location / file.path for change in data for file in change.files.added)
         self._publisher.wake()
+        if self.watch is not None and data:
+            self.watch(Counter(change.location for change in data for _ in change.files.added))
         return committed
 
     def publish(self) -> None:

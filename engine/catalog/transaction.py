@@ -89,6 +89,11 @@ class SessionCatalog:
         own = (_location(relation) for relation in list(self._temporary.values()))
         return {*self._made, *(location for location in own if location is not None)}
 
+    def contested_folders(self) -> set[str]:
+        """Folders of tables whose commits by others may fail this transaction. May be asked from any thread."""
+        changes = [change for change in list(self._changes) if isinstance(change, DataChange)]
+        return {change.location for change in changes if change.whole or change.files.removed}
+
     def new_oid(self) -> int:
         return self._store.next_oid()
 

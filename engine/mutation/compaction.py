@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from engine.catalog.files import refresh
 from engine.catalog.objects import DataFile, Table
@@ -31,13 +31,11 @@ from engine.plan.planner import optimise
 from engine.sql.expr import Column
 from engine.storage import tables
 from engine.storage.staging import TableWriter
-from wire.errors import InternalError
+from engine.storage.underway import UNDERWAY
+from wire.errors import InternalError, SerializationFailure
 
 if TYPE_CHECKING:
     from engine.engine import Engine
-
-#: Files below this are small.
-SMALL_BYTES: Final = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +46,53 @@ class Compacted:
     after: int = 0
 
 
-def small_files(files: Iterable[DataFile]) -> list[DataFile]:
-    """Those that are worth being written anew, in the order of their names."""
-    small = [file for file in files if file.size < SMALL_BYTES]
+def small_files(files: Iterable[DataFile], below: int) -> list[DataFile]:
+    """Those that are worth being written anew, in the order of their names. below: bytes."""
+    small = [file for file in files if file.size < below]
     partitions = Counter(file.partition for file in small)
     return sorted((file for file in small if partitions[file.partition] > 1), key=lambda file: file.path)
 
 
-async def compact(engine: Engine, table: Table, terms: Terms, context: ExecutionContext) -> Compacted:
+async def compact(
+    engine: Engine, table: Table, terms: Terms, context: ExecutionContext, *, yielding: bool = False
+) -> Compacted:
     """Compact a table, as it stands in the catalog. Raises SqlError with nothing changed; SerializationFailure where somebody
-    took one of the files away meanwhile."""
-    files = small_files(await engine.in_operation_pool(lambda: tables.described(table).values()))
+    took one of the files away meanwhile.
+
+    yielding: also where a transaction that is open on this member would fail because of it.
+    """
+    present = await engine.in_operation_pool(lambda: tables.described(table).values())
+    files = small_files(present, engine.config.small_file_bytes)
     if not files:
         return Compacted()
     added = await _written(engine, table, files, terms, context)
     _require_same_rows(engine, table, files, added)
-    removed = [file.path for file in files]
-    catalog = SessionCatalog(engine.store)
-    await to_its_end(engine.in_operation_pool(lambda: catalog.change_data(table, added, removed, appends_only=False)))
+    # In a turn of its own: no statement of this member that is a transaction of its own is then in the middle of its work.
+    turn = engine.turns.of(table.oid)
+    try:
+        await turn.acquire()
+    except BaseException:
+        _discard(engine, table, added)
+        raise
+    try:
+        await to_its_end(engine.in_operation_pool(lambda: _record(engine, table, files, added, yielding)))
+    finally:
+        turn.release()
     return Compacted(len(files), len(added))
+
+
+def _discard(engine: Engine, table: Table, added: Sequence[DataFile]) -> None:
+    assert table.storage is not None, "a stored table"
+    tables.unlink(engine.store.tables, table.storage.location, added)
+
+
+def _record(engine: Engine, table: Table, files: Sequence[DataFile], added: Sequence[DataFile], yielding: bool) -> None:
+    assert table.storage is not None, "a stored table"
+    if yielding and table.storage.location in UNDERWAY.contested():
+        _discard(engine, table, added)
+        raise SerializationFailure(f'an open transaction has changed "{table.name}"')
+    removed = [file.path for file in files]
+    SessionCatalog(engine.store).change_data(table, added, removed, appends_only=False)
 
 
 async def _written(
@@ -108,6 +134,5 @@ def _require_same_rows(engine: Engine, table: Table, files: Sequence[DataFile], 
     """Raises InternalError, with the new files removed, where rows were lost or doubled: nobody would find that out later."""
     before, after = sum(file.rows for file in files), sum(file.rows for file in added)
     if before != after:
-        assert table.storage is not None, "a stored table"
-        tables.unlink(engine.store.tables, table.storage.location, added)
+        _discard(engine, table, added)
         raise InternalError(f'{before} rows of table "{table.name}" were to be written anew, and {after} were')

@@ -38,6 +38,10 @@ class Session(Protocol):
         """Locations of tables that only this session knows."""
         ...
 
+    def contested_folders(self) -> Collection[str]:
+        """Locations of tables whose rows this session's open transaction depends on: commits of others may fail it."""
+        ...
+
 
 class Underway:
     """Thread-safe."""
@@ -78,6 +82,12 @@ class Underway:
         with self._lock:
             sessions = list(self._sessions)
         return {location for session in sessions for location in session.own_folders()}
+
+    def contested(self) -> set[str]:
+        """Locations of tables."""
+        with self._lock:
+            sessions = list(self._sessions)
+        return {location for session in sessions for location in session.contested_folders()}
 
 
 UNDERWAY: Final = Underway()

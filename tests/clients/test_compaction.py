@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from local_member import LocalMember, local_member, say
 
 from engine.catalog.objects import DataFile
-from engine.mutation.compaction import SMALL_BYTES, small_files
+from engine.mutation.compaction import small_files
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -41,7 +42,8 @@ def test_small_files_become_one_with_the_same_rows(connection: Connection) -> No
     for number in range(5):
         connection.execute(
             f"insert into t values ({number}, {number}.10, '2020-01-0{number + 1} 12:00+02', '1 mon {number} days', "
-            f"'{{x,null,\"\"}}', 'nan', 1, 'ab', '{{\"k\": [{number}]}}'), (null, null, 'infinity', null, null, '-0', 1, null, null)"
+            f"'{{x,null,\"\"}}', 'nan', 1, 'ab', '{{\"k\": [{number}]}}'), "
+            "(null, null, 'infinity', null, null, '-0', 1, null, null)"
         )
     connection.execute("alter table t drop column gone")
     connection.execute("alter table t add column added int")
@@ -111,11 +113,43 @@ def test_who_takes_a_compacted_file_away_later_conflicts(kept: LocalMember, conn
     assert connection.execute("select count(*) from t").fetchone() == (4,)
 
 
+def wait_until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_many_small_files_are_compacted_in_the_background(kept: LocalMember, connection: Connection) -> None:
+    connection.execute("create table t (a int primary key)")
+    for number in range(150):
+        connection.execute("insert into t values (%s)", [number])
+    counted = kept.engine.statistics
+    wait_until(lambda: counted()["tables"]["compacted"] >= 2 and files(connection) < 64)
+    assert connection.execute("select count(*), sum(a) from t").fetchone() == (150, 11175)
+
+
+def test_an_open_transaction_does_not_lose_by_it(kept: LocalMember, connection: Connection) -> None:
+    connection.execute("create table t (a int)")
+    connection.execute("insert into t values (-1)")
+    with kept.connect() as other:
+        other.execute("begin")
+        other.execute("delete from t where a = -1")
+        for number in range(70):
+            connection.execute("insert into t values (%s)", [number])
+        other.execute("commit")
+    assert connection.execute("select count(*), min(a) from t").fetchone() == (70, 0)
+    for number in range(70, 140):
+        connection.execute("insert into t values (%s)", [number])
+    wait_until(lambda: files(connection) < 64)
+    assert connection.execute("select count(*), min(a) from t").fetchone() == (140, 0)
+
+
 def test_which_files_are_small() -> None:
     def file(path: str, size: int, partition: tuple[str | None, ...] = ()) -> DataFile:
         return DataFile(path, size, 1, partition)
 
-    assert small_files([file("a", 1), file("b", SMALL_BYTES)]) == []
-    assert [f.path for f in small_files([file("b", 1), file("a", 1), file("c", SMALL_BYTES)])] == ["a", "b"]
+    assert small_files([file("a", 1), file("b", 9)], 9) == []
+    assert [f.path for f in small_files([file("b", 1), file("a", 1), file("c", 9)], 9)] == ["a", "b"]
     parted = [file("a", 1, ("x",)), file("b", 1, ("y",)), file("c", 1, ("x",))]
-    assert [f.path for f in small_files(parted)] == ["a", "c"]
+    assert [f.path for f in small_files(parted, 9)] == ["a", "c"]
