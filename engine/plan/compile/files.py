@@ -32,9 +32,8 @@ _TRUE: Final = ("true", "on", "1", "yes")
 _NOT_IN_CSV: Final = (t.BYTEA, t.INTERVAL, t.TIMETZ, t.RECORD)
 #: DuckDB's column that counts the rows of a Parquet file.
 ROW_NUMBER: Final = "file_row_number"
-#: What the column is called that says which file a row is in.
-FILE_NAME: Final = "sluice_file"
-_LOCATION: Final = {FILE: FILE_NAME, ROW: ROW_NUMBER}
+#: What the column is called that says which file a row is in, where the table has none of that name.
+_FILE_NAME: Final = "sluice_file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +55,16 @@ def file_reader(
         raise Unsupported("local", f'table "{table.name}" whose columns differ only in case')
     reader = _READERS[table.format](table, _paths(table) if splits is None else _parameter(f"r{splits.reader}"))
     if (splits is not None and splits.ranged) or ROW in names:
+        if ROW_NUMBER in lowered:
+            raise Unsupported("local", f'numbers of rows in files with a column "{ROW_NUMBER}"')
         reader.append("expressions", _option(ROW_NUMBER, exp.true()))
+    file_name = _FILE_NAME
+    while file_name in lowered:
+        file_name += "_"
     if FILE in names:
-        reader.append("expressions", _option("filename", string(FILE_NAME)))
-    return reader, [exp.Column(this=_column_name(n), table=label(alias)) for n in names]
-
-
-def _column_name(text: str) -> exp.Identifier:
-    return label(_LOCATION[text]) if text in _LOCATION else name(text)
+        reader.append("expressions", _option("filename", string(file_name)))
+    location = {FILE: label(file_name), ROW: label(ROW_NUMBER)}
+    return reader, [exp.Column(this=location.get(n) or name(n), table=label(alias)) for n in names]
 
 
 def in_range(splits: Splits, alias: str) -> exp.Expression:

@@ -2,7 +2,8 @@
 
 One layer a file, each a class over the one below: `reader` (tokens, names, errors), `types` (type names), `windows`
 (orderings, windows, frames), `forms` (CASE, CAST, SUBSTRING ... FROM and their like), `calls` (function calls, constants of
-a type), `expressions` (operators and names), `queries`. `engine.sql.parser` and `engine.sql.utility` drive it.
+a type), `expressions` (operators and names), `queries`,
+`mutations` (statements that change rows). `engine.sql.parser` and `engine.sql.utility` drive it.
 
 sqlglot's own PostgreSQL parser is made to translate whatever it is given; it takes `a = b IS NULL` for `a = (b IS NULL)`,
 renumbers `a[1]`, forgets that `E'x'` is text and where a `::` stood. A server has to reject what PostgreSQL rejects, point
