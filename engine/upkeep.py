@@ -32,6 +32,10 @@ async def run(session: Session, engine: Engine, statement: Vacuum) -> str:
 
 
 async def _compact(session: Session, engine: Engine, table: Table, statement: Vacuum, around: Vacuuming) -> None:
-    done = await compact(engine, table, Terms.of(session.settings), session.execution_context())
+    """As it was committed: in a pipeline the session may have changes that are not."""
+    committed = next((found for found in engine.store.snapshot.tables() if found.oid == table.oid), None)
+    if committed is None:
+        return
+    done = await compact(engine, committed, Terms.of(session.settings), session.execution_context())
     if statement.verbose:
         tell_compacted(table, done.before, done.after, around)

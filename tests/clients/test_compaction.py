@@ -145,6 +145,16 @@ def test_an_open_transaction_does_not_lose_by_it(kept: LocalMember, connection: 
     assert connection.execute("select count(*), min(a) from t").fetchone() == (140, 0)
 
 
+def test_vacuum_full_in_a_pipeline_leaves_what_is_not_committed(connection: Connection) -> None:
+    connection.execute("create table t (a int)")
+    connection.execute("insert into t values (1)")
+    connection.execute("insert into t values (2)")
+    with connection.pipeline():
+        connection.execute("insert into t values (3)")
+        connection.execute("vacuum full t")
+    assert connection.execute("select count(*), sum(a) from t").fetchone() == (3, 6)
+
+
 def test_which_files_are_small() -> None:
     def file(path: str, size: int, partition: tuple[str | None, ...] = ()) -> DataFile:
         return DataFile(path, size, 1, partition)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from engine.catalog.store import CatalogStore
 from engine.catalog.transaction import SessionCatalog
 from engine.sequences import SessionSequences
 from engine.sql import types as st
+from engine.storage import tables
 from wire import types as t
 from wire.errors import DataCorrupted, IoError, SerializationFailure
 
@@ -268,3 +270,27 @@ def test_comments_and_definitions_cross_members(stores: Pair) -> None:
     assert found.next_number == 5
     assert there.snapshot.relations["public", "v"] == here.snapshot.relations["public", "v"]
     assert there.snapshot.schemas["public"].comment == "mine"
+
+
+def test_a_member_vacuums_what_others_wrote(stores: Pair) -> None:
+    here, there = stores
+    catalog, other = SessionCatalog(here), SessionCatalog(there)
+    storage_ground.created(catalog, "t")
+    first = storage_ground.insert(catalog, 1)
+    storage_ground.insert(catalog, 2)
+    storage_ground.delete(catalog, *first)
+    storage_ground.created(catalog, "dropped")
+    catalog.remove(storage_ground.table(catalog, "dropped"))
+    left = tables.create(here.tables, storage_ground.COLUMNS)
+    there.refresh()
+    for path in here.tables.rglob("*"):
+        os.utime(path, (0, 0))
+    of = storage_ground.table(other)
+    assert of.storage is not None
+    assert [swept.files for swept in there.vacuum([of.storage.location], 3600)] == [0]
+    here.publish()
+    for path in here.tables.rglob("*"):
+        os.utime(path, (0, 0))
+    assert [swept.files for swept in there.vacuum([of.storage.location], 3600)] == [1]
+    assert there.vacuum_strays(3600).removed == [left.location]
+    assert storage_ground.values(other) == [2]

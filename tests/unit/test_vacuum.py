@@ -241,6 +241,24 @@ def test_a_client_vacuums(tmp_path: Path) -> None:
         )  # fmt: skip
 
 
+def test_paths_that_the_log_spells_otherwise(tmp_path: Path) -> None:
+    with local_member(tmp_path) as member, member.connect() as connection:
+        store = member.engine.store
+        connection.execute("create table t (a int, p text) partition by list (p)")
+        connection.execute("insert into t values (1, 'a/b c%'), (2, 'ü=:'), (3, null)")
+        store.publish()
+        connection.execute("update t set a = a + 10")
+        store.publish()
+        for path in store.tables.rglob("*.parquet"):
+            os.utime(path, (0, 0))
+        connection.execute("vacuum t")
+        assert len(list(store.tables.rglob("*.parquet"))) == 6
+        age(store.tables)
+        connection.execute("vacuum t")
+        assert len(list(store.tables.rglob("*.parquet"))) == 3
+        assert connection.execute("select sum(a), count(*) from t").fetchone() == (36, 3)
+
+
 def test_vacuum_is_no_part_of_a_transaction(tmp_path: Path) -> None:
     with local_member(tmp_path) as member, member.connect() as connection:
         connection.execute("begin")
