@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from engine.sql.lexer import Kind, Token
+from engine.sql.lexer import Token
 from engine.sql.statements import QualifiedName, Statement, Vacuum
+from engine.sql.utility.options import boolean, options
 from engine.sql.utility.reader import StatementReader
 from wire.errors import FeatureNotSupported, SqlSyntaxError
 
@@ -18,8 +19,6 @@ _OPTIONS: Final = frozenset(
     )
 )  # fmt: skip
 _OURS: Final = ("full", "verbose")
-_TRUE: Final = ("", "true", "on", "1")
-_FALSE: Final = ("false", "off", "0")
 #: Options that take something else than a Boolean.
 _OTHERS: Final = ("index_cleanup", "parallel")
 
@@ -54,39 +53,13 @@ def _choose(name: str, token: Token, chosen: set[str]) -> None:
 
 def _options(reader: StatementReader, chosen: set[str]) -> None:
     """The list in parentheses; of one that is said twice the later counts."""
-    reader.expect_symbol("(")
-    while True:
-        token = reader.token
-        name = reader.column_label().name
-        name = "analyze" if name == "analyse" else name
-        value = _argument(reader)
+    for name, value, token in options(reader):
         if name not in _OPTIONS:
             raise SqlSyntaxError(f'unrecognized VACUUM option "{name}"', position=token.start + 1)
-        if name in _OTHERS or _boolean(name, value):
+        if name in _OTHERS or boolean(name, value):
             _choose(name, token, chosen)
         else:
             chosen.discard(name)
-        if not reader.take_symbol(","):
-            break
-    reader.expect_symbol(")")
-
-
-def _argument(reader: StatementReader) -> str:
-    if reader.symbol_at(",", ")"):
-        return ""
-    if reader.number_at():
-        return reader.number()
-    if reader.token.kind in (Kind.WORD, Kind.NAME, Kind.STRING):
-        return reader.next().text.lower()
-    reader.fail()
-
-
-def _boolean(name: str, value: str) -> bool:
-    if value in _TRUE:
-        return True
-    if value in _FALSE:
-        return False
-    raise SqlSyntaxError(f"{name} requires a Boolean value")
 
 
 def _table(reader: StatementReader) -> QualifiedName:
