@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from answers import Answer
+from answers import Answer, differences
 from physical_runner import PhysicalRunner
 
 from engine.catalog.infer import infer_columns
@@ -92,6 +92,20 @@ def answer(plan: PhysicalPlan, final: Final, database: LocalDatabase, parameters
         return Answer(translate(error, "").sqlstate)
     columns = tuple((c.name, c.type.pg.oid) for c in final.columns)
     return Answer(None, columns, tuple(zip(*(_texts(column) for column in rows.columns), strict=True)))
+
+
+def same(layout: Layout, database: LocalDatabase, text: str) -> PhysicalPlan:
+    """Run a query distributed and whole, and compare; the physical plan."""
+    physical = layout.distributed(text)
+    answers_alike(layout, database, text, physical)
+    return physical
+
+
+def answers_alike(layout: Layout, database: LocalDatabase, text: str, physical: PhysicalPlan) -> None:
+    """Compare what comes of a physical plan with what comes of the query run whole."""
+    plan = layout.plan(text)
+    different = differences(answer(on_one(plan), plan, database), answer(physical, plan, database), False)
+    assert different is None, f"{text}\n{different}"
 
 
 def _texts(column: Any) -> list[str | None]:

@@ -9,13 +9,11 @@ from random import Random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from answers import differences
-from distributed_ground import Layout, answer, on_one, table
+from distributed_ground import Layout, same, table
 
 from engine.config import EngineConfig
 from engine.local.database import LocalDatabase
 from engine.plan.cardinality import estimate
-from engine.plan.distribute import distribute
 from engine.plan.logical import Join, Node, TableReader
 from engine.plan.physical import HashRouter, PhysicalPlan
 from engine.sql.expr import Subquery
@@ -60,15 +58,6 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalDatabase
     database.close()
 
 
-def _same(layout: Layout, database: LocalDatabase, text: str) -> PhysicalPlan:
-    """Run both ways; the physical plan."""
-    plan = layout.plan(text)
-    physical = distribute(plan, layout.setting(), "it is asked for")
-    different = differences(answer(on_one(plan), plan, database), answer(physical, plan, database), False)
-    assert different is None, f"{text}\n{different}"
-    return physical
-
-
 def _readers(physical: PhysicalPlan, name: str) -> list[TableReader]:
     nodes = [node for fragment in physical.fragments for node in fragment.root.walk()]
     return [node for node in nodes if isinstance(node, TableReader) and node.table.name == name]
@@ -86,7 +75,7 @@ def test_what_all_read_comes_before_what_moves(layout: Layout, database: LocalDa
         "select sum(amount - cost) from sales a, stock b, few f, shops s"
         " where a.product = b.product and a.shop = b.shop and f.id = a.product and s.id = a.shop and f.name like '%7%'"
     )
-    physical = _same(layout, database, text)
+    physical = same(layout, database, text)
     joining = [f for f in physical.fragments if not f.inputs and any(isinstance(n, Join) for n in f.root.walk())]
     assert [_tables(fragment.root) for fragment in joining] == [{"sales", "few", "shops"}]
 
@@ -96,7 +85,7 @@ def test_only_what_is_used_above_a_join_crosses(layout: Layout, database: LocalD
         "select sum(amount - cost) from sales a join few f on f.id = a.product join stock b"
         " on a.product = b.product and a.shop = b.shop where f.name like '%7%' and a.flag = 'R' and b.cost > 30"
     )
-    physical = _same(layout, database, text)
+    physical = same(layout, database, text)
     hashed = [{c.name for c in edge.columns} for edge in physical.edges if isinstance(edge.router, HashRouter)]
     assert sorted(hashed, key=sorted) == [{"product", "shop", "amount"}, {"product", "shop", "cost"}]
 
@@ -107,7 +96,7 @@ def test_what_every_branch_says_of_a_table_is_its_filter(layout: Layout, databas
         " where a.shop = s.id and b.shop = t.id and a.product = b.product"
         " and ((s.town = 'town 1' and t.town = 'town 2') or (t.town = 'town 3' and s.id in (4, 5)))"
     )
-    shops = _readers(_same(layout, database, text), "shops")
+    shops = _readers(same(layout, database, text), "shops")
     assert len(shops) == 2
     assert all(reader.filter is not None for reader in shops)
 
@@ -115,9 +104,9 @@ def test_what_every_branch_says_of_a_table_is_its_filter(layout: Layout, databas
 def test_a_correlated_condition_waits_for_joins_that_move_nothing(layout: Layout, database: LocalDatabase) -> None:
     where = "exists (select 1 from sales o where o.product = a.product and o.shop <> a.shop and o.amount > 900)"
     text = f"select count(*) from sales a, shops s where a.shop = s.id and s.town = 'town 1' and {where}"
-    assert len(_same(layout, database, text).fragments) == 2
+    assert len(same(layout, database, text).fragments) == 2
     text = f"select count(*) from sales a, shops s, stock b where a.shop = s.id and b.product = a.product and {where}"
-    asking = [f for f in _same(layout, database, text).fragments if any(map(_asks, f.root.walk()))]
+    asking = [f for f in same(layout, database, text).fragments if any(map(_asks, f.root.walk()))]
     assert [(f.inputs, _tables(f.root)) for f in asking] == [((), {"sales", "shops"})]
 
 
@@ -139,7 +128,7 @@ def _asks(node: Node) -> bool:
 def test_a_condition_of_the_padded_side_is_done_before_it_moves(
     layout: Layout, database: LocalDatabase, text: str, is_pushed: bool
 ) -> None:
-    [reader] = _readers(_same(layout, database, text), "stock")
+    [reader] = _readers(same(layout, database, text), "stock")
     assert (reader.filter is not None) == is_pushed
 
 
@@ -149,7 +138,7 @@ def test_pinned_tables_are_joined_as_well(layout: Layout, database: LocalDatabas
         "select s.town, count(*), sum(cost) from sales a join few f on f.id = a.product join stock b on b.product = f.id"
         " and b.shop = a.shop join shops s on s.id = a.shop where f.name like '%3' group by s.town"
     )
-    _same(replace(layout, pinned=pinned), database, text)
+    same(replace(layout, pinned=pinned), database, text)
 
 
 # -- estimates -------------------------------------------------------------------------------------------------------

@@ -19,8 +19,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from answers import differences
-from distributed_ground import MEMBERS, Layout, answer, on_one, table
+from distributed_ground import MEMBERS, Layout, answers_alike, same, table
 from mesh_ground import mesh, rows
 
 from engine.carry import carrier_schema
@@ -91,20 +90,6 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalDatabase
     database.close()
 
 
-def _same(layout: Layout, database: LocalDatabase, text: str) -> PhysicalPlan:
-    """Run both ways; the physical plan."""
-    plan = layout.plan(text)
-    physical = distribute(plan, layout.setting(), "it is asked for")
-    _answers_alike(layout, database, text, physical)
-    return physical
-
-
-def _answers_alike(layout: Layout, database: LocalDatabase, text: str, physical: PhysicalPlan) -> None:
-    plan = layout.plan(text)
-    different = differences(answer(on_one(plan), plan, database), answer(physical, plan, database), False)
-    assert different is None, f"{text}\n{different}"
-
-
 def _lookups(plan: PhysicalPlan) -> list[Edge]:
     return [edge for edge in plan.edges if isinstance(edge.router, RangeRouter)]
 
@@ -123,7 +108,7 @@ JOINS = ("from few join big", "from big join few", "from few left join big", "fr
 @pytest.mark.parametrize("key", ["k", "d", "ts", "s"])
 @pytest.mark.parametrize("joined", JOINS)
 def test_rows_go_to_where_their_keys_are(layout: Layout, database: LocalDatabase, joined: str, key: str) -> None:
-    physical = _same(layout, database, f"select few.v, few.k, big.n, big.w {joined} on few.{key} = big.{key}")
+    physical = same(layout, database, f"select few.v, few.k, big.n, big.w {joined} on few.{key} = big.{key}")
     [edge] = _lookups(physical)
     members = tuple(instance.member for instance in physical.fragment(edge.target).instances)
     assert (_router(physical).members, len(_router(physical).bounds)) == (members, len(MEMBERS) - 1)
@@ -145,19 +130,19 @@ def test_rows_go_to_where_their_keys_are(layout: Layout, database: LocalDatabase
     ],
 )
 def test_whatever_else_is_asked(layout: Layout, database: LocalDatabase, text: str) -> None:
-    assert _lookups(_same(layout, database, text))
+    assert _lookups(same(layout, database, text))
 
 
 def test_a_filtered_table_that_is_not_read_whole(layout: Layout, database: LocalDatabase) -> None:
     text = "select wide.v, big.n from wide left join big on wide.k = big.k where wide.v = 3"
-    assert _lookups(_same(layout, database, text))
+    assert _lookups(same(layout, database, text))
 
 
 def test_ranges_are_their_members_where_others_come_between(layout: Layout, database: LocalDatabase) -> None:
     text = "select few.v, big.n from few join big on few.k = big.k"
     united = f"select k as v, k as n from mixed union all {text}"
     pinned = layout.pinned | dict(zip(layout.tables["big"].files, "ccbbbb", strict=True))
-    physical = _same(replace(layout, pinned=pinned), database, united)
+    physical = same(replace(layout, pinned=pinned), database, united)
     router, [edge] = _router(physical), _lookups(physical)
     assert router.members == ("c", "b")
     assert tuple(instance.member for instance in physical.fragment(edge.target).instances)[:2] != router.members
@@ -173,7 +158,7 @@ def test_the_other_direction(layout: Layout, database: LocalDatabase) -> None:
     bounds = tuple(int(str(bound)) - 1 for bound in router.bounds[::-1])
     turned = replace(edge, router=RangeRouter((key,), bounds, router.members[::-1]))
     edges = tuple(turned if e is edge else e for e in physical.edges)
-    _answers_alike(layout, database, text, replace(physical, edges=edges))
+    answers_alike(layout, database, text, replace(physical, edges=edges))
 
 
 def test_where_links_forbid_it(layout: Layout, database: LocalDatabase) -> None:
@@ -184,7 +169,7 @@ def test_where_links_forbid_it(layout: Layout, database: LocalDatabase) -> None:
     assert _lookups(physical)
     assert not _lookups(moved)
     assert not any("JOIN READER" in line for line in text_lines(moved))
-    _answers_alike(layout, database, text, moved)
+    answers_alike(layout, database, text, moved)
 
 
 async def test_between_members(layout: Layout, tmp_path: Path) -> None:
@@ -221,7 +206,7 @@ async def test_between_members(layout: Layout, tmp_path: Path) -> None:
     ],
 )
 def test_not_where_it_does_not_apply(layout: Layout, database: LocalDatabase, text: str) -> None:
-    assert not _lookups(_same(layout, database, text))
+    assert not _lookups(same(layout, database, text))
 
 
 def test_not_where_all_can_read_the_few_rows(layout: Layout) -> None:

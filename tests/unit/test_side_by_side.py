@@ -15,8 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from answers import differences
-from distributed_ground import MEMBERS, Layout, answer, on_one, table
+from distributed_ground import MEMBERS, Layout, answers_alike, same, table
 
 from engine.config import EngineConfig
 from engine.local.database import LocalDatabase
@@ -83,20 +82,6 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalDatabase
     database.close()
 
 
-def _same(layout: Layout, database: LocalDatabase, text: str) -> PhysicalPlan:
-    """Run both ways; the physical plan."""
-    plan = layout.plan(text)
-    physical = distribute(plan, layout.setting(), "it is asked for")
-    _answers_alike(layout, database, text, physical)
-    return physical
-
-
-def _answers_alike(layout: Layout, database: LocalDatabase, text: str, physical: PhysicalPlan) -> None:
-    plan = layout.plan(text)
-    different = differences(answer(on_one(plan), plan, database), answer(physical, plan, database), False)
-    assert different is None, f"{text}\n{different}"
-
-
 def _moves(plan: PhysicalPlan) -> bool:
     """Whether rows go anywhere but to the initiator."""
     return not all(isinstance(edge.router, SingleRouter) for edge in plan.edges)
@@ -116,7 +101,7 @@ def _first(plan: PhysicalPlan) -> tuple[Instance, ...]:
 def test_tables_in_the_same_order_are_joined_where_they_are(
     layout: Layout, database: LocalDatabase, kind: str, key: str
 ) -> None:
-    physical = _same(layout, database, f"select l.n, h.n from lines l {kind} heads h on l.{key} = h.{key}")
+    physical = same(layout, database, f"select l.n, h.n from lines l {kind} heads h on l.{key} = h.{key}")
     assert not _moves(physical)
     assert all(len(instance.within) == 2 for instance in _first(physical))
 
@@ -138,12 +123,12 @@ def test_tables_in_the_same_order_are_joined_where_they_are(
     ],
 )
 def test_whatever_else_is_asked(layout: Layout, database: LocalDatabase, text: str) -> None:
-    assert not _moves(_same(layout, database, text))
+    assert not _moves(same(layout, database, text))
 
 
 def test_files_that_end_at_the_same_keys_are_read_whole(layout: Layout, database: LocalDatabase) -> None:
     two = replace(layout, members=("a", "b"))
-    physical = _same(two, database, "select l.n, d.n from halves l join days d on l.k = d.k")
+    physical = same(two, database, "select l.n, d.n from halves l join days d on l.k = d.k")
     assert not _moves(physical)
     assert not any(instance.within for instance in _first(physical))
 
@@ -153,14 +138,14 @@ def test_beside_what_every_instance_has(layout: Layout, database: LocalDatabase)
         "select l.n, o.n, h.n, (select max(g) from one) from lines l join one o on l.g = o.k join heads h on h.k = l.k"
     )
     pinned = dict.fromkeys(layout.tables["one"].files, "c")
-    physical = _same(replace(layout, mirror_limit=6 << 10, pinned=pinned), database, text)
+    physical = same(replace(layout, mirror_limit=6 << 10, pinned=pinned), database, text)
     assert {type(edge.router) for edge in physical.edges} == {MirrorRouter, SingleRouter}
     assert any(instance.within for fragment in physical.fragments for instance in fragment.instances)
 
 
 def test_what_moved_is_joined_elsewhere(layout: Layout, database: LocalDatabase) -> None:
     text = "select l.n, m.n, h.n from lines l join heads h on l.k = h.k left join mixed m on m.k = l.n"
-    physical = _same(layout, database, text)
+    physical = same(layout, database, text)
     assert [type(edge.router) for edge in physical.edges] == [HashRouter, HashRouter, SingleRouter]
 
 
@@ -177,7 +162,7 @@ def test_what_moved_is_joined_elsewhere(layout: Layout, database: LocalDatabase)
     ],
 )
 def test_not_where_it_does_not_apply(layout: Layout, database: LocalDatabase, text: str) -> None:
-    assert _moves(_same(layout, database, text))
+    assert _moves(same(layout, database, text))
 
 
 # -- groups ----------------------------------------------------------------------------------------------------------
@@ -185,7 +170,7 @@ def test_not_where_it_does_not_apply(layout: Layout, database: LocalDatabase, te
 
 @pytest.mark.parametrize("key", ["k", "d", "ts", "s"])
 def test_groups_lie_together(layout: Layout, database: LocalDatabase, key: str) -> None:
-    physical = _same(layout, database, f"select {key}, g, count(*), avg(n) from lines group by g, {key}")
+    physical = same(layout, database, f"select {key}, g, count(*), avg(n) from lines group by g, {key}")
     assert not _moves(physical)
     assert len(physical.fragments) == 2
 
@@ -202,7 +187,7 @@ def test_groups_lie_together(layout: Layout, database: LocalDatabase, key: str) 
     ],
 )
 def test_what_looks_at_groups(layout: Layout, database: LocalDatabase, text: str) -> None:
-    assert not any(isinstance(edge.router, HashRouter) for edge in _same(layout, database, text).edges)
+    assert not any(isinstance(edge.router, HashRouter) for edge in same(layout, database, text).edges)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +201,7 @@ def test_what_looks_at_groups(layout: Layout, database: LocalDatabase, text: str
     ],
 )
 def test_groups_that_lie_apart_meet(layout: Layout, database: LocalDatabase, text: str) -> None:
-    assert _moves(_same(layout, database, text))
+    assert _moves(same(layout, database, text))
 
 
 # -- where -----------------------------------------------------------------------------------------------------------
@@ -230,12 +215,12 @@ def test_pinned_files_are_joined_where_they_are(
 ) -> None:
     pinned = dict(zip(layout.tables["halves"].files, lines, strict=True))
     pinned |= dict(zip(layout.tables["days"].files, heads, strict=True))
-    assert _moves(_same(replace(layout, pinned=pinned), database, _JOIN)) == moves
+    assert _moves(same(replace(layout, pinned=pinned), database, _JOIN)) == moves
 
 
 def test_files_beside_pinned_ones_are_read_there(layout: Layout, database: LocalDatabase) -> None:
     pinned = dict(zip(layout.tables["halves"].files, "bc", strict=True))
-    physical = _same(replace(layout, pinned=pinned), database, _JOIN)
+    physical = same(replace(layout, pinned=pinned), database, _JOIN)
     assert not _moves(physical)
     assert [instance.member for instance in _first(physical)] == ["b", "c"]
 
@@ -255,7 +240,7 @@ def test_where_links_forbid_to_hash(layout: Layout, database: LocalDatabase) -> 
     moved = relocate(physical, Topology(tuple(TopologyNode(n, f"{n}:1", to) for n, to in links.items())))
     assert any(isinstance(edge.router, HashRouter) for edge in physical.edges)
     assert any(instance.within for fragment in moved.fragments for instance in fragment.instances)
-    _answers_alike(layout, database, text, moved)
+    answers_alike(layout, database, text, moved)
 
 
 def test_spark_reads_whole_files(layout: Layout) -> None:
