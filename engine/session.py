@@ -41,7 +41,7 @@ from engine.settings import SessionSettings
 from engine.sql import statements as s
 from engine.sql import types as st
 from engine.sql.binder import bind_query
-from engine.sql.scope import BindContext, ParameterTypes
+from engine.sql.scope import BindContext, ParameterTypes, RowLock
 from engine.statement_cache import PlannedQuery
 from engine.text_styles import check_styles, foreign_styles
 from engine.utility.definer import Definer
@@ -54,6 +54,7 @@ from wire.errors import (
     FeatureNotSupported,
     InvalidSavepointSpecification,
     Notice,
+    ReadOnlySqlTransaction,
     SerializationFailure,
     UndefinedObject,
 )
@@ -132,9 +133,11 @@ class Session(EngineSession):
         #: The client's turn for which commits were looked for, until a statement has made use of it.
         self._seen: int | None = None
         self._input: tuple[int, InputSettings] | None = None
-        #: Whether the transaction has executed a statement, the one that is all of it, and the turn it has.
+        #: Whether the transaction has executed a statement, the one that is all of it, whether that is a query, and the
+        #: turn it has.
         self._executed = False
         self._lone: LoneStatement | None = None
+        self._lone_query = False
         self._turn: asyncio.Lock | None = None
 
     # -- statements ----------------------------------------------------------------------------------------------
@@ -167,6 +170,7 @@ class Session(EngineSession):
 
     async def execute(self, prepared: Prepared, arguments: Sequence[Any], *, single: bool = False) -> Execution:
         alone, self._executed, self._lone = single and not self._executed, True, None
+        self._lone_query = alone and isinstance(prepared.statement, s.Query)
         if self._seen != self.client.turn:
             await self._engine.see_commits()
         self._seen = None
@@ -204,8 +208,9 @@ class Session(EngineSession):
         def bind() -> PlannedQuery:
             bound = bind_query(query, context)
             return PlannedQuery(
-                optimise(bound.plan), tuple(bound.columns), tuple(bound.parameters), tuple(catalog.reads.values())
-            )
+                optimise(bound.plan), tuple(bound.columns), tuple(bound.parameters), tuple(catalog.reads.values()),
+                bound.locks,
+            )  # fmt: skip
 
         planned = await self._engine.in_operation_pool(bind)
         if version is not None and context.stable and not catalog.volatile:
@@ -264,6 +269,7 @@ class Session(EngineSession):
         """Begin to run a query that was prepared at some time."""
         planned = await self._replan(prepared, query, arguments)
         self._engine.initiation.require_for_query(planned.reads)
+        await self._guard(planned.locks, planned.reads)
         context = self.execution_context()
         # Functions of the session may do something, so they are called once, however often the query is begun.
         bound = functools.cache(lambda: self._bound(planned, arguments))
@@ -276,6 +282,19 @@ class Session(EngineSession):
         )
         stream = await repeatable.open()
         return StreamExecution(planned.columns, "SELECT", counted=True, stream=stream, query=context.query)
+
+    async def _guard(self, locks: Sequence[RowLock], reads: Sequence[Relation]) -> None:
+        """FOR UPDATE: the transaction depends on the rows of these tables from now on. reads: with all their columns, where a
+        view saw fewer."""
+        if not locks:
+            return
+        for lock in locks:
+            if lock.relation.schema != TEMPORARY and self.settings.get("transaction_read_only") == "on":
+                raise ReadOnlySqlTransaction(f"cannot execute SELECT {lock.strength} in a read-only transaction")
+        asked = {lock.relation.oid for lock in locks}
+        for table in reads:
+            if isinstance(table, Table) and table.storage is not None and table.oid in asked:
+                await self._engine.in_operation_pool(functools.partial(self.catalog.guard, table))
 
     def execution_context(self) -> ExecutionContext:
         """A new query's, under the settings as they are."""
@@ -312,6 +331,7 @@ class Session(EngineSession):
             if planned.key is None or planned.key != self._mutation_key(digits) or not planned.fresh():
                 planned = await self._plan_mutation(statement, tuple(p.oid for p in prepared.parameters), digits)
             _require_same_columns(prepared.columns or (), planned.bound.columns or ())
+            await self._guard(planned.bound.locks, planned.reads)
             return await mutations.outcome(self, self._engine, planned, arguments)
 
         if alone and needs_turn(planned.bound.plan):
@@ -348,6 +368,7 @@ class Session(EngineSession):
         request = ExplainRequest(plan, Terms.of(self.settings), bindings, statement, self.execution_context())
         if statement.analyze:
             self._engine.initiation.require_for_query(planned.reads)
+            await self._guard(planned.locks, planned.reads)
         told = await explain(request, self._engine, started)
         columns = prepared.columns or ()
         return StreamExecution(columns, "EXPLAIN", stream=RowsStream(columns, [(line,) for line in told]))
@@ -420,13 +441,15 @@ class Session(EngineSession):
 
     def begin(self) -> None:
         self._transaction_start = time.time_ns() // 1000
-        self._executed, self._lone = False, None
+        self._executed, self._lone, self._lone_query = False, None, False
         self.settings.begin()
         self.catalog.begin()
         self._savepoints = []
 
     async def commit(self) -> None:
         try:
+            if self._lone_query:
+                self.catalog.forget_guards()
             if self.catalog.has_changes:
                 await self._commit_changes()
             else:

@@ -21,6 +21,7 @@ from engine.distribution import CompiledQuery
 from engine.plan.logical import Final as FinalNode
 from engine.plan.logical import TableReader
 from engine.plan.rewrite import walk_all
+from engine.sql.scope import RowLock
 from wire import types as t
 
 _STATEMENTS: Final = 512
@@ -32,6 +33,7 @@ class PlannedQuery:
     """A query ready for any engine.
 
     plan: after all passes. columns, parameters: as Describe tells them. reads: the relations it names directly.
+    locks: the relations of which FOR UPDATE asks for rows.
     compiled: what it was compiled to, by the session's terms, the members, parameter values and context; the last few.
     """
 
@@ -39,6 +41,7 @@ class PlannedQuery:
     columns: tuple[ResultColumn, ...]
     parameters: tuple[t.PgType, ...]
     reads: tuple[Relation, ...]
+    locks: tuple[RowLock, ...] = ()
     compiled: OrderedDict[Hashable, CompiledQuery] = field(default_factory=OrderedDict)
 
     @functools.cached_property

@@ -60,7 +60,23 @@ class DataChange:
         return self.before.storage.location
 
 
-AnyChange = Change | DataChange
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """No change, but what a transaction depends on: it has read the rows of a stored table FOR UPDATE. The files that these
+    were in must still be the table's when it commits: no row of them was changed or removed. Files may have come.
+
+    before: the table that the statement saw. paths: of its files, below its folder.
+    """
+
+    before: Table
+    paths: tuple[str, ...]
+
+    @property
+    def key(self) -> Key:
+        return self.before.schema, self.before.name
+
+
+AnyChange = Change | DataChange | Guard
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +179,14 @@ class Snapshot:
         return replace(snapshot, relations=relations)
 
     def _changed(self, change: AnyChange, moving: dict[str, Table]) -> Snapshot:
-        return self._with_files(change) if isinstance(change, DataChange) else self._with(change, moving)
+        match change:
+            case Guard():
+                self._require_unchanged(change)
+                return self
+            case DataChange():
+                return self._with_files(change)
+            case _:
+                return self._with(change, moving)
 
     def _with(self, change: Change, moving: dict[str, Table]) -> Snapshot:
         """moving: stored tables that were removed by an earlier change, by their location, as they stood then: one that is
@@ -184,11 +207,20 @@ class Snapshot:
             raise UndefinedTable(f'schema "{schema}" was dropped by another transaction')
         return self._apply(replace(change, after=after))
 
-    def _with_files(self, change: DataChange) -> Snapshot:
-        present = self.relations.get(change.key)
+    def _require_unchanged(self, guard: Guard) -> None:
+        if tables.missing(self._present(guard.key, guard.before), guard.paths):
+            raise _changed_by_another(guard.before.name)
+
+    def _present(self, key: Key, before: Table) -> Table:
+        """The stored table that is there now, defined as it was."""
+        present = self.relations.get(key)
         if not isinstance(present, Table) or present.storage is None:
-            raise _changed_by_another(change.before.name)
-        _require_same_definition(present, change.before)
+            raise _changed_by_another(before.name)
+        _require_same_definition(present, before)
+        return present
+
+    def _with_files(self, change: DataChange) -> Snapshot:
+        present = self._present(change.key, change.before)
         if (change.whole and not _same_files(present, change.before)) or tables.missing(present, change.files.removed):
             raise _changed_by_another(present.name)
         return self._apply(Change(change.key, tables.changed(present, change.files)))

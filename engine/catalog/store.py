@@ -35,7 +35,7 @@ from engine.catalog.counters import Block, Count
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.objects import Table
 from engine.catalog.rows import Decision
-from engine.catalog.snapshot import TEMPORARY, AnyChange, DataChange, Snapshot
+from engine.catalog.snapshot import TEMPORARY, AnyChange, DataChange, Guard, Snapshot
 from engine.storage.delta import Published
 from engine.storage.publish import pending, remove_dropped
 from engine.storage.publisher import Publisher
@@ -194,6 +194,10 @@ class CatalogStore:
         """Make a transaction's changes durable and visible. Raises SerializationFailure; then nothing was changed."""
         lasting = [change for change in changes if change.key[0] != TEMPORARY]
         if not lasting:
+            return self.snapshot
+        if all(isinstance(change, Guard) for change in lasting):
+            self.refresh()
+            self.snapshot.replay(lasting)
             return self.snapshot
         committed = self._database.commit(self.snapshot, lasting)
         self._show(committed)

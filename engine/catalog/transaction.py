@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from engine.catalog.objects import DataFile, Schema, StoredRelation, Table
-from engine.catalog.snapshot import TEMPORARY, AnyChange, Change, DataChange, Key, Snapshot, net_changes
+from engine.catalog.snapshot import TEMPORARY, AnyChange, Change, DataChange, Guard, Key, Snapshot, net_changes
 from engine.catalog.store import CatalogStore
 from engine.storage import tables
 from engine.storage.tables import FileChange
@@ -80,7 +80,7 @@ class SessionCatalog:
 
     def cache_key(self) -> tuple[int, int, int] | None:
         """Equal keys see equal catalogs; None while this session's view is its own, and nothing may be cached."""
-        if self._changes or self._temporary:
+        if self._temporary or not all(isinstance(change, Guard) for change in self._changes):
             return None
         return (self._base().version, 0, 0)
 
@@ -188,6 +188,21 @@ class SessionCatalog:
             self._take_back([change], ())
             raise InternalError(f'file "{strangers[0]}" is to be removed from "{table.name}", which does not have it')
         self._record(change)
+
+    def guard(self, table: Table) -> None:
+        """The rows of a stored table were read FOR UPDATE, in the transaction that is open: it commits only if no other commit
+        has taken away one of the files that they were in. May block when the version was never opened before.
+
+        table: as the statement saw it.
+        """
+        known = (change for change in self._changes if isinstance(change, Guard))
+        if table.schema == TEMPORARY or any(g.key == (table.schema, table.name) and _same(g, table) for g in known):
+            return
+        self._changes.append(Guard(table, tuple(tables.described(table))))
+
+    def forget_guards(self) -> None:
+        """What was read need not be as it was."""
+        self._changes = [change for change in self._changes if not isinstance(change, Guard)]
 
     def files(self, table: Table) -> Sequence[DataFile]:
         """A stored table's files. May block."""
@@ -310,6 +325,10 @@ class SessionCatalog:
         for relation in temporary.values():
             if (location := _location(relation)) is not None:
                 tables.discard(self._store.tables, location)
+
+
+def _same(guard: Guard, table: Table) -> bool:
+    return guard.before.version == table.version
 
 
 def _location(relation: StoredRelation | Schema | None) -> str | None:

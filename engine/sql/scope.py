@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 from sqlglot import exp
 
@@ -144,6 +144,31 @@ class ParameterTypes:
         return replace(st.numeric(*digits), pg=pg)
 
 
+@dataclass(frozen=True, slots=True)
+class RowLock:
+    """A relation of which FOR UPDATE or its kin asks for rows. strength: the clause's words."""
+
+    strength: str
+    relation: Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Whose rows a FROM item's or a query's are, for FOR UPDATE (`engine.sql.binder.row_locks`).
+
+    relations: those of the catalog. refused: the clause that makes its rows nobody's ("GROUP BY clause").
+    kind: what it is, where rows of it cannot be asked for by name ("a join").
+    """
+
+    relations: tuple[Relation, ...] = ()
+    refused: str = ""
+    kind: str = ""
+
+
+#: A query's or an item's that are in no table.
+NOBODYS: Final = Rows()
+
+
 class QueryBinder(Protocol):
     """What expressions need of the query binder."""
 
@@ -160,6 +185,7 @@ class BindContext:
     input_settings: DateStyle, TimeZone, IntervalStyle and `now` for literals.
     parameter_digits: (precision, scale) of numeric parameters whose values are known (at Bind); empty at Parse.
     stable: set to False by whoever folds something that holds for this execution only, so that the plan is not cached.
+    row_locks: what FOR UPDATE and its kin ask for.
     """
 
     catalog: Catalog
@@ -171,6 +197,7 @@ class BindContext:
     stable: bool = True
     owners: dict[int, Scope] = field(default_factory=dict)
     origins: dict[int, tuple[int, int]] = field(default_factory=dict)
+    row_locks: list[RowLock] = field(default_factory=list)
     _columns: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _ctes: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -216,6 +243,7 @@ class Source:
     lateral_only: visible to LATERAL items only, while the FROM clause is still being read; lateral_ok: and legally so.
     join: a JOIN's merged columns, which has no name of its own.
     scalar: a function that returns one plain value: its whole row is that value.
+    rows: whose rows its own are.
     """
 
     name: str
@@ -228,6 +256,7 @@ class Source:
     lateral_ok: bool = True
     join: bool = False
     scalar: bool = False
+    rows: Rows = NOBODYS
 
     def find(self, name: str, at: int) -> Expr | None:
         """The column of that name. Raises AmbiguousColumn where there are two."""

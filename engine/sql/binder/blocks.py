@@ -7,19 +7,20 @@ from dataclasses import dataclass, replace
 
 from engine.plan.logical import Evaluator, Limit, Node, Ordering
 from engine.sql.expr import Column, ColumnRef, Expr
-from engine.sql.scope import BindContext
+from engine.sql.scope import NOBODYS, BindContext, Rows
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
     """A bound query: its plan, its visible columns' names, and the order it asks for.
 
-    The plan's columns are the visible ones, then those that only the order needs.
+    The plan's columns are the visible ones, then those that only the order needs. rows: whose its rows are.
     """
 
     plan: Node
     names: tuple[str, ...]
     requirement: Ordering = ()
+    rows: Rows = NOBODYS
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -20,7 +20,7 @@ from engine.sql.binder import joins, table_functions
 from engine.sql.binder.blocks import passed, project
 from engine.sql.binder.seen import SeenCatalog
 from engine.sql.parser import parse
-from engine.sql.scope import CommonTable, Scope, Source, SourceColumn, cursor, position
+from engine.sql.scope import CommonTable, Rows, Scope, Source, SourceColumn, cursor, position
 from engine.sql.statements import Query
 from wire.errors import (
     DuplicateAlias,
@@ -113,7 +113,7 @@ def _parenthesized(binder: QueryBinder, item: exp.Paren, scope: Scope) -> Item:
     visible = [c for s in sources if s.columns_visible for c in s.columns]
     names = aliased_names(alias, [c.name for c in visible], alias.this.name)
     columns = tuple(SourceColumn(name, c.expr) for name, c in zip(names, visible, strict=True))
-    return node, [offered(scope, Source(alias.this.name, columns))]
+    return node, [offered(scope, Source(alias.this.name, columns, rows=Rows(kind="a join")))]
 
 
 def offered(scope: Scope, source: Source) -> Source:
@@ -156,7 +156,9 @@ def _derived(binder: QueryBinder, item: exp.Subquery, scope: Scope) -> Item:
     alias = item.args["alias"]
     node = bound.closed()
     names = aliased_names(alias, bound.names, alias.this.name)
-    return node, [offered(scope, source_of(node, alias.this.name, names))]
+    source = source_of(node, alias.this.name, names)
+    source.rows = bound.rows
+    return node, [offered(scope, source)]
 
 
 # -- relations ---------------------------------------------------------------------------------------------------
@@ -175,8 +177,9 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     if relation is None:
         _missing(item, scope)
     if isinstance(relation, View):
-        node, names = _view(binder, relation)
+        node, names, rows = _view(binder, relation)
     else:
+        rows = Rows((relation,))
         columns = tuple(binder.context.new_column(c.name, c.type) for c in relation.columns)
         for column, declared in zip(columns, relation.columns, strict=True):
             binder.context.origins[column.id] = (relation.oid, declared.number)
@@ -191,6 +194,7 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     source = source_of(node, shown, aliased_names(alias, names, shown))
     source.schema = relation.schema if alias is None else None
     source.relation = name
+    source.rows = rows
     return node, [offered(scope, source)]
 
 
@@ -238,11 +242,13 @@ def _common_table(binder: QueryBinder, cte: CommonTable, alias: exp.Expression |
     shown = alias.this.name if alias is not None else cte.name
     source = source_of(node, shown, aliased_names(alias, cte.names, shown))
     source.relation = cte.name
+    source.rows = Rows(kind="a WITH query")
     return node, [offered(scope, source)]
 
 
-def _view(binder: QueryBinder, view: View) -> tuple[Node, list[str]]:
-    """A view's definition, bound where it was written; errors in it have no place in this statement's text."""
+def _view(binder: QueryBinder, view: View) -> tuple[Node, list[str], Rows]:
+    """A view's definition, bound where it was written, its columns' names, and whose its rows are. Errors in it have no
+    place in this statement's text."""
     try:
         (query,) = parse(view.definition)
         if not isinstance(query, Query):
@@ -256,7 +262,7 @@ def _view(binder: QueryBinder, view: View) -> tuple[Node, list[str]]:
     if len(node.columns) < len(view.columns):
         raise InternalError(f'view "{view.name}" has other columns than when it was created')
     columns = _view_columns(binder, view, node)
-    return columns, [c.name for c in view.columns]
+    return columns, [c.name for c in view.columns], bound.rows
 
 
 def _view_columns(binder: QueryBinder, view: View, node: Node) -> Node:

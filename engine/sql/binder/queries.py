@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final as Constant
 
 from sqlglot import exp
@@ -20,7 +20,7 @@ from engine.sql.binder.expressions import ExpressionBinder
 from engine.sql.binder.seen import SeenCatalog
 from engine.sql.depth import bounded
 from engine.sql.expr import Column, Const, Expr
-from engine.sql.scope import BindContext, Scope
+from engine.sql.scope import BindContext, RowLock, Scope
 from engine.sql.statements import Query
 from wire import types as t
 from wire.errors import FeatureNotSupported
@@ -30,11 +30,12 @@ _OBJECTS: Constant = (t.REGTYPE, t.REGCLASS, t.REGPROC, t.REGNAMESPACE)
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """A query bound: its plan, and what Describe tells of it."""
+    """A query bound: its plan, and what Describe tells of it. locks: what its FOR UPDATE asks for."""
 
     plan: Final
     columns: tuple[ResultColumn, ...]
     parameters: tuple[t.PgType, ...]
+    locks: tuple[RowLock, ...] = ()
 
 
 def bind_query(query: Query, context: BindContext) -> BoundQuery:
@@ -50,7 +51,7 @@ def bind_query(query: Query, context: BindContext) -> BoundQuery:
             ResultColumn(name, column.type, *context.origins.get(column.id, (0, 0)))
             for name, column in zip(bound.names, bound.columns, strict=True)
         )
-        return BoundQuery(plan, columns, context.parameters.finish())
+        return BoundQuery(plan, columns, context.parameters.finish(), tuple(context.row_locks))
 
 
 class QueryBinder:
@@ -102,7 +103,7 @@ class QueryBinder:
         with_ = tree.args.get("with_")
         ctes = bind_with(self, with_, scope) if with_ is not None else []
         bound = self._body(tree, scope, settle)
-        return Bound(with_ctes(ctes, bound.plan), bound.names, bound.requirement) if ctes else bound
+        return replace(bound, plan=with_ctes(ctes, bound.plan)) if ctes else bound
 
     def _body(self, tree: exp.Expression, scope: Scope, settle: bool) -> Bound:
         match tree:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from engine.plan.logical import Aggregator, DistinctOn, Node, OrderKey
-from engine.sql.binder import from_clause, set_returning, sorting, windows
+from engine.sql.binder import from_clause, row_locks, set_returning, sorting, windows
 from engine.sql.binder.blocks import Bound, filtered, project
 from engine.sql.binder.grouping import GroupBy, aggregated, bind_group_by, is_grouped
 from engine.sql.binder.labels import label
@@ -34,7 +34,7 @@ def bind(binder: QueryBinder, tree: exp.Select, scope: Scope, settle: bool) -> B
     """A SELECT in its scope. settle: see `QueryBinder.bind`."""
     if "into" in tree.meta:
         raise SqlSyntaxError("SELECT ... INTO is not allowed here", position=cursor(tree.meta["into"][0].position))
-    node = from_clause.bind(binder, tree.args.get("from_"), scope)
+    node = base = from_clause.bind(binder, tree.args.get("from_"), scope)
     _name_windows(tree, scope)
     targets = select_list(binder, tree, scope)
     where = _condition(binder, tree, "where", scope)
@@ -51,9 +51,11 @@ def bind(binder: QueryBinder, tree: exp.Select, scope: Scope, settle: bool) -> B
     plan: Node = project(binder.context, node, exprs, [x.name for x in targets])
     names = tuple(x.name for x in targets if not x.hidden)
     requirement = sorting.ordering(plan, order)
+    rows = row_locks.rows_of(tree, plan, base, scope)
+    row_locks.lock(binder.context, tree, rows, scope)
     if distinct is not None:
         plan = _distinct(plan, distinct, order)
-    return sorting.limited(binder, tree, scope, Bound(plan, names, requirement))
+    return sorting.limited(binder, tree, scope, Bound(plan, names, requirement, rows))
 
 
 # -- clauses -----------------------------------------------------------------------------------------------------

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final, Literal
 from sqlglot import exp
 
 from engine.plan.logical import Evaluator, Node, SetOperation
-from engine.sql.binder import sorting
+from engine.sql.binder import row_locks, sorting
 from engine.sql.binder.blocks import Bound, passed, project
 from engine.sql.expr import Column, Expr
 from engine.sql.positions import branch_position
-from engine.sql.scope import Scope, Source, SourceColumn, cursor
+from engine.sql.scope import Rows, Scope, Source, SourceColumn, cursor
 from engine.sql.types import SqlType
 from wire.errors import SqlSyntaxError
 
@@ -33,8 +33,12 @@ def bind(binder: QueryBinder, tree: exp.SetOperation, scope: Scope) -> Bound:
     left = binder.bind(tree.this, scope, settle=False)
     right = binder.bind(tree.expression, scope, settle=False)
     plan = combined(binder, tree, left, right)
+    row_locks.refuse(tree, "is not allowed with UNION/INTERSECT/EXCEPT")
+    row_locks.refuse(tree.this, "is not allowed with UNION/INTERSECT/EXCEPT")
+    row_locks.refuse(tree.expression, "is not allowed with UNION/INTERSECT/EXCEPT")
     source = Source("", tuple(SourceColumn(n, e) for n, e in zip(left.names, passed(plan.columns), strict=True)))
-    return sorting.ordered_set_operation(binder, tree, scope, plan, left.names, source)
+    bound = sorting.ordered_set_operation(binder, tree, scope, plan, left.names, source)
+    return replace(bound, rows=Rows(refused="UNION/INTERSECT/EXCEPT"))
 
 
 def combined(binder: QueryBinder, tree: exp.SetOperation, left: Bound, right: Bound) -> SetOperation:

@@ -135,7 +135,7 @@ def limited(binder: QueryBinder, tree: exp.Expression, scope: Scope, bound: Boun
     if count is None and skipped is None:
         return bound
     plan = Limit(bound.plan.columns, bound.plan, count, skipped, bound.requirement, ties)
-    return Bound(plan, bound.names, bound.requirement)
+    return replace(bound, plan=plan)
 
 
 def _row_count(binder: QueryBinder, node: exp.Expression, scope: Scope, clause: str) -> Expr:

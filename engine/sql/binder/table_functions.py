@@ -17,7 +17,7 @@ from engine.sql.binder import from_clause
 from engine.sql.binder.labels import label
 from engine.sql.binder.levels import is_set_returning, own_aggregates
 from engine.sql.expr import Call, Column, Const, Expr, WindowCall
-from engine.sql.scope import BindContext, Scope, cursor
+from engine.sql.scope import BindContext, Rows, Scope, cursor
 from wire import types as t
 from wire.errors import FeatureNotSupported, GroupingError, WindowingError
 
@@ -39,6 +39,7 @@ def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     if ordinality:
         names.append("ordinality")
     source = from_clause.source_of(node, shown, from_clause.aliased_names(alias, names, shown))
+    source.rows = Rows(kind="a function")
     source.scalar = len(exprs) == 1 and not ordinality and exprs[0].type.pg is not t.RECORD
     return node, [from_clause.offered(scope, source)]
 

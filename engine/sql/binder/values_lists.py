@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from engine.plan.logical import Values
-from engine.sql.binder import sorting
+from engine.sql.binder import row_locks, sorting
 from engine.sql.binder.blocks import Bound, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.expr import Expr
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 def bind(binder: QueryBinder, tree: exp.Values, scope: Scope) -> Bound:
     """The rows, each column of one type; ORDER BY may use `column1` and so on in expressions."""
+    row_locks.refuse(tree, "cannot be applied to VALUES")
     rows = [_row(binder, row, scope) for row in tree.expressions]
     width = len(rows[0])
     for row, written in zip(rows, tree.expressions, strict=True):

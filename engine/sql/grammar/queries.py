@@ -73,8 +73,8 @@ class QueryGrammar(ExpressionGrammar):
 
     def _finish(self, body: exp.Expression, with_: exp.With | None) -> exp.Expression:
         """ORDER BY, LIMIT, OFFSET, FETCH and the WITH around a query; what is in parentheses already has its own."""
-        clauses = self._tail_clauses()
-        if with_ is None and not clauses:
+        clauses, locks = self._tail_clauses()
+        if with_ is None and not clauses and not locks:
             return body
         if body.meta.pop("paren", False):
             body = self._merged(body, with_, clauses)
@@ -82,6 +82,8 @@ class QueryGrammar(ExpressionGrammar):
             body.set("with_", with_)
         for key, clause in clauses.items():
             body.set(key, clause)
+        if locks:
+            body.set("locks", [*(body.args.get("locks") or ()), *locks])
         return body
 
     def _merged(
@@ -96,8 +98,10 @@ class QueryGrammar(ExpressionGrammar):
             raise SqlSyntaxError("multiple WITH clauses not allowed", position=int(with_.meta["start"]) + self.base + 1)
         return body
 
-    def _tail_clauses(self) -> dict[str, exp.Expression]:
+    def _tail_clauses(self) -> tuple[dict[str, exp.Expression], list[exp.Lock]]:
+        """ORDER BY, LIMIT and OFFSET by the names of arguments; the locking clauses."""
         found: dict[str, exp.Expression] = {}
+        locks: list[exp.Lock] = []
         if self.word_at("order"):
             found["order"] = self.order()
         while True:
@@ -111,9 +115,9 @@ class QueryGrammar(ExpressionGrammar):
                 self._once(found, "offset")
                 found["offset"] = self._offset()
             elif self.word_at("for"):
-                self._locking()
+                locks += self._locking()
             else:
-                return {key: clause for key, clause in found.items() if clause.args or key == "order"}
+                return {key: clause for key, clause in found.items() if clause.args or key == "order"}, locks
 
     def _once(self, found: dict[str, exp.Expression], key: str) -> None:
         if key in found:
@@ -162,13 +166,43 @@ class QueryGrammar(ExpressionGrammar):
             self.expect("only")
         return made
 
-    def _locking(self) -> None:
+    def _locking(self) -> list[exp.Lock]:
+        """for_locking_item: one, or none for FOR READ ONLY. NOWAIT and SKIP LOCKED say what to do where somebody else has a
+        lock, which nobody ever has."""
         token = self.next()
         if self.take("read"):
             self.expect("only")
-            return
-        strength = self.token.text.upper()
-        self.unsupported(f"SELECT FOR {strength}", token)
+            return []
+        update, key = self._strength()
+        made = self.node(exp.Lock, token, update=update, key=key, expressions=[])
+        if self.take("of"):
+            made.set("expressions", self._locked_names())
+        if not self.take("nowait") and self.take("skip"):
+            self.expect("locked")
+        return [made]
+
+    def _strength(self) -> tuple[bool, bool]:
+        """for_locking_strength: whether it is UPDATE, and whether KEY was said."""
+        if self.take("update"):
+            return True, False
+        if self.take("no"):
+            self.expect("key", "update")
+            return True, True
+        key = self.take("key")
+        self.expect("share")
+        return False, key
+
+    def _locked_names(self) -> list[exp.Identifier]:
+        """OF name [, ...]; a schema is remembered only to be refused."""
+        found = []
+        while True:
+            name = self.column_id()
+            while self.take_symbol("."):
+                self.column_label()
+                name.meta["qualified"] = True
+            found.append(name)
+            if not self.take_symbol(","):
+                return found
 
     # -- WITH ----------------------------------------------------------------------------------------------------
 

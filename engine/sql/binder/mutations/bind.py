@@ -13,7 +13,7 @@ from engine.sql.binder.common_tables import Item, bind_with, with_ctes
 from engine.sql.binder.mutations import insert, merge, rewrite
 from engine.sql.binder.queries import QueryBinder
 from engine.sql.depth import bounded
-from engine.sql.scope import BindContext, Scope
+from engine.sql.scope import BindContext, RowLock, Scope
 from engine.sql.statements import Delete, Insert, Merge, MutationStatement, Update
 from wire import types as t
 from wire.errors import FeatureNotSupported
@@ -21,11 +21,13 @@ from wire.errors import FeatureNotSupported
 
 @dataclass(frozen=True, slots=True)
 class BoundMutation:
-    """A statement bound: its plan, and what Describe tells of it. columns: None without RETURNING."""
+    """A statement bound: its plan, and what Describe tells of it. columns: None without RETURNING. locks: what FOR UPDATE
+    in its queries asks for."""
 
     plan: Mutate
     columns: tuple[ResultColumn, ...] | None
     parameters: tuple[t.PgType, ...]
+    locks: tuple[RowLock, ...] = ()
 
 
 def bind_mutation(statement: MutationStatement, context: BindContext) -> BoundMutation:
@@ -46,7 +48,7 @@ def bind_mutation(statement: MutationStatement, context: BindContext) -> BoundMu
                 ResultColumn(name, column.type, *context.origins.get(column.id, (0, 0)))
                 for name, column in zip(names, plan.columns, strict=True)
             )
-        return BoundMutation(plan, columns, context.parameters.finish())
+        return BoundMutation(plan, columns, context.parameters.finish(), tuple(context.row_locks))
 
 
 def _with(ctes: Sequence[Item], plan: Mutate) -> Mutate:

@@ -1,0 +1,109 @@
+"""FOR UPDATE, FOR NO KEY UPDATE, FOR SHARE and FOR KEY SHARE (analyze.c: transformLockingClause, CheckSelectLocking).
+
+Here is what PostgreSQL says of the clause: which relations it means, by itself or with OF, through derived tables and views,
+and where it makes no sense. What comes of it is the session's to do: nobody waits for anybody, but a transaction that asked
+for rows commits only if the files they were in are still their tables' (`engine.catalog.snapshot.Guard`).
+
+WITH queries and subqueries in expressions are left alone, as in PostgreSQL: they have clauses of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from sqlglot import exp
+
+from engine.catalog.objects import Relation, Table
+from engine.plan.logical import Aggregator, Node, ProjectSet, Window
+from engine.sql.scope import BindContext, RowLock, Rows, Scope, Source, cursor, position
+from wire.errors import FeatureNotSupported, SqlSyntaxError, UndefinedTable, WrongObjectType
+
+_CLAUSES: Final = (("distinct", "DISTINCT clause"), ("group", "GROUP BY clause"), ("having", "HAVING clause"))
+_NODES: Final[tuple[tuple[type[Node], str], ...]] = (
+    (Aggregator, "aggregate functions"),
+    (Window, "window functions"),
+    (ProjectSet, "set-returning functions in the target list"),
+)
+
+
+def refuse(tree: exp.Expression, why: str) -> None:
+    """Raises FeatureNotSupported where a query has the clause that cannot have it."""
+    for clause in _clauses(tree):
+        raise FeatureNotSupported(f"{_strength(clause)} {why}")
+
+
+def rows_of(tree: exp.Select, plan: Node, base: Node, scope: Scope) -> Rows:
+    """Whose rows a SELECT gives. plan: it, without DISTINCT; base: its FROM clause in it."""
+    relations = tuple(relation for source in scope.known for relation in source.rows.relations)
+    refused = _own_refusal(tree, plan, base)
+    return Rows(relations, refused or next((s.rows.refused for s in scope.known if s.rows.refused), ""))
+
+
+def _own_refusal(tree: exp.Select, plan: Node, base: Node) -> str:
+    """CheckSelectLocking."""
+    for key, clause in _CLAUSES:
+        if tree.args.get(key) is not None:
+            return clause
+    above = set(_above(plan, base))
+    return next((clause for kind, clause in _NODES if kind in above), "")
+
+
+def _above(plan: Node, base: Node) -> Iterator[type[Node]]:
+    """The kinds of nodes between a SELECT's columns and its FROM clause."""
+    while plan is not base:
+        yield type(plan)
+        below = plan.inputs()
+        if len(below) != 1:
+            return
+        plan = below[0]
+
+
+def lock(context: BindContext, tree: exp.Select, rows: Rows, scope: Scope) -> None:
+    """Note what a SELECT's clauses ask for. rows: its own. Raises what PostgreSQL does where they may not be."""
+    for clause in _clauses(tree):
+        strength = _strength(clause)
+        named = [_find(name, strength, scope) for name in clause.expressions]
+        refused = rows.refused if not named else _own(rows, scope)
+        for source in named:
+            refused = refused or source.rows.refused
+        if refused:
+            raise FeatureNotSupported(f"{strength} is not allowed with {refused}")
+        asked = [relation for source in named for relation in source.rows.relations] if named else rows.relations
+        context.row_locks += [RowLock(strength, _lockable(relation)) for relation in asked]
+
+
+def _own(rows: Rows, scope: Scope) -> str:
+    """What refuses a SELECT's rows, unless it is inside of one of its FROM items."""
+    return "" if any(source.rows.refused == rows.refused for source in scope.known) else rows.refused
+
+
+def _find(name: exp.Identifier, strength: str, scope: Scope) -> Source:
+    """The FROM item that OF means."""
+    at = cursor(position(name))
+    if "qualified" in name.meta:
+        raise SqlSyntaxError(f"{strength} must specify unqualified relation names", position=at)
+    for source in scope.known:
+        if source.name == name.name and not source.join:
+            if source.rows.kind:
+                raise FeatureNotSupported(f"{strength} cannot be applied to {source.rows.kind}", position=at)
+            return source
+    raise UndefinedTable(f'relation "{name.name}" in {strength} clause not found in FROM clause', position=at)
+
+
+def _lockable(relation: Relation) -> Relation:
+    if isinstance(relation, Table) and relation.query is not None:
+        raise WrongObjectType(f'cannot lock rows in materialized view "{relation.name}"')
+    return relation
+
+
+def _clauses(tree: exp.Expression) -> list[exp.Lock]:
+    return tree.args.get("locks") or []
+
+
+def _strength(clause: exp.Lock) -> str:
+    kinds = {
+        (True, False): "FOR UPDATE", (True, True): "FOR NO KEY UPDATE",
+        (False, False): "FOR SHARE", (False, True): "FOR KEY SHARE",
+    }  # fmt: skip
+    return kinds[clause.args["update"], clause.args["key"]]
