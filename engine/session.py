@@ -27,6 +27,7 @@ from engine.catalog.transaction import SessionCatalog
 from engine.distribution import CompiledQuery, Terms, compile_query, data_members
 from engine.executor import ExecutionContext
 from engine.explaining import ExplainRequest, explain
+from engine.explaining_changes import explain_change
 from engine.fault_policy import Policy, RepeatableQuery
 from engine.mutation import statement as mutations
 from engine.mutation.alone import LoneStatement, needs_turn
@@ -161,8 +162,10 @@ class Session(EngineSession):
             case s.Explain(inner=s.Query() | s.DeclareCursor() as inner):
                 query = inner if isinstance(inner, s.Query) else inner.query
                 planned = await self.plan(query, tuple(parameter_types), {})
-                typ = t.JSON if statement.format == "json" else t.TEXT
-                return Prepared(statement, planned.parameters, (ResultColumn("QUERY PLAN", st.of(typ)),), planned)
+                return Prepared(statement, planned.parameters, self._plan_columns(statement), planned)
+            case s.Explain(inner=s.MutationStatement() as changing):
+                change = await self._plan_mutation(changing, tuple(parameter_types), {})
+                return Prepared(statement, change.bound.parameters, self._plan_columns(statement), change)
             case s.ShowVariable():
                 return Prepared(statement, (), self._show_columns(statement.name))
             case _:
@@ -181,6 +184,8 @@ class Session(EngineSession):
                 return await self._run_mutation(prepared, statement, arguments, alone=alone)
             case s.DeclareCursor() as statement:
                 return await self.run_query(prepared, statement.query, arguments)
+            case s.Explain(inner=s.MutationStatement() as changing) as statement:
+                return await self._explain_change(statement, changing, prepared, arguments, alone=alone)
             case s.Explain() as statement:
                 return await self._explain(statement, prepared, arguments)
             case s.ShowVariable() as statement:
@@ -322,7 +327,20 @@ class Session(EngineSession):
     async def _run_mutation(
         self, prepared: Prepared, statement: s.MutationStatement, arguments: Sequence[Any], *, alone: bool
     ) -> Execution:
-        """alone: it is all of its transaction so far (`engine.mutation.alone`)."""
+        planned, told = await self._changed(prepared, statement, prepared.columns or (), arguments, alone=alone)
+        return mutations.answer(planned, prepared, told)
+
+    async def _changed(
+        self,
+        prepared: Prepared,
+        statement: s.MutationStatement,
+        columns: Sequence[ResultColumn],
+        arguments: Sequence[Any],
+        *,
+        alone: bool,
+    ) -> tuple[mutations.PlannedMutation, Outcome]:
+        """The statement run to its end. columns: what Describe told of RETURNING. alone: it is all of its transaction so far
+        (`engine.mutation.alone`)."""
         self._engine.initiation.require_for_statement(statement)
         planned, digits = prepared.plan, _digits(prepared.parameters, arguments)
 
@@ -330,7 +348,7 @@ class Session(EngineSession):
             nonlocal planned
             if planned.key is None or planned.key != self._mutation_key(digits) or not planned.fresh():
                 planned = await self._plan_mutation(statement, tuple(p.oid for p in prepared.parameters), digits)
-            _require_same_columns(prepared.columns or (), planned.bound.columns or ())
+            _require_same_columns(columns, planned.bound.columns or ())
             await self._guard(planned.bound.locks, planned.reads)
             return await mutations.outcome(self, self._engine, planned, arguments)
 
@@ -339,7 +357,7 @@ class Session(EngineSession):
         told = await outcome()
         if alone:
             self._lone = LoneStatement(outcome, told)
-        return mutations.answer(planned, prepared, told)
+        return planned, told
 
     async def _take_turn(self, table: Table) -> None:
         self._turn = self._engine.turns.of(table.oid)
@@ -370,8 +388,36 @@ class Session(EngineSession):
             self._engine.initiation.require_for_query(planned.reads)
             await self._guard(planned.locks, planned.reads)
         told = await explain(request, self._engine, started)
-        columns = prepared.columns or ()
-        return StreamExecution(columns, "EXPLAIN", stream=RowsStream(columns, [(line,) for line in told]))
+        return self._plan_told(prepared.columns or (), told)
+
+    async def _explain_change(
+        self,
+        statement: s.Explain,
+        changing: s.MutationStatement,
+        prepared: Prepared,
+        arguments: Sequence[Any],
+        *,
+        alone: bool,
+    ) -> Execution:
+        started = time.perf_counter()
+        oids = tuple(p.oid for p in prepared.parameters)
+        planned = await self._plan_mutation(changing, oids, _digits(prepared.parameters, arguments))
+        actual: dict[str, float | int | str] = {"Planning Time": (time.perf_counter() - started) * 1e3}
+        if statement.analyze:
+            started = time.perf_counter()
+            columns = planned.bound.columns or ()
+            _, told = await self._changed(replace(prepared, plan=planned), changing, columns, arguments, alone=alone)
+            actual |= {"Rows": told.rows, "Execution Time": (time.perf_counter() - started) * 1e3}
+        lines = await explain_change(planned.bound.plan, self, self._engine, statement, arguments, actual)
+        return self._plan_told(prepared.columns or (), lines)
+
+    @staticmethod
+    def _plan_columns(statement: s.Explain) -> tuple[ResultColumn, ...]:
+        return (ResultColumn("QUERY PLAN", st.of(t.JSON if statement.format == "json" else t.TEXT)),)
+
+    @staticmethod
+    def _plan_told(columns: tuple[ResultColumn, ...], lines: Sequence[str]) -> Execution:
+        return StreamExecution(columns, "EXPLAIN", stream=RowsStream(columns, [(line,) for line in lines]))
 
     # -- utility statements --------------------------------------------------------------------------------------
 

@@ -14,6 +14,8 @@ import msgspec
 
 from engine.plan import describe
 from engine.plan.logical import (
+    FILE,
+    ROW,
     Aggregator,
     CteReader,
     DistinctOn,
@@ -22,6 +24,7 @@ from engine.plan.logical import (
     FunctionScan,
     Join,
     Limit,
+    Mutate,
     Node,
     ProjectSet,
     SetOperation,
@@ -79,6 +82,10 @@ def _below(node: Node) -> Iterator[tuple[str, Node]]:
             if cte.step is not None:
                 yield f"CTE {cte.name}, recursive term", cte.step
         yield "", node.body
+    elif isinstance(node, Mutate):
+        yield "", node.input
+        if node.located is not None:
+            yield "Files to write anew", node.located
     else:
         yield from (("", child) for child in node.inputs())
     yield from (("SubPlan", plan) for plan in subplans(node))
@@ -101,6 +108,7 @@ _NAMES: dict[type[Node], str] = {
     CteReader: "CTE READER",
     Final: "FINAL",
     Receive: "RECEIVE",
+    Mutate: "MUTATE",
 }
 
 
@@ -108,7 +116,7 @@ def _properties(node: Node) -> Iterator[tuple[str, str | int]]:
     match node:
         case TableReader():
             yield "Table", f"{node.table.schema}.{node.table.name}"
-            yield "Columns", ", ".join(node.names)
+            yield "Columns", ", ".join(map(_place, node.names))
             yield from _filter("Filter", node.filter)
             if node.guarantee:
                 yield "Ordering guarantee", describe.ordering(node.guarantee)
@@ -147,6 +155,24 @@ def _properties(node: Node) -> Iterator[tuple[str, str | int]]:
         case Receive():
             yield "Edge", node.edge
             yield "Columns", ", ".join(map(describe.column, node.columns))
+        case Mutate():
+            yield from _change(node)
+
+
+def _place(name: str) -> str:
+    """A column of a file as it is called; which file it is and which row in it, in parentheses."""
+    return f"({name[1:]})" if name in (FILE, ROW) else name
+
+
+def _change(node: Mutate) -> Iterator[tuple[str, str]]:
+    yield "Kind", node.kind
+    yield "Table", f"{node.table.schema}.{node.table.name}"
+    if node.keys:
+        yield "Keys checked", ", ".join(f"{key.name} ({', '.join(key.columns)})" for key in node.keys)
+    if node.checks:
+        yield "Checks", ", ".join(check.name for check, _ in node.checks)
+    if node.columns:
+        yield "Returning", ", ".join(map(describe.column, node.columns))
 
 
 def _filter(name: str, expr: Expr | None) -> Iterator[tuple[str, str]]:
@@ -181,9 +207,9 @@ def _requirement(node: Final | Limit) -> Iterator[tuple[str, str]]:
         yield "Ties", "kept"
 
 
-def text_lines(plan: Node, summary: Summary | None = None) -> list[str]:
+def text_lines(plan: Node, summary: Summary | None = None, annotate: Annotate = _as_it_is) -> list[str]:
     """EXPLAIN (FORMAT TEXT): one line a row of the result."""
-    lines = lines_of(describe_plan(plan))
+    lines = lines_of(describe_plan(plan, annotate))
     if summary is None:
         return lines
     lines.append(f"Engine: {summary.engine} ({summary.reason})")
@@ -216,10 +242,10 @@ def _print(node: Described, indent: str, arrow: str, lines: list[str]) -> None:
         _print(child, inner, "->  ", lines)
 
 
-def json_text(plan: Node, summary: Summary) -> str:
+def json_text(plan: Node, summary: Summary, annotate: Annotate = _as_it_is) -> str:
     """EXPLAIN (FORMAT JSON): one value, shaped as PostgreSQL's (a list of one object with a Plan)."""
     whole: dict[str, Any] = {
-        "Plan": as_json(describe_plan(plan)),
+        "Plan": as_json(describe_plan(plan, annotate)),
         "Engine": summary.engine,
         "Reason": summary.reason,
     }

@@ -31,7 +31,8 @@ class Query(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explain(Statement):
-    """EXPLAIN [ANALYZE] [(options)] statement. `inner` is a Query, DeclareCursor or ExecuteStatement."""
+    """EXPLAIN [ANALYZE] [(options)] statement. `inner` is a Query, MutationStatement, DeclareCursor or
+    ExecuteStatement."""
 
     inner: Statement
     analyze: bool = False

@@ -222,7 +222,6 @@ def test_deep_but_honest_nesting_is_read() -> None:
         ("vacuum analyze t", "VACUUM (ANALYZE)"),
         ("select 1 into unlogged t", "SELECT INTO UNLOGGED"),
         ("with x as (insert into t values (1) returning 1) select 1", "INSERT in WITH"),
-        ("explain delete from t", "DELETE"),
         ("select 1 from t tablesample system (1)", "TABLESAMPLE"),
         ("select b'01'", "bit string constants"),
     ],

@@ -75,7 +75,9 @@ def _inner(reader: StatementReader) -> Statement:
         return cursors.READERS["declare"](reader)
     if reader.word_at("execute"):
         return execute(reader)
-    if not reader.word_at("insert", "update", "delete", "merge", "create", "refresh"):
+    if reader.word_at("insert", "update", "delete", "merge"):
+        return reader.mutation_statement()
+    if not reader.word_at("create", "refresh"):
         reader.fail()
     refuse(reader)
 

@@ -1,0 +1,115 @@
+"""EXPLAIN of INSERT, UPDATE, DELETE and MERGE: a MUTATE above its input's plan, and the query that finds the files to write anew.
+
+What is told of files is what their statistics say: so many may hold a row to be changed, of so many that there are. With
+ANALYZE the statement is run, as PostgreSQL does, by whoever calls; here it is only described.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from engine import session_functions
+from engine.catalog.objects import Table
+from engine.distribution import DistributedQuery, Terms, compile_query
+from engine.mutation.files import only_files, pruned
+from engine.plan.compile import Bindings
+from engine.plan.explain import Described, Summary, json_text, text_lines
+from engine.plan.logical import FILE, Final, Mutate, Node, TableReader
+from engine.plan.planner import optimise
+from engine.plan.rewrite import walk_all
+from engine.sql import statements as s
+from wire.errors import FeatureNotSupported
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+    from engine.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """plan: with its inputs as they would run, the readers of what is written anew over the files that may be. candidates: how
+    many these are; None where none are written anew."""
+
+    plan: Mutate
+    input: Final
+    candidates: int | None
+
+
+async def explain_change(
+    plan: Mutate,
+    session: Session,
+    engine: Engine,
+    statement: s.Explain,
+    arguments: Sequence[Any],
+    actual: Mapping[str, float | int | str],
+) -> list[str]:
+    """The lines of the answer (JSON: one). actual: what is told beside the plan. Raises SqlError."""
+    if statement.distsql:
+        raise FeatureNotSupported("not supported: EXPLAIN (DISTSQL) of statements that change rows")
+    parameters = dict(enumerate(arguments, 1))
+    planned = await engine.in_operation_pool(lambda: _planned(plan, session, parameters))
+    summary = _summary(planned, session, engine, parameters, statement, actual)
+
+    def told(node: Node, described: Described) -> Described:
+        if node is not planned.plan or planned.candidates is None:
+            return described
+        files = f"{planned.candidates} of {len(plan.table.files)} may be written anew"
+        return replace(described, properties={**described.properties, "Files": files})
+
+    if statement.format == "json":
+        return [json_text(planned.plan, summary, told)]
+    return text_lines(planned.plan, summary, told)
+
+
+def _planned(plan: Mutate, session: Session, parameters: Mapping[int, Any]) -> _Planned:
+    """May block on footers."""
+
+    def ready(final: Final) -> Final:
+        without_effects = session_functions.evaluate(optimise(final), session, parameters, effects=False)
+        return pruned(without_effects, parameters)
+
+    input_, located, candidates = plan.input, None, None
+    if plan.targets:
+        files: Sequence[str] = plan.table.files
+        if plan.located is not None:
+            located = ready(Final(plan.located.columns, plan.located))
+            files = _candidates(located, plan.table)
+        candidates = len(files)
+        # Without any the statement ends there, and no engine is asked for the rest.
+        input_ = only_files(input_, plan.targets, files) if files else input_
+    query = ready(Final(input_.columns, input_, plan.requirement))
+    shown = replace(plan, input=query.input, located=None if located is None else located.input)
+    return _Planned(shown, query, candidates)
+
+
+def _candidates(located: Node, table: Table) -> Sequence[str]:
+    """The files that the query for files would open."""
+    readers = (node for node in walk_all(located) if isinstance(node, TableReader) and FILE in node.names)
+    found = (file for node in readers if isinstance(node.table, Table) for file in node.table.files)
+    named = frozenset(found)
+    return [file for file in table.files if file in named]
+
+
+def _summary(
+    planned: _Planned,
+    session: Session,
+    engine: Engine,
+    parameters: Mapping[int, Any],
+    statement: s.Explain,
+    actual: Mapping[str, float | int | str],
+) -> Summary:
+    """Who would make the rows, and why."""
+    terms = Terms.of(session.settings)
+    if planned.candidates is not None:
+        terms = replace(terms, distribution="off")
+    if not any(isinstance(node, TableReader) for node in walk_all(planned.input)):
+        terms = replace(terms, wish="auto")
+    values = {name: session.context_value(name) for name in session_functions.context_names(planned.input)}
+    bindings = Bindings(dict(parameters), values, session.settings.get("TimeZone"))
+    query = compile_query(planned.input, terms, bindings, engine.mesh, engine.config.topology)
+    sql = None
+    if statement.verbose and not isinstance(query.runs, DistributedQuery):
+        sql = engine.executor(query.choice.engine).sql(query.runs)
+    return Summary(query.choice.engine, query.choice.reason, sql, actual)
