@@ -101,6 +101,11 @@ def opened(folder: str, version: int) -> Version:
     return _VERSIONS.get((folder, version), lambda: _version(_open(folder, version)))
 
 
+def commit_times(folder: str) -> Mapping[int, int]:
+    """When each version that the log still has was made, in milliseconds since 1970. Raises DataCorrupted."""
+    return {entry["version"]: entry["timestamp"] for entry in _open(folder).history() if "timestamp" in entry}
+
+
 def _version(table: DeltaTable) -> Version:
     return Version(pa.table(table.get_add_actions(flatten=False)))
 

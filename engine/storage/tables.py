@@ -104,6 +104,12 @@ def committed(table: Table, version: int, changed: int, change: FileChange) -> T
     return replace(table, files=(), version=_digest(storage.location, str(changed)), storage=storage)
 
 
+def at(table: Table, version: int) -> Table:
+    """The table with the files of a Delta version of its folder, and nothing else."""
+    storage = replace(bare(_storage(table)), version=version)
+    return replace(table, files=(), version=_digest(storage.location, "at", str(version)), storage=storage)
+
+
 def changed(table: Table, change: FileChange) -> Table:
     """The table with a change of its files that is not committed."""
     storage = _storage(table)

@@ -16,7 +16,7 @@ from sqlglot import exp
 from engine.catalog.objects import SystemTable, Table, View
 from engine.plan.free_columns import free_columns
 from engine.plan.logical import CteReader, Join, JoinKind, Node, TableReader, Values
-from engine.sql.binder import joins, table_functions
+from engine.sql.binder import joins, table_functions, versions
 from engine.sql.binder.blocks import passed, project
 from engine.sql.binder.seen import SeenCatalog
 from engine.sql.parser import parse
@@ -170,6 +170,7 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     if item.args.get("db") is None:
         cte = scope.common_table(name)
         if cte is not None:
+            versions.refuse(item, f'"{name}" is a WITH query')
             return _common_table(binder, cte, alias, scope)
     schema = item.text("db") or None
     _check_database(binder, item)
@@ -177,6 +178,7 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     if relation is None:
         _missing(item, scope)
     if isinstance(relation, View):
+        versions.refuse(item, f'"{name}" is a view')
         node, names, rows = _view(binder, relation)
     else:
         rows = Rows((relation,))
@@ -189,7 +191,11 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
                 f'materialized view "{relation.name}" has not been populated',
                 hint="Use the REFRESH MATERIALIZED VIEW command.",
             )
-        node = TableReader(columns, _read(binder, relation), tuple(c.file_column for c in relation.columns))
+        whole = _read(binder, relation)
+        read = versions.read(binder, item, whole)
+        if read is not whole:
+            rows = Rows(kind="an earlier version")
+        node = TableReader(columns, read, tuple(c.file_column for c in relation.columns))
     shown = alias.this.name if alias is not None else name
     source = source_of(node, shown, aliased_names(alias, names, shown))
     source.schema = relation.schema if alias is None else None

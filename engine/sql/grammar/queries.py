@@ -452,10 +452,20 @@ class QueryGrammar(ExpressionGrammar):
             return self._aliased(self._relation())
         if self._call_at():
             return self._function_item(token)
-        item = self._aliased(self._relation())
+        relation = self._relation()
+        if self.word_at("for") and self.word_at("version", "timestamp", ahead=1):
+            relation.set("version", self._version())
+        item = self._aliased(relation)
         if self.word_at("tablesample"):
             self.unsupported("TABLESAMPLE")
         return item
+
+    def _version(self) -> exp.Version:
+        """FOR VERSION AS OF number, FOR TIMESTAMP AS OF time: not PostgreSQL's; as Spark, Trino and Delta write it."""
+        self.next()
+        token = self.next()
+        self.expect("as", "of")
+        return self.node(exp.Version, token, this=token.text.upper(), kind="AS OF", expression=self._prefix(bare=False))
 
     def _lateral_item(self) -> exp.Expression:
         if self.symbol_at("("):

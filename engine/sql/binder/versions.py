@@ -1,0 +1,59 @@
+"""`t FOR VERSION AS OF 3`, `t FOR TIMESTAMP AS OF '2024-05-01 12:00'`: a stored table as it was (`engine.storage.history`).
+
+The number and the moment are constants: which files are read is decided when the statement is bound.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from engine.catalog.objects import SystemTable, Table
+from engine.sql.expr import Const
+from engine.sql.scope import Scope, cursor, position
+from engine.storage import history
+from wire import types as t
+from wire.errors import FeatureNotSupported, SqlError, WrongObjectType
+
+if TYPE_CHECKING:
+    from engine.sql.binder.queries import QueryBinder
+
+
+def refuse(item: exp.Table, what: str) -> None:
+    """Raises WrongObjectType where a version is asked of something that has none."""
+    version = item.args.get("version")
+    if version is not None:
+        raise WrongObjectType(
+            f"FOR {version.name} AS OF needs a stored table, and {what}", position=cursor(position(item))
+        )
+
+
+def read(binder: QueryBinder, item: exp.Table, table: Table | SystemTable) -> Table | SystemTable:
+    """What a FROM item reads: the table, or the version of it that was asked for. May block. Raises InvalidParameterValue for
+    one that is not there."""
+    version = item.args.get("version")
+    if version is None:
+        return table
+    if not isinstance(table, Table) or table.storage is None:
+        refuse(item, f'"{table.name}" is none')
+        raise AssertionError("a version was asked for")
+    # The log may be published, and its files removed, while the catalog stays as it is.
+    binder.context.stable = False
+    try:
+        if version.name == "VERSION":
+            return history.at_version(table, _constant(binder, version, t.INT8))
+        return history.at_time(table, _constant(binder, version, t.TIMESTAMPTZ))
+    except SqlError as error:
+        error.position = error.position or cursor(position(version.expression))
+        raise
+
+
+def _constant(binder: QueryBinder, version: exp.Version, typ: t.PgType) -> int:
+    clause = f"FOR {version.name} AS OF"
+    expr = binder.expressions.as_type(
+        binder.expressions.bind(version.expression, Scope(binder.context, binder)), typ, clause
+    )
+    if not isinstance(expr, Const) or not isinstance(expr.value, int):
+        raise FeatureNotSupported(f"not supported: {clause} what is not a constant")
+    return expr.value

@@ -1,0 +1,73 @@
+"""A stored table as it was: an earlier version of its Delta log, read with the definition that it has now.
+
+That is right because a folder has one set of columns: what would change them in files (ADD COLUMN, most changes of a
+type) makes a new folder, with a log of its own, and what only changes names maps them (`TableColumn.stored`). So the versions
+that can be asked for are those of the folder that the table has now. What today's definition promises of rows (NOT NULL, keys,
+checks) was not yet promised then, so it is left out.
+
+A version is there while its files are: VACUUM removes files an hour after they were taken away. Whether all of them are is looked
+up when the statement is bound, so that it is told in words.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from dataclasses import replace
+from typing import Final
+
+from engine.catalog.objects import Storage, Table
+from engine.storage import delta, tables
+from wire.errors import DataCorrupted, InvalidParameterValue
+
+_HINT: Final = "sluice.tables has the newest version of each table."
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+def at_version(table: Table, number: int) -> Table:
+    """The table with the files of a version. Blocks. Raises InvalidParameterValue where there is no such version, or not any
+    more."""
+    newest = _storage(table).version
+    if not 0 <= number <= newest:
+        raise InvalidParameterValue(
+            f'table "{table.name}" has no version {number}', detail=f"Its newest version is {newest}.", hint=_HINT
+        )
+    then = tables.at(table, number)
+    try:
+        files = tables.files(then)
+    except DataCorrupted as error:
+        raise _gone(table, number, "its commit is not in the table's log any more") from error
+    present = frozenset(tables.files(table))
+    lost = sum(1 for file in files if file not in present and not os.path.exists(file))
+    if lost:
+        raise _gone(table, number, f"{lost} of its {len(files)} files were removed by VACUUM")
+    columns = tuple(replace(column, nullable=True) for column in table.columns)
+    return replace(then, files=files, columns=columns, constraints=())
+
+
+def at_time(table: Table, micros: int) -> Table:
+    """The table as its log said at a moment, in microseconds since 1970. Blocks. Raises InvalidParameterValue."""
+    newest = _storage(table).version
+    times = {number: made for number, made in delta.commit_times(table.path).items() if number <= newest}
+    found = max((number for number, made in times.items() if made * 1000 <= micros), default=None)
+    if found is None:
+        first = min(times, default=None)
+        detail = "Its log has no times."
+        if first is not None:
+            moment = _EPOCH + dt.timedelta(milliseconds=times[first])
+            detail = f"The first that its log knows is {first}, of {moment:%Y-%m-%d %H:%M:%S.%f+00}."
+        raise InvalidParameterValue(f'table "{table.name}" has no version of that time', detail=detail)
+    return at_version(table, found)
+
+
+def _gone(table: Table, number: int, why: str) -> InvalidParameterValue:
+    newest = _storage(table).version
+    return InvalidParameterValue(
+        f'version {number} of table "{table.name}" is not there any more',
+        detail=f"{why[0].upper()}{why[1:]}. The newest version is {newest}.",
+    )
+
+
+def _storage(table: Table) -> Storage:
+    assert table.storage is not None, "a stored table"
+    return table.storage
