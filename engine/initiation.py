@@ -17,12 +17,13 @@ from engine.catalog.objects import Relation, Table
 from engine.runtime.mesh import MemberInfo, Mesh, Role
 from engine.settings import SessionSettings
 from engine.sql import statements as s
+from engine.sql.copy_statement import CopyFrom
 from wire.errors import FeatureNotSupported
 
 _CHANGES: Final = (
     s.CreateView, s.CreateForeignTable, s.CreateSchema, s.CreateTable, s.CreateTableAs,
     s.CreateMaterializedView, s.RefreshMaterializedView, s.CreateSequence, s.AlterTable,
-    s.AlterSequence, s.AlterSchema, s.Comment, s.Drop, s.MutationStatement, s.Truncate, s.Vacuum,
+    s.AlterSequence, s.AlterSchema, s.Comment, s.Drop, s.MutationStatement, s.Truncate, s.Vacuum, CopyFrom,
 )  # fmt: skip
 _STANDBY: Final[Mapping[str, str]] = {"default_transaction_read_only": "on", "transaction_read_only": "on"}
 

@@ -24,6 +24,8 @@ from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.store import CatalogStore
 from engine.catalog.system import PG_CATALOG, SystemCatalog, SystemContext
 from engine.catalog.transaction import SessionCatalog
+from engine.copying.copy_from import copy_from
+from engine.copying.copy_to import copy_to
 from engine.distribution import CompiledQuery, Terms, compile_query, data_members
 from engine.executor import ExecutionContext
 from engine.explaining import ExplainRequest, explain
@@ -42,6 +44,7 @@ from engine.settings import SessionSettings
 from engine.sql import statements as s
 from engine.sql import types as st
 from engine.sql.binder import bind_query
+from engine.sql.copy_statement import CopyFrom, CopyTo
 from engine.sql.scope import BindContext, ParameterTypes, RowLock
 from engine.statement_cache import PlannedQuery
 from engine.text_styles import check_styles, foreign_styles
@@ -190,6 +193,11 @@ class Session(EngineSession):
                 return await self._explain(statement, prepared, arguments)
             case s.ShowVariable() as statement:
                 return self._show(statement.name)
+            case CopyFrom() as statement:
+                self._engine.initiation.require_for_statement(statement)
+                return await copy_from(self, self._engine, statement)
+            case CopyTo() as statement:
+                return await copy_to(self, self._engine, statement)
             case statement if isinstance(statement, defining.STATEMENTS):
                 self._require_may_define(statement)
                 return StreamExecution(None, await defining.run(self, self._engine, prepared, arguments))

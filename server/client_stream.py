@@ -200,7 +200,14 @@ class ClientStream(asyncio.Protocol):
 
     async def send_rows(self, rows: Buffer) -> None:
         """Queue encoded rows: together with what else is gathered if they are few, else in pieces, at the client's pace."""
-        data = memoryview(self.connection.send(m.Rows(rows))).cast("B")
+        await self._send_long(m.Rows(rows))
+
+    async def send_copied(self, rows: Buffer) -> None:
+        """The same of rows that are copied."""
+        await self._send_long(m.CopiedRows(rows))
+
+    async def _send_long(self, message: m.BackendMessage) -> None:
+        data = memoryview(self.connection.send(message)).cast("B")
         if len(data) < GATHER_BYTES:
             if not self._gathered:
                 self._start_timer()

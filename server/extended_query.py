@@ -10,6 +10,7 @@ from typing import Final
 
 from engine.sql import statements as s
 from server.commands import EXITS
+from server.copying import copy
 from server.exchange import Exchange
 from server.portal import Portal
 from server.prepared import Command, NamedStatement
@@ -135,9 +136,10 @@ async def execute(exchange: Exchange, message: m.Execute) -> None:
 
 
 async def _complete_without_rows(exchange: Exchange, portal: Portal) -> None:
+    rows = await copy(exchange, portal)
     await portal.running.close()
     portal.finish()
-    exchange.send(m.CommandComplete(portal.tag(0)))
+    exchange.send(m.CommandComplete(portal.tag(rows)))
 
 
 async def _send_page(exchange: Exchange, portal: Portal, max_rows: int | None) -> None:

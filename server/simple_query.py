@@ -6,6 +6,7 @@ Source: PostgreSQL 15, 55.2.2 "Simple Query" and 55.2.2.1 "Multiple Statements i
 from __future__ import annotations
 
 from engine.sql.statements import Statement
+from server.copying import copy
 from server.exchange import Exchange
 from server.portal import Portal
 from server.results import row_description
@@ -32,11 +33,12 @@ async def _run(exchange: Exchange, statement: Statement, *, last: bool) -> None:
     portal = Portal("", command, commands.columns(command))
     form = commands.simple_format(command)
     await exchange.open(portal)
-    rows = 0
     if portal.columns is not None:
         portal.formats = (form,) * len(portal.columns)
         exchange.send(row_description(portal.columns, portal.formats))
         rows = await exchange.send_rows(portal, portal.running.run(None))
+    else:
+        rows = await copy(exchange, portal)
     tag = portal.tag(rows)
     exchange.active = None
     await portal.close()

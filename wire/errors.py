@@ -22,9 +22,13 @@ class SqlError(Exception):
         detail, hint: optional further sentences; capital letter and full stop.
         position: 1-based character offset into the statement's text, or None.
         sqlstate: overrides the class's code (for errors that arrive from elsewhere with their code).
+    context: where it happened, for what is no place in the statement: a line of COPY's input.
+    row: of the rows that a statement writes, the one that it is about, from 0; None: not known.
     """
 
     sqlstate: str
+    context: str | None = None
+    row: int | None = None
     default_sqlstate: ClassVar[str] = "XX000"
     severity: ClassVar[str] = "ERROR"
 
@@ -141,6 +145,10 @@ class InvalidTextRepresentation(SqlError):
 
 class InvalidBinaryRepresentation(SqlError):
     default_sqlstate = "22P03"
+
+
+class BadCopyFileFormat(SqlError):
+    default_sqlstate = "22P04"
 
 
 class UntranslatableCharacter(SqlError):

@@ -65,6 +65,7 @@ class RowSink:
 
     def __init__(self, plan: Mutate, writer: TableWriter, take: Take, settings: OutputSettings) -> None:
         self.count = 0
+        self._seen = 0
         self._returned: list[pa.RecordBatch] = []
         self._numbers: list[pa.Array] = []
         self._passed_over: set[int] = set()
@@ -89,6 +90,7 @@ class RowSink:
         rows = _with(batch.select(layout.rows), filled)
         if self._plan.kind != "delete":
             self._judge(rows, [batch.column(i) for i in layout.checks], changed)
+        self._seen += batch.num_rows
         self.count += batch.num_rows if changed is None else pc.sum(changed).as_py() or 0
         if layout.returning:
             self._return(batch, changed, filled)
@@ -129,7 +131,9 @@ class RowSink:
         found = [(at, order, n) for n, (at, order, _) in enumerate(broken) if at >= 0]
         if found:
             at, _, n = min(found)
-            raise broken[n][2](at)
+            error = broken[n][2](at)
+            error.row = self._seen + at
+            raise error
 
     # -- RETURNING -----------------------------------------------------------------------------------------------
 

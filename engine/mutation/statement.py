@@ -75,7 +75,7 @@ async def plan(
 async def outcome(session: Session, engine: Engine, planned: PlannedMutation, arguments: Sequence[Any]) -> Outcome:
     """Run a statement to its end. Raises SqlError with nothing changed."""
     change = planned.bound.plan
-    _require_writable(session, _TAGS[change.kind].split()[0], change.table)
+    require_writable(session, _TAGS[change.kind].split()[0], change.table)
     return await run(change, SessionGround(session, engine, tuple(arguments)))
 
 
@@ -96,7 +96,7 @@ async def truncate(session: Session, engine: Engine, statement: Truncate, contex
         return list({table.oid: table for table in found}.values())
 
     for table in await engine.in_operation_pool(all_files):
-        _require_writable(session, "TRUNCATE TABLE", table)
+        require_writable(session, "TRUNCATE TABLE", table)
         if statement.restart:
             await engine.in_operation_pool(lambda table=table: restart_owned(table, session.catalog))  # type: ignore[misc]
         removed = tuple(file.path for file in session.catalog.files(table))
@@ -106,7 +106,8 @@ async def truncate(session: Session, engine: Engine, statement: Truncate, contex
     return StreamExecution(None, "TRUNCATE TABLE")
 
 
-def _require_writable(session: Session, command: str, table: Table) -> None:
+def require_writable(session: Session, command: str, table: Table) -> None:
+    """Raises ReadOnlySqlTransaction for a table that outlives the session in a transaction that may not write."""
     if table.schema != TEMPORARY and session.settings.get("transaction_read_only") == "on":
         raise ReadOnlySqlTransaction(f"cannot execute {command} in a read-only transaction")
 
@@ -123,7 +124,7 @@ class SessionGround:
     async def open(self, plan: FinalNode, *, here: bool) -> BatchStream:
         session, engine = self.session, self.engine
         node = await engine.in_operation_pool(lambda: self._ready(plan))
-        bindings = self._bindings(node)
+        bindings = self.bindings(node)
         terms = Terms.of(session.settings)
         if here:
             terms = replace(terms, distribution="off")
@@ -144,7 +145,7 @@ class SessionGround:
     def _parameters(self) -> dict[int, Any]:
         return dict(enumerate(self.arguments, 1))
 
-    def _bindings(self, node: FinalNode) -> Bindings:
+    def bindings(self, node: FinalNode) -> Bindings:
         for name in session_functions.context_names(node):
             if name not in self.values:
                 self.values[name] = self.session.context_value(name)

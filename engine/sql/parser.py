@@ -17,7 +17,17 @@ from typing import Final
 from engine.sql.depth import bounded
 from engine.sql.lexer import Kind, tokenize
 from engine.sql.statements import Statement
-from engine.sql.utility import alterations, cursors, definitions, explain, prepared, settings, transactions, vacuum
+from engine.sql.utility import (
+    alterations,
+    copying,
+    cursors,
+    definitions,
+    explain,
+    prepared,
+    settings,
+    transactions,
+    vacuum,
+)
 from engine.sql.utility.reader import StatementReader
 from engine.sql.utility.tables import select_into
 from engine.sql.utility.unsupported import refuse
@@ -33,6 +43,7 @@ _READERS: Final[dict[str, _Reading]] = {
     **prepared.READERS,
     **explain.READERS,
     **vacuum.READERS,
+    **copying.READERS,
     "truncate": StatementReader.truncate,
 }
 

@@ -196,11 +196,12 @@ def test_the_engine_is_chosen_by_options(member: MemberProcess) -> None:
     assert 'invalid value for parameter "sluice.engine": "abacus"' in told
 
 
-def test_copy_is_refused(member: MemberProcess) -> None:
-    for statement in ("copy nation to stdout", "\\copy nation to stdout", "\\copy nation from stdin"):
-        told = run(member.dsn, "-v", "VERBOSITY=verbose", "-c", statement, "-c", "select 'alive'")
-        assert "0A000: not supported: COPY" in told
-        assert "alive" in told
+def test_copy_of_a_query(member: MemberProcess) -> None:
+    told = run(member.dsn, "-c", "\\copy (select n_nationkey, n_name from nation order by 1 limit 2) to stdout csv")
+    assert told == "0,ALGERIA\n1,ARGENTINA\n"
+    told = run(member.dsn, "-v", "VERBOSITY=verbose", "-c", "\\copy nation to stdout", "-c", "select 'alive'")
+    assert '42809: cannot copy from foreign table "nation"' in told
+    assert "alive" in told
 
 
 def test_rows_of_spark_by_pages(member: MemberProcess) -> None:

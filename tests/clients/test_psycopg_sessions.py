@@ -245,15 +245,13 @@ def test_binary_named_cursors_side_by_side(connect: Connect) -> None:
 # -- the member and Spark --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("statement", ["copy nation from stdin", "copy nation to stdout", "copy (select 1) to stdout"])
-def test_copy_is_refused(member: MemberProcess, statement: str) -> None:
-    with member.connect() as connection:
+def test_copy_of_a_query_on_spark(member: MemberProcess) -> None:
+    with member.connect(options="-c sluice.engine=spark") as connection:
         with (
-            pytest.raises(psycopg.errors.FeatureNotSupported, match="COPY"),
             connection.cursor() as cursor,
-            cursor.copy(statement.encode()),
+            cursor.copy("copy (select o_orderkey, o_comment from orders) to stdout") as copy,
         ):
-            pass
+            assert sum(1 for _ in copy.rows()) == 150_000
         assert state(connection) == "IDLE"
         assert connection.execute("select 1").fetchone() == (1,)
 

@@ -255,13 +255,6 @@ async def test_an_error_in_a_pipeline(server: Server) -> None:
         assert await (await connection.execute("select 4")).fetchone() == (4,)
 
 
-async def test_copy_and_function_calls_are_refused(server: Server) -> None:
-    async with await connect(server, autocommit=True) as connection:
-        with pytest.raises(psycopg.errors.FeatureNotSupported):
-            await connection.execute("copy t from stdin")
-        assert await (await connection.execute("select 1")).fetchone() == (1,)
-
-
 async def test_a_large_result_in_small_pages(server: Server) -> None:
     async with await connect(server, autocommit=True, options="-c cursor_buffer_size=4kB") as connection:
         cursor = await connection.execute("select range as i, repeat('x', 50) as t from range(100000)")

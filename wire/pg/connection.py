@@ -7,6 +7,10 @@ writes what `send` returns. What may come when is two tables, `RECEIVES` and `SE
     IDLE -> SIMPLE -> IDLE                       Query ... ReadyForQuery
     IDLE -> EXTENDED -> SYNCING -> IDLE          Parse, Bind ... Sync, ReadyForQuery
             EXTENDED -> SKIPPING -> SYNCING      an error: everything up to Sync is thrown away
+    SIMPLE, EXTENDED -> COPY_IN, COPY_OUT -> SIMPLE, EXTENDED     of a COPY, until its rows have gone over
+
+While a client sends rows, Flush and Sync mean nothing: a client that speaks the extended protocol may have sent its Sync
+before it knew that it was to copy. After an error its rows are thrown away wherever they come.
 
 A state that RECEIVES has no row for is one where it is our turn: `next_event` gives PAUSED, and what the client sends
 ahead waits in the buffer undecoded. A message is decoded only when it is taken, so that a change of `client_encoding`
@@ -51,6 +55,10 @@ class State(enum.Enum):
     IDLE = "waiting for a command"
     SIMPLE = "a simple query runs"
     EXTENDED = "within a pipeline of the extended protocol"
+    SIMPLE_COPY_IN = "a simple query takes rows from the client"
+    EXTENDED_COPY_IN = "a portal takes rows from the client"
+    SIMPLE_COPY_OUT = "a simple query copies rows to the client"
+    EXTENDED_COPY_OUT = "a portal copies rows to the client"
     SYNCING = "Sync received; ReadyForQuery is due"
     SKIPPING = "an error was sent within a pipeline: skipping until Sync"
     CLOSED = "nothing more will be read or sent"
@@ -85,6 +93,11 @@ def _copy_ignored(state: State) -> dict[type, State]:
     return dict.fromkeys((m.CopyData, m.CopyDone, m.CopyFail), state)
 
 
+def _copying(state: State, after: State) -> dict[type, State]:
+    """What a frontend sends while it copies."""
+    return {m.CopyData: state, m.Flush: state, m.Sync: state, m.CopyDone: after, m.CopyFail: after}
+
+
 #: state -> message received -> next state. A message without an entry is a protocol violation.
 RECEIVES: Final[dict[State, dict[type, State]]] = {
     State.STARTUP: {
@@ -96,6 +109,8 @@ RECEIVES: Final[dict[State, dict[type, State]]] = {
     State.AUTHENTICATING: {m.PasswordMessage: State.AUTHENTICATING},
     State.IDLE: {**_COMMANDS, **_copy_ignored(State.IDLE)},
     State.EXTENDED: {**_COMMANDS, **_copy_ignored(State.EXTENDED)},
+    State.SIMPLE_COPY_IN: _copying(State.SIMPLE_COPY_IN, State.SIMPLE),
+    State.EXTENDED_COPY_IN: _copying(State.EXTENDED_COPY_IN, State.EXTENDED),
     State.SKIPPING: {
         **dict.fromkeys(_COMMANDS, State.SKIPPING),
         **_copy_ignored(State.SKIPPING),
@@ -133,11 +148,29 @@ SENDS: Final[dict[State, dict[type, State]]] = {
     State.SIMPLE: {
         **_any_time(State.SIMPLE),
         **dict.fromkeys((*_RESULTS, m.ErrorResponse), State.SIMPLE),
+        m.CopyInResponse: State.SIMPLE_COPY_IN,
+        m.CopyOutResponse: State.SIMPLE_COPY_OUT,
         m.ReadyForQuery: State.IDLE,
+    },
+    State.SIMPLE_COPY_IN: {**_any_time(State.SIMPLE_COPY_IN), m.ErrorResponse: State.SIMPLE},
+    State.EXTENDED_COPY_IN: {**_any_time(State.EXTENDED_COPY_IN), m.ErrorResponse: State.SKIPPING},
+    State.SIMPLE_COPY_OUT: {
+        **_any_time(State.SIMPLE_COPY_OUT),
+        m.CopiedRows: State.SIMPLE_COPY_OUT,
+        m.CopiedAll: State.SIMPLE,
+        m.ErrorResponse: State.SIMPLE,
+    },
+    State.EXTENDED_COPY_OUT: {
+        **_any_time(State.EXTENDED_COPY_OUT),
+        m.CopiedRows: State.EXTENDED_COPY_OUT,
+        m.CopiedAll: State.EXTENDED,
+        m.ErrorResponse: State.SKIPPING,
     },
     State.EXTENDED: {
         **_any_time(State.EXTENDED),
         **dict.fromkeys((*_RESULTS, *_EXTENDED_ANSWERS), State.EXTENDED),
+        m.CopyInResponse: State.EXTENDED_COPY_IN,
+        m.CopyOutResponse: State.EXTENDED_COPY_OUT,
         m.ErrorResponse: State.SKIPPING,
     },
     State.SYNCING: {**_any_time(State.SYNCING), m.ErrorResponse: State.SYNCING, m.ReadyForQuery: State.IDLE},
@@ -253,6 +286,8 @@ class Connection:
     def _out_of_order(self, kind: bytes) -> ProtocolViolation:
         if self.state is State.AUTHENTICATING:
             return ProtocolViolation(f"expected password response, got message type {kind[0]}")
+        if self.state in (State.SIMPLE_COPY_IN, State.EXTENDED_COPY_IN):
+            return ProtocolViolation(f"unexpected message type 0x{kind[0]:02X} during COPY from stdin")
         return ProtocolViolation(f"invalid frontend message type {kind[0]}")
 
     def _length_max(self, cls: type) -> int:

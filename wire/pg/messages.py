@@ -375,6 +375,50 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyInResponse:
+    """The client is to send rows. form: 0 text (CSV too), 1 binary; of all columns."""
+
+    form: int
+    columns: int
+
+    def encode(self, _encoding: str) -> bytes:
+        return _copy_response(b"G", self.form, self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOutResponse:
+    """Rows follow. form, columns: as in `CopyInResponse`."""
+
+    form: int
+    columns: int
+
+    def encode(self, _encoding: str) -> bytes:
+        return _copy_response(b"H", self.form, self.columns)
+
+
+def _copy_response(kind: bytes, form: int, columns: int) -> bytes:
+    return _frame(kind, struct.pack(f"!bH{columns}H", form, columns, *(form,) * columns))
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedRows:
+    """Any number of CopyData frames, encoded already, one a row."""
+
+    data: Buffer
+
+    def encode(self, _encoding: str) -> Buffer:
+        return self.data
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedAll:
+    """CopyDone of the server."""
+
+    def encode(self, _encoding: str) -> bytes:
+        return b"c\0\0\0\4"
+
+
+@dataclass(frozen=True, slots=True)
 class ParameterDescription:
     types: tuple[int, ...]
 
@@ -449,10 +493,13 @@ class ErrorResponse:
     detail: str | None = None
     hint: str | None = None
     position: int | None = None
+    context: str | None = None
 
     @classmethod
     def of(cls, error: SqlError) -> ErrorResponse:
-        return cls(error.severity, error.sqlstate, error.message, error.detail, error.hint, error.position)
+        return cls(
+            error.severity, error.sqlstate, error.message, error.detail, error.hint, error.position, error.context
+        )
 
     @property
     def fatal(self) -> bool:
@@ -461,7 +508,7 @@ class ErrorResponse:
     def encode(self, encoding: str) -> bytes:
         fields = (
             ("S", self.severity), ("V", self.severity), ("C", self.sqlstate), ("M", self.message),
-            ("D", self.detail), ("H", self.hint), ("P", _position(self.position)),
+            ("D", self.detail), ("H", self.hint), ("P", _position(self.position)), ("W", self.context),
         )  # fmt: skip
         return _report(b"E", fields, encoding)
 
@@ -483,4 +530,5 @@ BackendMessage = (
     EncryptionAnswer | AuthenticationRequest | AuthenticationOk | NegotiateProtocolVersion | ParameterStatus | BackendKeyData
     | ReadyForQuery | RowDescription | Rows | ParameterDescription | CommandComplete | ParseComplete | BindComplete
     | CloseComplete | NoData | PortalSuspended | EmptyQueryResponse | ErrorResponse | NoticeResponse
+    | CopyInResponse | CopyOutResponse | CopiedRows | CopiedAll
 )  # fmt: skip

@@ -9,7 +9,7 @@ from engine.sql.utility.reader import StatementReader
 
 _STATEMENTS: Final = frozenset(
     (
-        "alter", "analyse", "analyze", "call", "checkpoint", "cluster", "comment", "copy", "create", "delete", "do", "drop",
+        "alter", "analyse", "analyze", "call", "checkpoint", "cluster", "comment", "create", "delete", "do", "drop",
         "grant", "import", "insert", "listen", "load", "lock", "merge", "notify", "reassign", "refresh", "reindex", "revoke",
         "security", "truncate", "update",
     )

@@ -190,13 +190,15 @@ def whole_row(binder: QueryBinder, table: Table, given: Mapping[int, Expr]) -> t
 def _expanded(binder: QueryBinder, table: Table, row: Mapping[int, Expr]) -> Source:
     """A single row whose set-returning functions make more of it."""
     columns = row_columns(binder, table)
-    filled = _filled(table, columns, row)
-    whole = whole_row(binder, table, {**_unfilled(table, columns, filled), **row})
+    filled = filled_columns(table, columns, row)
+    whole = whole_row(binder, table, {**unfilled(table, columns, filled), **row})
     node, exprs = set_returning.expanded(binder.context, Values((), ((),)), whole)
     return Source(Evaluator(columns, node, tuple(exprs)), columns, filled=filled)
 
 
-def _filled(table: Table, columns: Sequence[Column], given: Mapping[int, Expr]) -> tuple[tuple[Column, int], ...]:
+def filled_columns(
+    table: Table, columns: Sequence[Column], given: Mapping[int, Expr]
+) -> tuple[tuple[Column, int], ...]:
     """The columns that nothing was said of and whose default is a value of a sequence, with that."""
     found = []
     for column, declared in zip(columns, table.columns, strict=True):
@@ -206,7 +208,7 @@ def _filled(table: Table, columns: Sequence[Column], given: Mapping[int, Expr]) 
     return tuple(found)
 
 
-def _unfilled(table: Table, columns: Sequence[Column], filled: Sequence[tuple[Column, int]]) -> dict[int, Expr]:
+def unfilled(table: Table, columns: Sequence[Column], filled: Sequence[tuple[Column, int]]) -> dict[int, Expr]:
     """Nulls, until those columns get their values."""
     later = {column for column, _ in filled}
     pairs = zip(columns, table.columns, strict=True)
@@ -235,8 +237,8 @@ def _bound_query(
         given[column.number] = assigned(binder, replace(refer(output), position=place), column)
     rows = row_columns(binder, table)
     ordered_by = tuple(dict.fromkeys(key.column for key in bound.requirement))
-    filled = _filled(table, rows, given)
-    given |= _unfilled(table, rows, filled)
+    filled = filled_columns(table, rows, given)
+    given |= unfilled(table, rows, filled)
     emit = (*whole_row(binder, table, given), *passed(ordered_by))
     return Source(Evaluator((*rows, *ordered_by), bound.plan, emit), rows, bound.requirement, filled)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from engine.catalog.objects import Constraint, Table, TableColumn, View
+from engine.catalog.objects import Constraint, Relation, Table, TableColumn, View
 from engine.plan.logical import FILE, ROW, TableReader
 from engine.sql import types as st
 from engine.sql.binder.blocks import passed
@@ -38,11 +38,17 @@ from wire.errors import (
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
 
-_VERBS = {"insert": "insert into", "update": "update", "delete": "delete from", "merge": "merge into"}
+_VERBS = {
+    "insert": "insert into",
+    "update": "update",
+    "delete": "delete from",
+    "merge": "merge into",
+    "copy": "insert into",
+}
 
 
 def find_table(binder: QueryBinder, target: exp.Table, verb: str) -> Table:
-    """The stored table that is meant. verb: insert, update, delete, merge, truncate, or fill.
+    """The stored table that is meant. verb: insert, update, delete, merge, truncate, copy, or fill.
 
     Raises UndefinedTable, WrongObjectType, InsufficientPrivilege for the system catalog, FeatureNotSupported for what cannot
     be changed in this way (setTargetTable, CheckValidResultRel).
@@ -52,6 +58,8 @@ def find_table(binder: QueryBinder, target: exp.Table, verb: str) -> Table:
     if found is None:
         dotted = f"{schema}.{name}" if schema else name
         raise UndefinedTable(f'relation "{dotted}" does not exist', position=cursor(position(target)))
+    if verb == "copy":
+        _require_copied(found)
     if isinstance(found, View):
         if verb == "truncate":
             raise WrongObjectType(f'"{name}" is not a table')
@@ -65,6 +73,15 @@ def find_table(binder: QueryBinder, target: exp.Table, verb: str) -> Table:
         words = f"cannot {_VERBS.get(verb, verb)} foreign table"
         raise FeatureNotSupported(f'{words} "{name}"')
     return found
+
+
+def _require_copied(found: Relation) -> None:
+    """Raises WrongObjectType for what no rows can be copied to (CopyFrom)."""
+    if isinstance(found, View):
+        hint = "To enable copying to a view, provide an INSTEAD OF INSERT trigger."
+        raise WrongObjectType(f'cannot copy to view "{found.name}"', hint=hint)
+    if isinstance(found, Table) and found.query is not None:
+        raise WrongObjectType(f'cannot copy to materialized view "{found.name}"')
 
 
 # -- reading the table ------------------------------------------------------------------------------------------------

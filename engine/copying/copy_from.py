@@ -1,0 +1,165 @@
+"""COPY FROM STDIN: an INSERT of a client's rows (copyfrom.c)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from engine import session_functions
+from engine.api import ResultColumn
+from engine.catalog.objects import Table
+from engine.copying.copy_rows import CopiedRows
+from engine.copying.options import CopyFormat, copy_format, names_of
+from engine.copying.source import RowSource
+from engine.executor import BatchStream, QueryId
+from engine.local.executor import LocalExecutor, LocalWork, batch_rows
+from engine.mutation.intents import Intents
+from engine.mutation.run import run
+from engine.mutation.statement import SessionGround, require_writable
+from engine.plan.compile import compile_plan
+from engine.plan.logical import Evaluator, Final
+from engine.plan.physical import Receive, relation_of
+from engine.results import RowsStream
+from engine.sql.binder.mutations.copying import EDGE, BoundCopy, bind_copy
+from engine.sql.copy_statement import CopyFrom
+from engine.sql.expr import Column, Expr
+from wire.copying.reader import RowReader
+from wire.errors import FeatureNotSupported, SqlError
+from wire.text_output import OutputSettings
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+    from engine.session import Session
+
+T = TypeVar("T")
+
+
+async def copy_from(session: Session, engine: Engine, statement: CopyFrom) -> CopyFromExecution:
+    """Begin a COPY: everything that can be refused before the client sends anything."""
+    if statement.file is not None:
+        raise FeatureNotSupported("not supported: COPY FROM a file", hint="Use psql's \\copy, or COPY FROM STDIN.")
+    context, _ = session.bind_context((), {})
+    table = statement.table
+    assert table is not None, "COPY FROM has a table"
+    try:
+        bound = await engine.in_operation_pool(lambda: bind_copy(table, statement.columns, context))
+    except SqlError as error:
+        error.position = None  # as PostgreSQL, which looks names up without their places
+        raise
+    require_writable(session, "COPY FROM", bound.plan.table)
+    form = copy_format(statement, names_of(bound.targets))
+    if form.form == "binary":
+        raise FeatureNotSupported("not supported: COPY FROM in binary format")
+    return CopyFromExecution(session, engine, bound, form)
+
+
+class CopyFromExecution:
+    """An `engine.api.Execution` that runs when it is given rows. width: how many fields they have."""
+
+    query: QueryId | None = None
+
+    def __init__(self, session: Session, engine: Engine, bound: BoundCopy, form: CopyFormat) -> None:
+        self.stream: BatchStream = RowsStream((), ())
+        self.columns: tuple[ResultColumn, ...] | None = None
+        self.width = len(bound.targets)
+        self.form = 0
+        self._session = session
+        self._engine = engine
+        self._bound = bound
+        self._format = form
+
+    async def receive(self, source: RowSource) -> int:
+        """Write all rows of the source. Returns how many. Raises SqlError with nothing changed."""
+        ground = _Ground(
+            SessionGround(self._session, self._engine, ()), self._engine, self._bound, self._format, source
+        )
+        try:
+            return (await run(self._bound.plan, ground)).rows
+        except SqlError as error:
+            raise ground.placed(error) from None
+
+    def tag(self, rows: int) -> str:
+        return f"COPY {rows}"
+
+    async def close(self) -> None:
+        await self.stream.close()
+
+
+@dataclass(slots=True)
+class _Ground:
+    """`engine.mutation.run.Ground` whose rows are the client's; other queries are run as for any statement."""
+
+    inner: SessionGround
+    engine: Engine
+    bound: BoundCopy
+    form: CopyFormat
+    source: RowSource
+    rows: CopiedRows | None = None
+
+    async def open(self, plan: Final, *, here: bool) -> BatchStream:
+        if here:
+            return await self.inner.open(plan, here=True)
+        bound = self.bound
+        encoding = self.form.encoding or self.inner.session.settings.get("client_encoding")
+        reader = RowReader(self.form.layout, bound.plan.table.name, names_of(bound.targets), encoding)
+        self.rows = CopiedRows(self.source, reader, bound, self._run(plan))
+        return self.rows
+
+    def placed(self, error: SqlError) -> SqlError:
+        return error if self.rows is None else self.rows.placed(error)
+
+    def _run(self, plan: Final) -> Callable[[pa.RecordBatch, Sequence[tuple[Column, Expr]] | None], BatchStream]:
+        local = self.engine.executor("local")
+        assert isinstance(local, LocalExecutor), "a member has an engine of its own"
+        context = self.inner.session.execution_context()
+        whole = self._compiled(plan)
+
+        def run_block(texts: pa.RecordBatch, only: Sequence[tuple[Column, Expr]] | None) -> BatchStream:
+            statement, schema = whole if only is None else self._compiled(self._values(only))
+            rows = batch_rows(schema, context.page_bytes)
+            inputs = {relation_of(EDGE): _OneBatch(texts)}
+            return local.run(LocalWork(statement, schema, rows, context.time_zone, inputs=inputs))
+
+        return run_block
+
+    def _values(self, only: Sequence[tuple[Column, Expr]]) -> Final:
+        columns = tuple(Column(column.id, column.name, expr.type) for column, expr in only)
+        node = Evaluator(columns, Receive(self.bound.texts, EDGE), tuple(expr for _, expr in only))
+        return Final(columns, node)
+
+    def _compiled(self, plan: Final) -> tuple[str, pa.Schema]:
+        local = self.engine.executor("local")
+        assert isinstance(local, LocalExecutor), "a member has an engine of its own"
+        ready = session_functions.evaluate(plan, self.inner.session, {})
+        fragment = compile_plan(ready, "local", self.inner.bindings(ready))
+        return local.sql(fragment), fragment.schema
+
+    async def in_writer_pool(self, call: Callable[[], T]) -> T:
+        return await self.inner.in_writer_pool(call)
+
+    def take(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
+        return self.inner.take(sequence, count)
+
+    async def record(self, table: Table, intents: Intents, *, appends_only: bool, whole: bool) -> None:
+        await self.inner.record(table, intents, appends_only=appends_only, whole=whole)
+
+    @property
+    def output(self) -> OutputSettings:
+        return self.inner.output
+
+
+class _OneBatch:
+    """The input of a run (`engine.local.inputs.Inflow`)."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.schema = batch.schema
+        self._batch: pa.RecordBatch | None = batch
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        batch, self._batch = self._batch, None
+        return batch

@@ -1,0 +1,127 @@
+"""COPY TO STDOUT: a query whose rows are written as text (copyto.c)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from engine.api import Execution, Prepared, ResultColumn
+from engine.catalog.objects import SystemTable, Table, View
+from engine.copying.options import CopyFormat, copy_format
+from engine.executor import BatchStream, QueryId
+from engine.sql import statements as s
+from engine.sql.copy_statement import CopyTo
+from engine.sql.scope import BindContext, cursor, position
+from wire.errors import (
+    DuplicateColumn,
+    FeatureNotSupported,
+    SqlError,
+    UndefinedColumn,
+    UndefinedParameter,
+    UndefinedTable,
+    WrongObjectType,
+)
+from wire.text_output import EncodedColumn
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+    from engine.session import Session
+
+
+class CopyToExecution:
+    """An `engine.api.Execution` whose rows are to be copied. encoded: its columns. names: what a header shows."""
+
+    def __init__(self, inner: Execution, form: CopyFormat) -> None:
+        self.columns: tuple[ResultColumn, ...] | None = None
+        self.stream: BatchStream = inner.stream
+        self.format = form
+        columns = inner.columns or ()
+        self.names = tuple(column.name for column in columns)
+        self.encoded = tuple(EncodedColumn(c.type.pg, c.type.typmod, c.type.display, c.type.minimum) for c in columns)
+        self._inner = inner
+
+    @property
+    def query(self) -> QueryId | None:
+        return self._inner.query
+
+    def tag(self, rows: int) -> str:
+        return f"COPY {rows}"
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+async def copy_to(session: Session, engine: Engine, statement: CopyTo) -> CopyToExecution:
+    """Begin to run what is copied. Raises SqlError."""
+    if statement.file is not None:
+        raise FeatureNotSupported("not supported: COPY TO a file", hint="Use psql's \\copy, or COPY TO STDOUT.")
+    query = statement.query
+    if query is None:
+        context, _ = session.bind_context((), {})
+        tree = await engine.in_operation_pool(lambda: _rows_of(statement, context))
+        # No query is written like this, so that it has a place of its own among plans that are kept.
+        query = s.Query(tree=tree, text=statement.text)
+    with _within(statement, query):
+        planned = await session.plan(query, (), {})
+        if planned.parameters:
+            raise _no_parameter(query)
+    form = copy_format(statement, [column.name for column in planned.columns])
+    if form.form == "binary":
+        raise FeatureNotSupported("not supported: COPY TO in binary format")
+    prepared = Prepared(query, (), planned.columns, planned)
+    return CopyToExecution(await session.run_query(prepared, query, ()), form)
+
+
+@contextmanager
+def _within(statement: CopyTo, query: s.Query) -> Iterator[None]:
+    """Errors of the query point into the statement; those of one that nobody wrote, nowhere."""
+    try:
+        yield
+    except SqlError as error:
+        if error.position is not None:
+            written = statement.query is not None
+            error.position = error.position + query.offset - statement.offset if written else None
+        raise
+
+
+def _no_parameter(query: s.Query) -> SqlError:
+    first = min(query.tree.find_all(exp.Parameter), key=position)
+    return UndefinedParameter(f"there is no parameter ${first.name}", position=cursor(position(first)))
+
+
+def _rows_of(statement: CopyTo, context: BindContext) -> exp.Select:
+    """SELECT columns FROM table. Raises UndefinedTable, WrongObjectType, UndefinedColumn, DuplicateColumn."""
+    table = statement.table
+    assert table is not None, "COPY has a table or a query"
+    schema, name = table.text("db") or None, table.name
+    found = context.catalog.resolve(schema, name, context.search_path)
+    if found is None:
+        raise UndefinedTable(f'relation "{f"{schema}.{name}" if schema else name}" does not exist')
+    kind = _uncopied(found)
+    if kind is not None:
+        raise WrongObjectType(f'cannot copy from {kind} "{name}"', hint="Try the COPY (SELECT ...) TO variant.")
+    names = [column.name for column in found.columns]
+    if statement.columns is not None:
+        wanted = [column.name for column in statement.columns]
+        for number, column in enumerate(wanted):
+            if column not in names:
+                raise UndefinedColumn(f'column "{column}" of relation "{name}" does not exist')
+            if column in wanted[:number]:
+                raise DuplicateColumn(f'column "{column}" specified more than once')
+        names = wanted
+    columns = [exp.Column(this=exp.Identifier(this=column, quoted=True)) for column in names]
+    return exp.Select(expressions=columns, from_=exp.From(expressions=[table.copy()]))
+
+
+def _uncopied(found: Table | View | SystemTable) -> str | None:
+    """What a relation is whose rows only a query gives."""
+    if isinstance(found, View):
+        return "view"
+    if isinstance(found, Table) and found.query is not None:
+        return "materialized view"
+    if isinstance(found, Table) and found.storage is None:
+        return "foreign table"
+    return None

@@ -1,0 +1,13 @@
+"""Where the bytes of a COPY FROM come from: what the server gives, and the engine asks."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class RowSource(Protocol):
+    """The client's pieces, in their order; a piece ends anywhere."""
+
+    async def next_piece(self) -> bytes | None:
+        """The next piece; None at the end. Raises QueryCanceled where the client gave up."""
+        ...

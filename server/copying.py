@@ -1,0 +1,77 @@
+"""The copy subprotocols: rows from the client into a statement, and a statement's rows to the client.
+
+A client that stops in the middle (CopyFail), is slow or goes away is seen here; what is wrong with its rows is the engine's to
+say. Rows are asked for as they are wanted: until then they wait in the client's socket.
+
+Source: PostgreSQL 15, 55.2.6 "COPY Operations"; copyfromparse.c (CopyGetData).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.copying.copy_from import CopyFromExecution
+from engine.copying.copy_to import CopyToExecution
+from server.cursors import rows_within
+from server.exchange import Exchange
+from server.portal import Portal
+from wire.client_encodings import from_client
+from wire.copying.writer import RowWriter
+from wire.errors import QueryCanceled
+from wire.pg import messages as m
+
+
+async def copy(exchange: Exchange, portal: Portal) -> int:
+    """Carry a portal's COPY out, if it is one. Returns how many rows went over."""
+    match portal.execution:
+        case CopyFromExecution() as execution:
+            return await _copy_in(exchange, execution)
+        case CopyToExecution() as execution:
+            return await _copy_out(exchange, portal, execution)
+        case _:
+            return 0
+
+
+class ClientRows:
+    """What a client sends until it says that it is done (`engine.copying.source.RowSource`)."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._done = False
+
+    async def next_piece(self) -> bytes | None:
+        while not self._done:
+            match await self._exchange.stream.next_event():
+                case m.CopyData(data=data):
+                    return data
+                case m.CopyDone():
+                    self._done = True
+                case m.CopyFail(message=message):
+                    encoding = self._exchange.settings.now.client_encoding
+                    raise QueryCanceled(f"COPY from stdin failed: {from_client(message, encoding)}")
+        return None
+
+
+async def _copy_in(exchange: Exchange, execution: CopyFromExecution) -> int:
+    exchange.send(m.CopyInResponse(execution.form, execution.width))
+    rows = ClientRows(exchange)
+    count = await execution.receive(rows)
+    while await rows.next_piece() is not None:
+        """What follows the end of the data counts for nothing."""
+    return count
+
+
+async def _copy_out(exchange: Exchange, portal: Portal, execution: CopyToExecution) -> int:
+    view, form = exchange.settings.now, execution.format
+    settings = view.output if form.encoding is None else replace(view.output, client_encoding=form.encoding)
+    writer = RowWriter(execution.encoded, form.layout, settings)
+    exchange.send(m.CopyOutResponse(0, len(execution.names)))
+    if form.layout.header != "none":
+        await exchange.stream.send_copied(writer.header(execution.names))
+    run = portal.running.run(None)
+    while (batch := await run.next_batch()) is not None:
+        rows_per_page = rows_within(batch, view.page_bytes)
+        for start in range(0, batch.num_rows, rows_per_page):
+            await exchange.stream.send_copied(writer.encode(batch.slice(start, rows_per_page)))
+    exchange.send(m.CopiedAll())
+    return run.rows

@@ -1,0 +1,198 @@
+"""COPY as clients do it: psql, messages one by one, many rows, and what is left when it does not come to its end."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from local_member import LocalMember, local_member
+from postgres_server import PostgresServer
+from session_server import RawClient, raw_to
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+@pytest.fixture(scope="module")
+def sluice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMember]:
+    with local_member(Path(tmp_path_factory.mktemp("copy"))) as running:
+        yield running
+
+
+@pytest.fixture
+def connection(sluice: LocalMember) -> Iterator[Connection]:
+    with sluice.connect() as opened:
+        yield opened
+        opened.execute("drop table if exists t")
+
+
+def send(connection: Connection, statement: str, *pieces: str | bytes) -> str | None:
+    with connection.cursor() as cursor:
+        with cursor.copy(statement.encode()) as copy:
+            for piece in pieces:
+                copy.write(piece)
+        return cursor.statusmessage
+
+
+def test_psql_copies_both_ways(sluice: LocalMember, connection: Connection, tmp_path: Path) -> None:
+    connection.execute("create table t (a int, b text)")
+    source, target = tmp_path / "in.csv", tmp_path / "out.tsv"
+    source.write_text('a,b\n1,"x, y"\n2,\n')
+    for command in (f"\\copy t from '{source}' csv header", f"\\copy t to '{target}'"):
+        done = subprocess.run(["psql", "-X", sluice.dsn, "-c", command], capture_output=True, text=True, check=True)
+        assert done.stdout == "COPY 2\n"
+    assert target.read_text() == "1\tx, y\n2\t\\N\n"
+
+
+def test_many_rows_go_in_and_come_out(connection: Connection) -> None:
+    connection.execute("create table t (a bigint, b text, c double precision, d timestamptz)")
+    count, size = 300_000, 10_000
+    lines = [f"{i}\tname {i}\t{i}.5\t2020-01-01 00:00:{i % 60:02}+00\n" for i in range(count)]
+    pieces = ["".join(lines[i : i + size]) for i in range(0, count, size)]
+    assert send(connection, "copy t from stdin", *pieces) == f"COPY {count}"
+    assert connection.execute("select count(*), sum(a), sum(c) from t").fetchone() == (
+        count, count * (count - 1) // 2, count * (count - 1) / 2 + count / 2,
+    )  # fmt: skip
+    with connection.cursor() as cursor, cursor.copy(b"copy (select * from t order by a) to stdout") as copy:
+        assert b"".join(bytes(piece) for piece in copy) == "".join(lines).encode()
+
+
+def test_the_first_wrong_row_of_many_is_told(connection: Connection) -> None:
+    connection.execute("create table t (a int, b text not null)")
+    rows = [f"{i},x\n" for i in range(200_000)]
+    rows[150_000] = "150000,\n"
+    rows[160_000] = "q,x\n"
+    with pytest.raises(psycopg.errors.NotNullViolation) as raised:
+        send(connection, "copy t from stdin csv", "".join(rows))
+    assert raised.value.diag.context == 'COPY t, line 150001: "150000,"'
+    assert connection.execute("select count(*) from t").fetchone() == (0,)
+
+
+def test_defaults_identity_and_keys(connection: Connection) -> None:
+    connection.execute(
+        "create table t (a int generated always as identity primary key, b text default 'none', c serial, d int default 1 + 1)"
+    )
+    send(connection, "copy t (b) from stdin", "x\n\\N\n")
+    send(connection, "copy t (a, d) from stdin", "10\t3\n")
+    assert connection.execute("select * from t order by a").fetchall() == [
+        (1, "x", 1, 2), (2, None, 2, 2), (10, "none", 3, 3),
+    ]  # fmt: skip
+    for rows in ("10\n", "20\n21\n20\n"):
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            send(connection, "copy t (a) from stdin", rows)
+    assert connection.execute("select count(*) from t").fetchone() == (3,)
+
+
+def test_a_copy_belongs_to_its_transaction(sluice: LocalMember) -> None:
+    with sluice.connect(autocommit=False) as connection:
+        connection.execute("create table u (a int)")
+        send(connection, "copy u from stdin", "1\n2\n")
+        assert connection.execute("select count(*) from u").fetchone() == (2,)
+        connection.rollback()
+        connection.execute("set transaction read only")
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            send(connection, "copy u from stdin")
+
+
+def give_up(connection: Connection) -> None:
+    with connection.cursor() as cursor, cursor.copy(b"copy t from stdin") as copy:
+        copy.write("1\n" * 2_000_000)
+        raise psycopg.OperationalError("never mind")
+
+
+def test_a_client_that_gives_up(connection: Connection, sluice: LocalMember) -> None:
+    connection.execute("create table t (a int)")
+    before = set(sluice.engine.store.tables.rglob("*.parquet"))
+    with pytest.raises(psycopg.OperationalError, match="never mind"):
+        give_up(connection)
+    assert connection.execute("select count(*) from t").fetchone() == (0,)
+    assert set(sluice.engine.store.tables.rglob("*.parquet")) == before
+
+
+def read_and_cancel(connection: Connection, canceller: Connection) -> None:
+    with (
+        connection.cursor() as cursor,
+        cursor.copy(b"copy (select * from generate_series(1, 10000000)) to stdout") as copy,
+    ):
+        assert copy.read()
+        canceller.execute("select pg_cancel_backend(%s)", (connection.info.backend_pid,))
+        while copy.read():
+            pass
+
+
+def test_cancel(connection: Connection, sluice: LocalMember) -> None:
+    with (
+        sluice.connect() as canceller,
+        pytest.raises(psycopg.errors.QueryCanceled, match="canceling statement due to user request"),
+    ):
+        read_and_cancel(connection, canceller)
+    assert connection.execute("select 1").fetchone() == (1,)
+
+
+# -- messages -----------------------------------------------------------------------------------------------------------
+
+
+def _copying(client: RawClient, text: str) -> RawClient:
+    return client.parse("", text).bind("", "").describe("P", "").execute("", 0)
+
+
+SCRIPTS: dict[str, list[Callable[[RawClient], RawClient]]] = {
+    "simple": [lambda c: c.query("copy t from stdin").message("d", b"1\n2").message("d", b"2\n").message("c")],
+    "simple and more": [
+        lambda c: c.query("copy t from stdin; select count(*) from t").message("d", b"1\n").message("c"),
+    ],
+    "sync and flush mean nothing": [
+        lambda c: _copying(c, "copy t from stdin").sync().flush().message("d", b"1\n").sync().message("c").sync(),
+    ],
+    "an error before the rows": [
+        lambda c: _copying(c, "copy nowhere from stdin").sync().message("d", b"1\n").message("c").sync(),
+        lambda c: c.query("select 1"),
+    ],
+    "an error in the rows": [
+        lambda c: _copying(c, "copy t from stdin").message("d", b"x\n").message("c").sync(),
+        lambda c: c.query("select count(*) from t"),
+    ],
+    "a simple query's error in the rows": [
+        lambda c: c.query("copy t from stdin").message("d", b"1\n").message("d", b"x\n").message("c"),
+        lambda c: c.query("select count(*) from t"),
+    ],
+    "fail": [
+        lambda c: c.query("copy t from stdin").message("d", b"1\n").message("f", b"why\0"),
+        lambda c: _copying(c, "copy t from stdin").message("f", b"why\0").sync(),
+    ],
+    "out": [
+        lambda c: c.query("copy (values (1, 'a'), (2, null)) to stdout"),
+        lambda c: _copying(c, "copy (values (1, 'a'), (2, null)) to stdout").sync(),
+    ],
+}  # fmt: skip
+
+
+async def _told(port: int, user: str, database: str, script: list[Callable[[RawClient], RawClient]]) -> list[Any]:
+    found: list[Any] = []
+    async with raw_to("127.0.0.1", port) as client:
+        client.startup(user=user, database=database)
+        await client.until("Z")
+        client.query("create table t (a int)")
+        await client.until("Z")
+        for step in script:
+            step(client)
+            client.query("select 'over'")
+            while True:
+                kind, body = await client.receive()
+                found.append((kind, body if kind in "GHdCc" else b""))
+                if kind == "C" and found[-2] == ("D", b"") and found[-3][0] == "T" and body == b"SELECT 1\0":
+                    break
+            await client.until("Z")
+        client.query("drop table t")
+        await client.until("Z")
+    return found
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+async def test_messages(sluice: LocalMember, postgres: PostgresServer, name: str) -> None:
+    ours = await _told(sluice.port, "tester", "sluice", SCRIPTS[name])
+    theirs = await _told(postgres.port, "postgres", "postgres", SCRIPTS[name])
+    assert ours == theirs

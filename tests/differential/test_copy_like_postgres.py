@@ -1,0 +1,205 @@
+"""COPY with psycopg, here and on PostgreSQL 15: the same statements with the same bytes, and the same told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from local_member import LocalMember, local_member
+from postgres_server import PostgresServer
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+@pytest.fixture(scope="module")
+def sluice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMember]:
+    with local_member(Path(tmp_path_factory.mktemp("copy"))) as running:
+        yield running
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one COPY came to. error: SQLSTATE, message, detail, hint, context, position."""
+
+    tag: str | None = None
+    sent: tuple[bytes, ...] = ()
+    error: tuple[str | None, ...] | None = None
+
+
+def copied_in(connection: Connection, statement: str, *pieces: bytes) -> Told:
+    try:
+        with connection.cursor() as cursor:
+            with cursor.copy(statement.encode()) as copy:
+                for piece in pieces:
+                    copy.write(piece)
+            return Told(cursor.statusmessage)
+    except psycopg.Error as error:
+        return Told(error=_fields(error))
+
+
+def copied_out(connection: Connection, statement: str) -> Told:
+    try:
+        with connection.cursor() as cursor:
+            with cursor.copy(statement.encode()) as copy:
+                sent = tuple(bytes(piece) for piece in copy)
+            return Told(cursor.statusmessage, sent)
+    except psycopg.Error as error:
+        return Told(error=_fields(error))
+
+
+def _fields(error: psycopg.Error) -> tuple[str | None, ...]:
+    told = error.diag
+    return (
+        told.sqlstate, told.message_primary, told.message_detail, told.message_hint, told.context, told.statement_position
+    )  # fmt: skip
+
+
+TABLE = "create table t (a int, b varchar(5), c numeric(6,2), d date, e text default 'none', check (a < 100))"
+_CSV = "(format csv)"
+
+INPUTS: list[tuple[str, bytes]] = [
+    ("copy t from stdin", b"1\tx\t1.5\t2020-01-02\thello\n2\t\\N\t\\N\t\\N\t\\N\n"),
+    ("copy t (a, b) from stdin", b"1\tx\n2\ty"),
+    ("copy t (e, a) from stdin", b"a\\tb\\nc\\\\d\\x41\\101\\q\t1\n\\\n\t2\n"),
+    ("copy t (a) from stdin", b"1\r\n2\r\n"),
+    ("copy t (a) from stdin", b"1\r2\r"),
+    ("copy t (a) from stdin", b"1\n2\r\n3\n"),
+    ("copy t (a) from stdin", b"1\r\n2\n3\r\n"),
+    ("copy t (a) from stdin", b"1\n\\.\nnothing of this\n"),
+    ("copy t (a, e) from stdin", b"1\n"),
+    ("copy t (a, e) from stdin", b"1\tx\n2\ty\tz\n"),
+    ("copy t (a, e) from stdin", b"1\tx\nq\ty\n"),
+    ("copy t (e, a) from stdin", b"1\t1\nq\t\n"),
+    ("copy t (a, b) from stdin", b"1\txxxxx\n2\txxxxxx\n"),
+    ("copy t (a, b) from stdin", b"1\txxxxx\n2\txxxxx   \n"),
+    ("copy t (a, c) from stdin", b"1\t1234.567\n2\t12345.6\n"),
+    ("copy t (a, d) from stdin", b"1\t2020-02-29\n2\t2021-02-29\n"),
+    ("copy t (a, e) from stdin", b"1\tx\n100\ty\n"),
+    ("copy t (a, e) from stdin", b"1\tx\n100\ty\nx\tz\n"),
+    ("copy t (a, e) from stdin", b"1\tx\nx\tz\n100\ty\n"),
+    ("copy t (a, e) from stdin", b"99999999999\tx\n"),
+    ("copy t (a, e) from stdin", b"1\t\xff\n"),
+    ("copy t (a, e) from stdin", b"1\t\\xff\n"),
+    ("copy t (a, e) from stdin", b""),
+    ("copy t (a, e) from stdin (delimiter '|', null 'nil')", b"1|nil\n2|a\\|b\n3|\\nil\n"),
+    ("copy t (a, e) from stdin delimiters ',' with null as ''", b"1,\n2,x\n"),
+    ("copy t (a, e) from stdin with delimiter ',' null 'x'", b"1,x\n2,y\n"),
+    (f"copy t (a, e) from stdin {_CSV}", b'1,x\n2,"y, ""z""\nnext"\n3,\n4,""\n5,"a"b"c"\n'),
+    (f"copy t (a, e) from stdin {_CSV}", b'1,x\n2,"y'),
+    (f"copy t (a, e) from stdin {_CSV}", b'1,"x\n\n"\ny,"y"\n'),
+    (f"copy t (a, e) from stdin {_CSV}", b"1,x\n2,y\r\n"),
+    (f"copy t (a, e) from stdin {_CSV}", b"1,x\r\n2,y\n"),
+    (f"copy t (a, e) from stdin {_CSV}", b"1,x\n\n"),
+    (f"copy t (a, e) from stdin {_CSV}", b"1,x\n\\.\n2,y\n"),
+    ("copy t (a, e) from stdin (format csv, escape '\\', quote '|')", b"1,|a\\|b\\\\c\\d|\n2,a\\b|,|\n"),
+    ("copy t (a, e) from stdin (format csv, header)", b"1,x\n2,y\n"),
+    ("copy t (a, e) from stdin (format csv, header match)", b"a,e\n2,y\n"),
+    ("copy t (a, e) from stdin (format csv, header match)", b"a,f\n2,y\n"),
+    ("copy t (a, e) from stdin (format csv, header match)", b"a\n2,y\n"),
+    ("copy t (a, e) from stdin (header true)", b"x\ty\n2\tz\n"),
+    ("copy t (a, e) from stdin (format csv, null 'nil', force_not_null (e))", b'1,nil\n2,"nil"\n'),
+    ("copy t (a, e) from stdin (format csv, null 'nil', force_null (e))", b'1,nil\n2,"nil"\n'),
+    ("copy t (a, e) from stdin csv header quote as '|' force not null e", b"a,e\n1,\n2,|x|\n"),
+    ("copy t (a, e) from stdin (format csv, encoding 'latin1')", b"1,\xe9\n"),
+    ("copy t (a, zz) from stdin", b""),
+    ("copy t (a, a) from stdin", b""),
+    ("copy nowhere from stdin", b""),
+    ("copy t from stdin (format nothing)", b""),
+    ("copy t from stdin (form csv)", b""),
+    ("copy t from stdin (format csv, format csv)", b""),
+    ("copy t from stdin (delimiter 'ab')", b""),
+    ("copy t from stdin (delimiter 'a')", b""),
+    ("copy t from stdin (quote 'a')", b""),
+    ("copy t from stdin (format csv, quote ',')", b""),
+    ("copy t from stdin (format csv, force_quote (a))", b""),
+    ("copy t from stdin (force_null (a))", b""),
+    ("copy t (a) from stdin (format csv, force_null (b))", b""),
+    ("copy t from stdin (encoding 'klingon')", b""),
+    ("copy t from stdin (header 3)", b""),
+    ("copy t from stdin (null E'\\n')", b""),
+    ("copy t from stdin csv null '\"'", b""),
+    ("copy v from stdin", b""),
+]
+
+
+@pytest.mark.parametrize(("statement", "data"), INPUTS)
+@pytest.mark.parametrize("size", [3, 1 << 20])
+def test_copy_from(sluice: LocalMember, postgres: PostgresServer, statement: str, data: bytes, size: int) -> None:
+    pieces = [data[i : i + size] for i in range(0, len(data), size)]
+    found = []
+    for dsn in (sluice.dsn, postgres.dsn):
+        with psycopg.connect(dsn) as connection:
+            connection.execute(TABLE)
+            connection.execute("create view v as select * from t")
+            connection.commit()
+            try:
+                told = copied_in(connection, statement, *pieces)
+                connection.commit()
+                found.append((told, connection.execute("select * from t order by a, e").fetchall()))
+                connection.commit()
+            finally:
+                connection.rollback()
+                connection.execute("drop table t cascade")
+                connection.commit()
+    assert found[0] == found[1]
+
+
+OUTPUTS = [
+    "copy t to stdout",
+    "copy t (e, a) to stdout",
+    "copy t to stdout (format csv)",
+    "copy t to stdout (format csv, header)",
+    "copy t to stdout (header)",
+    "copy t to stdout (format csv, null 'x', delimiter ';', quote '|')",
+    "copy t to stdout (format csv, quote '|', escape '\\')",
+    "copy t to stdout (format csv, force_quote *)",
+    "copy t to stdout csv force quote a, e",
+    "copy t to stdout (delimiter '|', null '')",
+    "copy t to stdout (delimiter ',')",
+    "copy (select e from t order by a) to stdout (format csv)",
+    "copy (select 1 as \"a,b\", true, null::int, array['x y', '{', null], 'a\\b'::bytea) to stdout (format csv, header)",
+    "copy (select 1, true, null::int, array['x y', '\\', null], '2020-01-01'::timestamptz, interval '1 day') to stdout",
+    "copy (select '\\.') to stdout csv",
+    "copy (select 'é') to stdout (encoding 'latin1')",
+    "copy (select '\u20ac') to stdout (encoding 'latin1')",
+    "copy (select 1 where false) to stdout",
+    "copy (select) to stdout",
+    "copy (select 1/0) to stdout",
+    "copy (select x from generate_series(1, 3) x) to stdout",
+    "copy (select nothing from t) to stdout",
+    "copy (values (1, 'a'), (2, 'b')) to stdout",
+    "copy (select $1) to stdout",
+    "copy v to stdout",
+    "copy t (zz) to stdout",
+    "copy t to stdout (force_null (a))",
+    "copy t to stdout (format csv, header match)",
+    "copy nowhere to stdout",
+    "copy (select 1) to stdout (format nothing)",
+    "copy (select 1) to stdout (format csv, escape 'ab')",
+]
+
+
+@pytest.mark.parametrize("statement", OUTPUTS)
+def test_copy_to(sluice: LocalMember, postgres: PostgresServer, statement: str) -> None:
+    values = [
+        (1, "x", 1.5, "2020-01-02", "a\tb\nc\\d\r\b\f\v,|;\"'e"),
+        (2, None, None, None, None),
+        (3, "", 0, None, "x"),
+        (4, "\\.", 0, None, '"'),
+    ]
+    found = []
+    for dsn in (sluice.dsn, postgres.dsn):
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(TABLE)
+            connection.execute("create view v as select * from t")
+            try:
+                for row in values:
+                    connection.execute("insert into t values (%s, %s, %s, %s, %s)", row)
+                found.append(copied_out(connection, statement))
+            finally:
+                connection.execute("drop table t cascade")
+    assert found[0] == found[1]

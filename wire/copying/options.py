@@ -1,0 +1,27 @@
+"""How rows are written in COPY's text formats, as its options say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Header = Literal["none", "present", "match"]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One byte each: delimiter; quote and escape, which only CSV has. null: how a null is written, in the server's encoding.
+
+    csv: whether it is CSV rather than PostgreSQL's text format. force_quote: columns (by number) whose values are always
+    quoted. force_not_null, force_null: columns whose `null` is text, and whose quoted `null` is null.
+    """
+
+    csv: bool = False
+    delimiter: bytes = b"\t"
+    null: bytes = b"\\N"
+    header: Header = "none"
+    quote: bytes = b'"'
+    escape: bytes = b'"'
+    force_quote: frozenset[int] = frozenset()
+    force_not_null: frozenset[int] = frozenset()
+    force_null: frozenset[int] = frozenset()
