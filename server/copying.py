@@ -54,11 +54,7 @@ class ClientRows:
 
 async def _copy_in(exchange: Exchange, execution: CopyFromExecution) -> int:
     exchange.send(m.CopyInResponse(execution.form, execution.width))
-    rows = ClientRows(exchange)
-    count = await execution.receive(rows)
-    while await rows.next_piece() is not None:
-        """What follows the end of the data counts for nothing."""
-    return count
+    return await execution.receive(ClientRows(exchange))
 
 
 async def _copy_out(exchange: Exchange, portal: Portal, execution: CopyToExecution) -> int:

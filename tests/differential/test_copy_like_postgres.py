@@ -84,6 +84,8 @@ INPUTS: list[tuple[str, bytes]] = [
     ("copy t (a, e) from stdin", b"99999999999\tx\n"),
     ("copy t (a, e) from stdin", b"1\t\xff\n"),
     ("copy t (a, e) from stdin", b"1\t\\xff\n"),
+    ("copy t (a, e) from stdin", b"1\tx\n2\tx\\.y\n3\tz\n"),
+    ("copy t (a, e) from stdin", b"1\tx\\\\.\n2\t\\\\\n"),
     ("copy t (a, e) from stdin", b""),
     ("copy t (a, e) from stdin (delimiter '|', null 'nil')", b"1|nil\n2|a\\|b\n3|\\nil\n"),
     ("copy t (a, e) from stdin delimiters ',' with null as ''", b"1,\n2,x\n"),

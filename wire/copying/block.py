@@ -31,6 +31,14 @@ class Marks:
     marked: Ints
     closed: bool = True
 
+    def upto(self, size: int) -> Marks:
+        """Those of the first bytes."""
+        kept, replaced = self.separators < size, self.replaced < size
+        return Marks(
+            self.separators[kept], self.ends[kept], self.drop[self.drop < size], self.replaced[replaced],
+            self.by[replaced], self.marked[self.marked < size],
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:

@@ -68,11 +68,12 @@ class RowReader:
 
     def feed(self, piece: bytes) -> Iterator[Block]:
         """The rows that are whole now, if they are many enough. What follows the end of the data counts for nothing."""
-        if self._over:
-            return
-        self._held += self._converted(piece, final=False)
-        if len(self._held) >= self._wanted:
-            yield from self._blocks(final=False)
+        for at in range(0, len(piece), BLOCK_BYTES):
+            if self._over:
+                return
+            self._held += self._converted(piece[at : at + BLOCK_BYTES], final=False)
+            if len(self._held) >= self._wanted:
+                yield from self._blocks(final=False)
 
     def finish(self) -> Iterator[Block]:
         """There is no more: the rest."""
@@ -109,7 +110,7 @@ class RowReader:
             data = self._ended(data)
         marks = self._marks(data)
         unterminated = final and self._layout.csv and not marks.closed
-        data, marks = self._upto_end_of_data(data, marks)
+        data, marks, corrupt = self._upto_end_of_data(data, marks)
         known = self._end is not None
         stops, behind, wrong = self._row_ends(data, marks, final=final)
         fields = int(np.searchsorted(marks.separators, stops[-1], side="right")) if len(stops) else 0
@@ -122,6 +123,7 @@ class RowReader:
         else:
             self._wanted = len(self._held) + BLOCK_BYTES
         rows = self._taken(data, marks, fields, stops, behind, known=known)
+        wrong = wrong or corrupt
         if wrong is not None:
             self._over = True
             return rows, self._placed(wrong, self._lines + 1)
@@ -153,23 +155,25 @@ class RowReader:
         number = self._lines + 1 + line.count(b"\n" if self._end == b"\n" else b"\r")
         return self._placed(BadCopyFileFormat("unterminated CSV quoted field"), number, line)
 
-    def _upto_end_of_data(self, data: Bytes1D, marks: Marks) -> tuple[Bytes1D, Marks]:
-        r"""The data before a line `\.`, if there is one."""
+    def _upto_end_of_data(self, data: Bytes1D, marks: Marks) -> tuple[Bytes1D, Marks, SqlError | None]:
+        r"""The data before a line `\.`, if there is one. In the text format it may stand nowhere else."""
         raw = data.tobytes()
         at = raw.find(_END_OF_DATA)
+        if at < 0:
+            return data, marks, None
+        escapes = frozenset() if self._layout.csv else frozenset(text.escaping(data).tolist())
+        ends = marks.separators[marks.ends]
         while at >= 0:
-            ends = marks.separators[marks.ends]
             after = int(np.searchsorted(ends, at))
             begins = at == 0 or (after > 0 and ends[after - 1] == at - 1)
             if begins and after < len(ends) and ends[after] == at + 2:
                 self._over = True
-                kept = marks.separators < at
-                return data[:at], Marks(
-                    marks.separators[kept], marks.ends[kept], marks.drop[marks.drop < at],
-                    marks.replaced[marks.replaced < at], marks.by[marks.replaced < at], marks.marked[marks.marked < at],
-                )  # fmt: skip
+                return data[:at], marks.upto(at), None
+            if at in escapes and after < len(ends):
+                begin = int(ends[after - 1]) + 1 if after else 0
+                return data[:begin], marks.upto(begin), BadCopyFileFormat("end-of-copy marker corrupt")
             at = raw.find(_END_OF_DATA, at + 1)
-        return data, marks
+        return data, marks, None
 
     def _row_ends(self, data: Bytes1D, marks: Marks, *, final: bool) -> tuple[Ints, Ints, SqlError | None]:
         """Where rows end and the next ones begin; and what is wrong behind the last of them."""
