@@ -128,6 +128,7 @@ async def _fill(
     if before is not None:
         context.catalog = BesideBefore(catalog, before)
     planned = await mutations.plan(engine, statement, context, catalog.reads.values, None)
+    await session.guard(planned.bound.locks, planned.reads)
     return (await mutations.outcome(session, engine, planned, arguments)).rows
 
 

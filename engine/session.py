@@ -282,7 +282,7 @@ class Session(EngineSession):
         """Begin to run a query that was prepared at some time."""
         planned = await self._replan(prepared, query, arguments)
         self._engine.initiation.require_for_query(planned.reads)
-        await self._guard(planned.locks, planned.reads)
+        await self.guard(planned.locks, planned.reads)
         context = self.execution_context()
         # Functions of the session may do something, so they are called once, however often the query is begun.
         bound = functools.cache(lambda: self._bound(planned, arguments))
@@ -296,7 +296,7 @@ class Session(EngineSession):
         stream = await repeatable.open()
         return StreamExecution(planned.columns, "SELECT", counted=True, stream=stream, query=context.query)
 
-    async def _guard(self, locks: Sequence[RowLock], reads: Sequence[Relation]) -> None:
+    async def guard(self, locks: Sequence[RowLock], reads: Sequence[Relation]) -> None:
         """FOR UPDATE: the transaction depends on the rows of these tables from now on. reads: with all their columns, where a
         view saw fewer."""
         if not locks:
@@ -357,7 +357,7 @@ class Session(EngineSession):
             if planned.key is None or planned.key != self._mutation_key(digits) or not planned.fresh():
                 planned = await self._plan_mutation(statement, tuple(p.oid for p in prepared.parameters), digits)
             _require_same_columns(columns, planned.bound.columns or ())
-            await self._guard(planned.bound.locks, planned.reads)
+            await self.guard(planned.bound.locks, planned.reads)
             return await mutations.outcome(self, self._engine, planned, arguments)
 
         if alone and needs_turn(planned.bound.plan):
@@ -394,7 +394,7 @@ class Session(EngineSession):
         request = ExplainRequest(plan, Terms.of(self.settings), bindings, statement, self.execution_context())
         if statement.analyze:
             self._engine.initiation.require_for_query(planned.reads)
-            await self._guard(planned.locks, planned.reads)
+            await self.guard(planned.locks, planned.reads)
         told = await explain(request, self._engine, started)
         return self._plan_told(prepared.columns or (), told)
 

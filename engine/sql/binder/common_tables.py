@@ -194,6 +194,8 @@ def _check_form(item: exp.CTE, tree: exp.Expression, name: str) -> None:
         if (clause := tree.args.get(key)) is not None:
             message = f"{what} in a recursive query is not implemented"
             raise FeatureNotSupported(message, position=cursor(_argument_position(clause)))
+    if tree.args.get("locks"):
+        raise FeatureNotSupported("FOR UPDATE/SHARE in a recursive query is not implemented")
     _check_references(tree.expression, name)
 
 

@@ -13,7 +13,7 @@ from engine.sql import types as st
 from engine.sql.binder import from_clause
 from engine.sql.binder.levels import check_plain
 from engine.sql.expr import And, Coalesce, Const, Expr
-from engine.sql.scope import Scope, Source, SourceColumn
+from engine.sql.scope import Rows, Scope, Source, SourceColumn
 from wire import types as t
 from wire.errors import AmbiguousColumn, DuplicateColumn, UndefinedColumn
 
@@ -125,8 +125,9 @@ def _sources(scope: Scope, joining: _Joining, alias: exp.Expression | None) -> l
     sides = [replace(s, columns_visible=False) for s in (*joining.sources[0], *joining.sources[1])]
     found = [own, *sides]
     if alias is not None:
-        named = Source(alias.this.name, tuple(joining.merged), columns_visible=False)
+        named = Source(alias.this.name, tuple(joining.merged), columns_visible=False, rows=Rows(kind="a join"))
         from_clause.check_names(sides, [named])
         found.append(named)
+        scope.add(named)
     scope.add(own)
     return found

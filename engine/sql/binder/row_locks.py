@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from engine.catalog.objects import Relation, Table
 from engine.plan.logical import Aggregator, Node, ProjectSet, Window
+from engine.sql.grammar.queries import strength_of
 from engine.sql.scope import BindContext, RowLock, Rows, Scope, Source, cursor, position
 from wire.errors import FeatureNotSupported, SqlSyntaxError, UndefinedTable, WrongObjectType
 
@@ -30,7 +31,7 @@ _NODES: Final[tuple[tuple[type[Node], str], ...]] = (
 def refuse(tree: exp.Expression, why: str) -> None:
     """Raises FeatureNotSupported where a query has the clause that cannot have it."""
     for clause in _clauses(tree):
-        raise FeatureNotSupported(f"{_strength(clause)} {why}")
+        raise FeatureNotSupported(f"{strength_of(clause)} {why}")
 
 
 def rows_of(tree: exp.Select, plan: Node, base: Node, scope: Scope) -> Rows:
@@ -62,7 +63,7 @@ def _above(plan: Node, base: Node) -> Iterator[type[Node]]:
 def lock(context: BindContext, tree: exp.Select, rows: Rows, scope: Scope) -> None:
     """Note what a SELECT's clauses ask for. rows: its own. Raises what PostgreSQL does where they may not be."""
     for clause in _clauses(tree):
-        strength = _strength(clause)
+        strength = strength_of(clause)
         named = [_find(name, strength, scope) for name in clause.expressions]
         refused = rows.refused if not named else _own(rows, scope)
         for source in named:
@@ -99,11 +100,3 @@ def _lockable(relation: Relation) -> Relation:
 
 def _clauses(tree: exp.Expression) -> list[exp.Lock]:
     return tree.args.get("locks") or []
-
-
-def _strength(clause: exp.Lock) -> str:
-    kinds = {
-        (True, False): "FOR UPDATE", (True, True): "FOR NO KEY UPDATE",
-        (False, False): "FOR SHARE", (False, True): "FOR KEY SHARE",
-    }  # fmt: skip
-    return kinds[clause.args["update"], clause.args["key"]]

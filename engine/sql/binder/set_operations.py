@@ -33,9 +33,6 @@ def bind(binder: QueryBinder, tree: exp.SetOperation, scope: Scope) -> Bound:
     left = binder.bind(tree.this, scope, settle=False)
     right = binder.bind(tree.expression, scope, settle=False)
     plan = combined(binder, tree, left, right)
-    row_locks.refuse(tree, "is not allowed with UNION/INTERSECT/EXCEPT")
-    row_locks.refuse(tree.this, "is not allowed with UNION/INTERSECT/EXCEPT")
-    row_locks.refuse(tree.expression, "is not allowed with UNION/INTERSECT/EXCEPT")
     source = Source("", tuple(SourceColumn(n, e) for n, e in zip(left.names, passed(plan.columns), strict=True)))
     bound = sorting.ordered_set_operation(binder, tree, scope, plan, left.names, source)
     return replace(bound, rows=Rows(refused="UNION/INTERSECT/EXCEPT"))
@@ -43,6 +40,8 @@ def bind(binder: QueryBinder, tree: exp.SetOperation, scope: Scope) -> Bound:
 
 def combined(binder: QueryBinder, tree: exp.SetOperation, left: Bound, right: Bound) -> SetOperation:
     """The operation over two bound branches."""
+    for part in (tree, tree.this, tree.expression):
+        row_locks.refuse(part, "is not allowed with UNION/INTERSECT/EXCEPT")
     kind = _KINDS[type(tree)]
     every = not tree.args["distinct"]
     sides = (outputs(left), outputs(right))

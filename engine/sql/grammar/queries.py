@@ -17,6 +17,13 @@ _WRITES: Final = frozenset(("insert", "update", "delete", "merge"))
 _JOIN_WORDS: Final = frozenset(("join", "inner", "left", "right", "full", "cross", "natural"))
 
 
+def strength_of(clause: exp.Lock) -> str:
+    """A locking clause's words."""
+    if clause.args["update"]:
+        return "FOR NO KEY UPDATE" if clause.args["key"] else "FOR UPDATE"
+    return "FOR KEY SHARE" if clause.args["key"] else "FOR SHARE"
+
+
 class QueryGrammar(ExpressionGrammar):
     """Reads queries."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal
 
+from engine.sql.grammar.queries import strength_of
 from engine.sql.lexer import Kind
 from engine.sql.statements import CloseCursor, DeclareCursor, Fetch, Statement
 from engine.sql.utility.reader import StatementReader
-from wire.errors import InvalidCursorDefinition
+from wire.errors import FeatureNotSupported, InvalidCursorDefinition
 
 _Direction = Literal["forward", "backward", "absolute", "relative"]
 _Movement = tuple[_Direction, int | None]
@@ -26,7 +27,7 @@ _SINGLE: Final[dict[str, _Movement]] = {
 def _declare(reader: StatementReader) -> Statement:
     reader.next()
     name = reader.name()
-    binary, scroll = False, set[bool]()
+    binary, insensitive, scroll = False, False, set[bool]()
     while not reader.take("cursor"):
         if reader.take("binary"):
             binary = True
@@ -34,7 +35,9 @@ def _declare(reader: StatementReader) -> Statement:
             scroll.add(False)
         elif reader.take("scroll"):
             scroll.add(True)
-        elif not (reader.take("insensitive") or reader.take("asensitive")):
+        elif reader.take("insensitive"):
+            insensitive = True
+        elif not reader.take("asensitive"):
             reader.fail()
     hold = reader.take("with", "hold")
     if not hold:
@@ -45,7 +48,25 @@ def _declare(reader: StatementReader) -> Statement:
     if not reader.query_at():
         reader.fail()
     query = reader.query_statement()
+    for clause in query.tree.args.get("locks") or ():
+        _refuse_locks(strength_of(clause), hold=hold, scroll=True in scroll, insensitive=insensitive)
     return DeclareCursor(name=name, query=query, binary=binary, hold=hold, scroll=next(iter(scroll), None), text="")
+
+
+def _refuse_locks(strength: str, *, hold: bool, scroll: bool, insensitive: bool) -> None:
+    """analyze.c: transformDeclareCursorStmt."""
+    if hold:
+        raise FeatureNotSupported(
+            f"DECLARE CURSOR WITH HOLD ... {strength} is not supported", detail="Holdable cursors must be READ ONLY."
+        )
+    if scroll:
+        raise FeatureNotSupported(
+            f"DECLARE SCROLL CURSOR ... {strength} is not supported", detail="Scrollable cursors must be READ ONLY."
+        )
+    if insensitive:
+        raise InvalidCursorDefinition(
+            f"DECLARE INSENSITIVE CURSOR ... {strength} is not valid", detail="Insensitive cursors must be READ ONLY."
+        )
 
 
 def _fetch(reader: StatementReader) -> Statement:
