@@ -96,9 +96,32 @@ def _comment(of: StoredRelation | Schema | Constraint, catalog: int) -> Iterator
 
 
 def _object_definitions(context: SystemContext) -> Iterator[Row]:
+    """number: of an index's column, 0 for the whole. pretty: with as few parentheses as can be."""
     for table in _tables(context):
         for constraint in table.constraints:
-            yield constraint.oid, constraint_definition(constraint)
+            whole = constraint_definition(constraint)
+            check = constraint.kind == "check"
+            yield "constraint", constraint.oid, 0, whole, f"CHECK ({constraint.expression})" if check else whole
+        for key in keys(table.constraints):
+            yield from _index_definitions(table, key)
+    for relation in context.snapshot.relations.values():
+        query = relation.query if isinstance(relation, Table) else relation if isinstance(relation, View) else None
+        if query is not None:
+            text = f" {query.definition.strip().removesuffix(';')};"
+            yield "view", relation.oid, 0, text, text
+
+
+def _index_definitions(table: Table, key: Constraint) -> Iterator[Row]:
+    columns = list(map(quoted, key.columns))
+
+    def whole(on: str) -> str:
+        return f"CREATE UNIQUE INDEX {quoted(key.name)} ON {on} USING btree ({', '.join(columns)})"
+
+    name = quoted(table.name)
+    qualified = f"{quoted(table.schema)}.{name}"
+    yield "index", key.oid, 0, whole(qualified), whole(name if table.schema == PUBLIC else qualified)
+    for number, column in enumerate(columns, 1):
+        yield "index", key.oid, number, column, column
 
 
 def constraint_definition(constraint: Constraint) -> str:
@@ -138,5 +161,11 @@ SYSTEM: Final = (
     SystemRelation(
         2609, "pg_description", "objoid oid, classoid oid, objsubid int4, description text", _pg_description
     ),
-    SystemRelation(12_203, "object_definitions", "oid oid, definition text", _object_definitions, schema=SLUICE),
+    SystemRelation(
+        12_204,
+        "object_definitions",
+        "kind text, oid oid, number int4, definition text, pretty text",
+        _object_definitions,
+        schema=SLUICE,
+    ),
 )

@@ -8,6 +8,7 @@ from typing import Final
 from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table, TableColumn, View
 from engine.catalog.snapshot import SLUICE, TEMPORARY
 from engine.catalog.system.declared import PG_CATALOG, Row, SystemContext, SystemRelation
+from engine.catalog.system.types import alignment, by_value, collation, storage
 from engine.sql import types as st
 from wire import types as t
 
@@ -18,6 +19,8 @@ _NAMESPACES: Final = {PG_CATALOG: 11, "information_schema": 13_000, "pg_temp": 1
 def _pg_namespace(context: SystemContext) -> Iterator[Row]:
     for name in (PG_CATALOG, SLUICE):
         yield _NAMESPACES[name], name, _OWNER, None
+    if any(relation.schema == TEMPORARY for relation in context.snapshot.relations.values()):
+        yield _NAMESPACES[TEMPORARY], TEMPORARY, _OWNER, None
     for schema in context.snapshot.schemas.values():
         yield schema.oid, schema.name, _OWNER, None
 
@@ -122,9 +125,10 @@ def _attribute_row(
     default: bool = False,
     identity: str = "",
 ) -> Row:
+    pg = t.BY_OID[typ]
     return (
-        relation, name, typ, -1, -1, number, 0, -1, typmod, False, "i", "p", "", not_null, default, False, identity, "",
-        False, True, 0, 0, None, None, None, None,
+        relation, name, typ, -1, pg.length, number, int(pg.is_array), -1, typmod, by_value(pg), alignment(pg), storage(pg), "",
+        not_null, default, False, identity, "", False, True, 0, collation(pg), None, None, None, None,
     )  # fmt: skip
 
 

@@ -10,19 +10,39 @@ from wire import types as t
 
 _ALIGN: Final = {1: "c", 2: "s", 4: "i", 8: "d", 12: "d", 16: "d", 64: "c", -1: "i", -2: "c"}
 _BY_VALUE: Final = (1, 2, 4, 8)
+_VECTORS: Final = ("int2vector", "oidvector")
 _COLLATED: Final = (t.TEXT, t.VARCHAR, t.BPCHAR)
+
+
+def by_value(typ: t.PgType) -> bool:
+    return typ.length in _BY_VALUE
+
+
+def alignment(typ: t.PgType) -> str:
+    return _ALIGN[typ.length]
+
+
+def storage(typ: t.PgType) -> str:
+    """How PostgreSQL keeps long values of the type (typstorage)."""
+    if typ is t.NUMERIC:
+        return "m"
+    return "x" if typ.length == -1 and typ.name not in _VECTORS else "p"
+
+
+def collation(typ: t.PgType) -> int:
+    of = t.element_of(typ) if typ.is_array else typ
+    return 950 if of is t.NAME else 100 if of in _COLLATED else 0
 
 
 def _pg_type(_context: SystemContext) -> Iterator[Row]:
     for typ in sorted(t.BY_OID.values(), key=lambda x: x.oid):
         pseudo = typ.category == "P"
         io = typ.name.lstrip("_")
-        collation = 950 if typ is t.NAME else 100 if typ in _COLLATED else 0
         yield (
-            typ.oid, typ.name, 11, 10, typ.length, typ.length in _BY_VALUE and typ not in (t.UUID, t.NAME),
+            typ.oid, typ.name, 11, 10, typ.length, by_value(typ),
             "p" if pseudo else "b", typ.category, typ.preferred, True, ",", 0, 0, typ.element, typ.array,
             _io(io, typ, "in"), _io(io, typ, "out"), _io(io, typ, "recv"), _io(io, typ, "send"), 0, 0, 0,
-            _ALIGN[typ.length], "x" if typ.length == -1 else "p", False, 0, -1, 0, collation, None, None, None,
+            alignment(typ), storage(typ), False, 0, -1, 0, collation(typ), None, None, None,
         )  # fmt: skip
 
 

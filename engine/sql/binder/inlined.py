@@ -6,10 +6,12 @@ The names inside are such that no argument can mean one of them by mistake.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from sqlglot import exp
 
+from engine.catalog.snapshot import TEMPORARY
 from engine.sql.lexer import tokenize
 from engine.sql.scope import Scope
 from engine.sql.utility.reader import StatementReader
@@ -22,8 +24,37 @@ _DESCRIPTION: Final = (
     ' as "=d" ("=oid", "=class", "=sub", "=text")'
 )
 _DEFINITION: Final = (
-    'select "=text" from (select oid, definition from sluice.object_definitions) as "=d" ("=oid", "=text") '
-    'where "=oid" = $1'
+    "select {text} from (select kind, oid, number, definition, pretty from sluice.object_definitions)"
+    ' as "=d" ("=kind", "=oid", "=number", "=text", "=pretty") where "=kind" = \'{kind}\' and "=oid" = $1 and "=number" = {number}'
+)
+
+
+def _definition(kind: str, pretty: str = "false", number: str = "0") -> str:
+    """pretty: the argument that says so; PostgreSQL's forms without it are not."""
+    text = '"=text"' if pretty == "false" else f'case when {pretty} then "=pretty" else "=text" end'
+    return _DEFINITION.format(kind=kind, text=text, number=number)
+
+
+#: Whether a relation is the first of its name along the search path (`{path}`).
+_VISIBLE: Final = (
+    'select "=place" is not null and "=rank" = 1 from (select c.oid, array_position({path}, n.nspname::text), row_number() over'
+    " (partition by c.relname order by array_position({path}, n.nspname::text)) from pg_catalog.pg_class c"
+    ' join pg_catalog.pg_namespace n on n.oid = c.relnamespace) as "=v" ("=oid", "=place", "=rank") where "=oid" = $1'
+)
+_TYPE_VISIBLE: Final = 'select true from (select oid from pg_catalog.pg_type) as "=t" ("=oid") where "=oid" = $1'
+_USER: Final = (
+    'select coalesce((select "=name" from (select oid, rolname from pg_catalog.pg_roles) as "=r" ("=oid", "=name")'
+    " where \"=oid\" = $1), ('unknown (OID=' || $1 || ')')::name)"
+)
+#: Bytes of a stored table's files; other relations have none.
+_SIZE: Final = (
+    'select coalesce("=bytes", 0) from (select c.oid, t.bytes from pg_catalog.pg_class c left join sluice.tables t'
+    ' on t.oid = c.oid) as "=t" ("=oid", "=bytes") where "=oid" = $1'
+)
+_NO_BYTES: Final = 'select 0::int8 from (select oid from pg_catalog.pg_class) as "=t" ("=oid") where "=oid" = $1'
+_PUBLISHABLE: Final = (
+    "select \"=kind\" in ('r', 'p') and \"=lasting\" = 'p' and \"=oid\" >= 16384 from"
+    ' (select oid, relkind, relpersistence from pg_catalog.pg_class) as "=c" ("=oid", "=kind", "=lasting") where "=oid" = $1'
 )
 #: By name and number of arguments, which are $1 and so on.
 _QUERIES: Final = {
@@ -33,8 +64,24 @@ _QUERIES: Final = {
     # The catalog has expressions as text.
     ("pg_get_expr", 2): "select $1",
     ("pg_get_expr", 3): "select $1",
-    ("pg_get_constraintdef", 1): _DEFINITION,
-    ("pg_get_constraintdef", 2): _DEFINITION,
+    ("pg_get_constraintdef", 1): _definition("constraint"),
+    ("pg_get_constraintdef", 2): _definition("constraint", "$2"),
+    ("pg_get_indexdef", 1): _definition("index"),
+    ("pg_get_indexdef", 3): _definition("index", "$3", "$2"),
+    ("pg_get_viewdef", 1): _definition("view"),
+    ("pg_get_viewdef", 2): _definition("view"),
+    ("pg_get_userbyid", 1): _USER,
+    ("pg_table_is_visible", 1): _VISIBLE,
+    ("pg_type_is_visible", 1): _TYPE_VISIBLE,
+    ("pg_relation_size", 1): _SIZE,
+    ("pg_table_size", 1): _SIZE,
+    ("pg_total_relation_size", 1): _SIZE,
+    ("pg_indexes_size", 1): _NO_BYTES,
+    ("pg_relation_is_publishable", 1): _PUBLISHABLE,
+    # There are no statistics objects, and no rules.
+    ("pg_get_ruledef", 1): "select null::text",
+    ("pg_get_ruledef", 2): "select null::text",
+    ("pg_get_statisticsobjdef_columns", 1): "select null::text",
 }
 
 
@@ -45,8 +92,20 @@ def query_of(node: exp.Anonymous, scope: Scope) -> exp.Expression | None:
         return None
     if scope.context.catalog.oid_of("pg_catalog", "pg_description", ()) is None:
         return None
-    tree = StatementReader(text, tokenize(text)).query()
+    tree = query_from(text, scope)
     for parameter in list(tree.find_all(exp.Parameter)):
         argument = node.expressions[int(parameter.name) - 1].copy()
         parameter.replace(argument)
     return tree
+
+
+def query_from(text: str, scope: Scope) -> exp.Expression:
+    """The query that a text of ours says; `{path}` in it is the search path, which begins with temporary tables."""
+    path = scope.context.search_path
+    text = text.replace("{path}", _array(path if TEMPORARY in path else (TEMPORARY, *path)))
+    return StatementReader(text, tokenize(text)).query()
+
+
+def _array(names: Sequence[str]) -> str:
+    quoted = ("'" + name.replace("'", "''") + "'" for name in names)
+    return f"array[{', '.join(quoted)}]::text[]"

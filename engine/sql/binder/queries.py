@@ -13,7 +13,7 @@ from engine.api import ResultColumn
 from engine.catalog.objects import View
 from engine.plan.logical import Evaluator, Final, Node
 from engine.sql import types as st
-from engine.sql.binder import select, set_operations, values_lists
+from engine.sql.binder import object_names, select, set_operations, values_lists
 from engine.sql.binder.blocks import Bound, refer
 from engine.sql.binder.common_tables import bind_with, with_ctes
 from engine.sql.binder.expressions import ExpressionBinder
@@ -80,13 +80,15 @@ class QueryBinder:
         return Final(tuple(named.get(c.id, c) for c in plan.columns), evaluator, plan.requirement)
 
     def _name_of_object(self, node: Node, column: Column) -> Expr:
-        """A constant's name; names of objects that are only known while the query runs need the system catalog."""
+        """A constant's name at once, others by the system catalog."""
         while not isinstance(node, Evaluator) and len(node.inputs()) == 1:
             node = node.inputs()[0]
         if isinstance(node, Evaluator) and column in node.columns:
             defined = node.emit[node.columns.index(column)]
             if isinstance(defined, Const):
                 return self.expressions.as_output(defined)
+        if object_names.is_unnamed(refer(column)):
+            return object_names.name_of(self.expressions, refer(column), Scope(self.context, self))
         raise FeatureNotSupported(f"not supported: {column.type} of a value that is not constant")
 
     def bind_subquery(self, tree: exp.Expression, scope: Scope) -> tuple[Node, tuple[str, ...]]:

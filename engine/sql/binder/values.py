@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.sql import types as st
-from engine.sql.binder import literals
+from engine.sql.binder import literals, object_names
 from engine.sql.binder.coercion import array_type, common, element_type
 from engine.sql.expr import ArrayOf, Call, Case, Coalesce, Const, Expr, FieldRef, ParamRef, Row, with_type
 from engine.sql.scope import Scope, cursor, position
@@ -234,6 +234,8 @@ def bind_cast(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
         arg = _array(binder, node.this, scope, replace(target, typmod=-1))
     else:
         arg = binder.bind(node.this, scope)
+    if target.pg.category == "S" and object_names.is_unnamed(arg):
+        arg = object_names.name_of(binder, arg, scope)
     return binder.coerce(arg, target, "explicit", position(node))
 
 

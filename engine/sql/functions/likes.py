@@ -140,7 +140,7 @@ ROWS: tuple[Function, ...] = (
             ("!~~*", True, True),
         )
         # character(n) keeps its blanks here, which a cast to text would drop.
-        for value in (t.TEXT, t.BPCHAR)
+        for value in (t.TEXT, t.BPCHAR, t.NAME)
     ),
     *(
         fn(name, (t.TEXT, t.TEXT), t.BOOL, local=on("local", _builder(False, negated)), spark=on("spark", _builder(False, negated)))

@@ -526,7 +526,7 @@ ROWS: tuple[Function, ...] = (
     *(
         op(symbol, (value, t.TEXT), t.BOOL, **both(_strict(_matches(fold, negated), _BOOLEAN)))
         for symbol, fold, negated in _OPERATORS
-        for value in (t.TEXT, t.BPCHAR)
+        for value in (t.TEXT, t.BPCHAR, t.NAME)
     ),
     *_rows("regexp_like", t.BOOL, _regexp_like, _BOOLEAN, *_FLAGS),
     *_rows("regexp_match", _TEXTS, _regexp_match, _STRINGS, *_FLAGS),

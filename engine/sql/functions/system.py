@@ -102,6 +102,18 @@ _SESSION = (
     fn("pg_terminate_backend", (t.INT4, t.INT8), t.BOOL, volatility="volatile", optional=1),
 )
 
+
+def _size_pretty() -> str:
+    """As dbsize.c: each unit up to 20479 halves of the next, rounded half up."""
+    halves = [("kB", 512), *((unit, 512 << 10 * i) for i, unit in enumerate(("MB", "GB", "TB", "PB"), 1))]
+    rounded = "CAST(($1 // {half} + CASE WHEN $1 < 0 THEN -1 ELSE 1 END) // 2 AS VARCHAR) || ' {unit}'"
+    cases = [
+        f"WHEN abs($1 // {half}) < 20479 THEN {rounded.format(half=half, unit=unit)}" for unit, half in halves[:-1]
+    ]
+    last = rounded.format(half=halves[-1][1], unit=halves[-1][0])
+    return f"CASE WHEN abs($1) < 10240 THEN CAST($1 AS VARCHAR) || ' bytes' {' '.join(cases)} ELSE {last} END"
+
+
 _DESCRIPTIONS = tuple(
     fn(name, args, t.TEXT, local=_NO_TEXT["local"], spark=_NO_TEXT["spark"], volatility="stable")
     for name, args in (
@@ -123,6 +135,7 @@ ROWS: tuple[Function, ...] = (
         "CASE WHEN $1 = 6 THEN 'UTF8' WHEN $1 = 0 THEN 'SQL_ASCII' WHEN $1 IS NOT NULL THEN '' END",
         volatility="stable",
     ),
+    fn("pg_size_pretty", (t.INT8,), t.TEXT, local=_size_pretty()),
     # There are no advisory locks to take, so there is none to give back.
     fn("pg_advisory_unlock_all", (), t.VOID, "TRUE", volatility="volatile"),
     fn("gen_random_uuid", (), t.UUID, local="CAST(gen_random_uuid() AS VARCHAR)", spark="uuid()", volatility="volatile"),
