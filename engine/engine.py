@@ -100,6 +100,10 @@ class Engine:
         settings.fix("session_authorization", user)
         return Session(self, user=user, database=database, settings=settings, client=client)
 
+    @property
+    def spark(self) -> SparkExecutor:
+        return self._spark
+
     def executor(self, name: EngineName) -> Executor:
         return self._executors[name]
 

@@ -3,12 +3,14 @@
 The statement is over when this returns: PostgreSQL, too, runs a statement with RETURNING to its end before it gives the first
 row (portals of the kind PORTAL_ONE_RETURNING). The input is a query like any other, on whatever engine and members the planner
 chooses; its batches come here one at a time, and while one is written the next is made, which is all the read-ahead there is:
-a large input passes in constant memory. Only RETURNING's rows are kept.
+a large input passes in constant memory. Only RETURNING's rows are kept. What Spark's tasks can write themselves does not come
+here at all (`engine.mutation.tasks`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +25,11 @@ from engine.executor import BatchStream
 from engine.mutation import files as names
 from engine.mutation.intents import Intents
 from engine.mutation.sink import RowSink
+from engine.mutation.tasks import by_tasks
 from engine.mutation.unique import doubles
 from engine.mutation.violations import key_exists
 from engine.plan.logical import Final, Mutate, Node
+from engine.spark.write_task import Written
 from engine.storage.staging import TableWriter
 from wire.text_output import OutputSettings
 
@@ -57,6 +61,22 @@ class Ground(Protocol):
         ...
 
 
+class Engines(Protocol):
+    """How a MUTATE's queries may run where there is more than one way."""
+
+    async def ask(self, plan: Final) -> BatchStream:
+        """Begin to run a question about the table's own files, on the engine of this member that will have the answer first."""
+        ...
+
+    async def feed(self, plan: Mutate, query: Final, *, here: bool) -> Written | BatchStream:
+        """Have a MUTATE's rows written where they are made, or open them: what was written, or the rows."""
+        ...
+
+
+#: Begins to run a question.
+Ask = Callable[[Final], Awaitable[BatchStream]]
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """rows: how many changed. returned: RETURNING's, in batches."""
@@ -65,36 +85,41 @@ class Outcome:
     returned: Sequence[pa.RecordBatch] = ()
 
 
-async def run(plan: Mutate, ground: Ground) -> Outcome:
-    """Carry the statement out. Raises SqlError, with nothing changed; so does a cancel."""
-    input_, rewritten = await _input(plan, ground)
+async def run(plan: Mutate, ground: Ground, engines: Engines | None = None) -> Outcome:
+    """Carry the statement out. Raises SqlError, with nothing changed; so does a cancel.
+
+    engines: None: what is opened runs as was wished, and the member writes.
+    """
+    ask = engines.ask if engines is not None else functools.partial(ground.open, here=True)
+    input_, rewritten = await _input(plan, ask)
     if rewritten is not None and not rewritten and plan.kind in ("update", "delete"):
         return Outcome(0)
-    sink, added = await _written(plan, input_, ground)
-    intents = Intents(added, tuple(names.below(plan.table, file) for file in rewritten or ()), sink.count)
+    written, returned = await _written(plan, input_, ground, engines)
+    added = written.files
+    intents = Intents(added, tuple(names.below(plan.table, file) for file in rewritten or ()), written.rows)
     try:
-        if sink.count:
-            await _require_unique(plan, intents, rewritten or (), ground)
+        if written.rows:
+            await _require_unique(plan, intents, rewritten or (), ground, ask)
     except BaseException:
         await _removed(plan.table, added, ground)
         raise
-    if not sink.count:
+    if not written.rows:
         await _removed(plan.table, added, ground)
-        return Outcome(0, sink.returned())
+        return Outcome(0, returned)
     # From here on the files are the catalog's: a commit may have taken place though this fails or is cancelled.
     whole = plan.whole or bool(plan.keys)
     appends_only = plan.kind == "insert" and not whole
     await to_its_end(ground.record(plan.table, intents, appends_only=appends_only, whole=whole))
-    return Outcome(sink.count, sink.returned())
+    return Outcome(written.rows, returned)
 
 
-async def _input(plan: Mutate, ground: Ground) -> tuple[Node, tuple[str, ...] | None]:
+async def _input(plan: Mutate, ask: Ask) -> tuple[Node, tuple[str, ...] | None]:
     """The input over the files that are to be written anew, and those; None where none are."""
     if not plan.targets:
         return plan.input, None
     if plan.located is None:
         return plan.input, plan.table.files
-    found = await _texts(await ground.open(Final(plan.located.columns, plan.located), here=True))
+    found = await _texts(await ask(Final(plan.located.columns, plan.located)))
     rewritten = names.of_table(plan.table, found)
     return names.only_files(plan.input, plan.targets, rewritten), rewritten
 
@@ -113,20 +138,28 @@ async def _texts(stream: BatchStream) -> list[str]:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-async def _written(plan: Mutate, input_: Node, ground: Ground) -> tuple[RowSink, tuple[DataFile, ...]]:
-    """The input's rows in files; none are left where something goes wrong."""
+async def _written(
+    plan: Mutate, input_: Node, ground: Ground, engines: Engines | None
+) -> tuple[Written, Sequence[pa.RecordBatch]]:
+    """The input's rows in files, and RETURNING's; no files are left where something goes wrong."""
+    query, here = Final(input_.columns, input_, plan.requirement), bool(plan.targets)
     storage = plan.table.storage
     assert storage is not None, "a stored table"
     writer = TableWriter(Path(plan.table.path), plan.table.columns, storage)
     sink = RowSink(plan, writer, ground.take, ground.output)
-    query = Final(input_.columns, input_, plan.requirement)
+    if engines is None or not by_tasks(plan):
+        stream = await ground.open(query, here=here)
+    else:
+        fed = await engines.feed(plan, query, here=here)
+        if isinstance(fed, Written):
+            return fed, ()
+        stream = fed
     try:
-        stream = await ground.open(query, here=bool(plan.targets))
         try:
             await drain(stream, sink.write, ground.in_writer_pool)
         finally:
             await stream.close()
-        return sink, await ground.in_writer_pool(writer.finish)
+        return Written(sink.count, await ground.in_writer_pool(writer.finish)), sink.returned()
     except BaseException:
         await to_its_end(ground.in_writer_pool(writer.abandon))
         raise
@@ -174,7 +207,7 @@ async def _removed(table: Table, added: Sequence[DataFile], ground: Ground) -> N
 # -- keys -------------------------------------------------------------------------------------------------------------
 
 
-async def _require_unique(plan: Mutate, intents: Intents, rewritten: Sequence[str], ground: Ground) -> None:
+async def _require_unique(plan: Mutate, intents: Intents, rewritten: Sequence[str], ground: Ground, ask: Ask) -> None:
     """Raises UniqueViolation for a key that would be there twice."""
     gone = frozenset(rewritten)
     kept = tuple(file for file in plan.table.files if file not in gone)
@@ -182,7 +215,7 @@ async def _require_unique(plan: Mutate, intents: Intents, rewritten: Sequence[st
     rows = sum(file.rows for file in intents.added)
     for key in plan.keys:
         query = await ground.in_writer_pool(lambda key=key: doubles(plan.table, key, added, kept, rows))  # type: ignore[misc]
-        found = None if query is None else await _first_row(await ground.open(query, here=True))
+        found = None if query is None else await _first_row(await ask(query))
         if found is not None:
             raise key_exists(plan.table, key, found, ground.output)
 

@@ -16,17 +16,19 @@ from engine.catalog.objects import Relation, Table
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.snapshot import TEMPORARY
 from engine.distribution import CompiledQuery, Terms, compile_query
-from engine.executor import BatchStream
+from engine.executor import BatchStream, CompiledFragment
 from engine.fault_policy import Policy, RepeatableQuery
 from engine.mutation.files import pruned
 from engine.mutation.intents import Intents
 from engine.mutation.run import Outcome, run
+from engine.mutation.tasks import write
 from engine.plan.compile import Bindings
 from engine.plan.logical import Final as FinalNode
-from engine.plan.logical import TableReader
+from engine.plan.logical import Mutate, TableReader
 from engine.plan.planner import optimise
 from engine.plan.rewrite import walk_all
 from engine.results import BatchesStream, StreamExecution
+from engine.spark.write_task import Written
 from engine.sql.binder.mutations import BoundMutation, bind_mutation
 from engine.sql.binder.mutations.target import find_table
 from engine.sql.binder.queries import QueryBinder
@@ -76,7 +78,8 @@ async def outcome(session: Session, engine: Engine, planned: PlannedMutation, ar
     """Run a statement to its end. Raises SqlError with nothing changed."""
     change = planned.bound.plan
     require_writable(session, _TAGS[change.kind].split()[0], change.table)
-    return await run(change, SessionGround(session, engine, tuple(arguments)))
+    ground = SessionGround(session, engine, tuple(arguments))
+    return await run(change, ground, ground)
 
 
 def answer(planned: PlannedMutation, prepared: Prepared, outcome: Outcome) -> Execution:
@@ -122,6 +125,28 @@ class SessionGround:
     values: dict[str, Any] = field(default_factory=dict)
 
     async def open(self, plan: FinalNode, *, here: bool) -> BatchStream:
+        query = await self._query(plan, here=here)
+        return await query.open()
+
+    async def ask(self, plan: FinalNode) -> BatchStream:
+        """A Spark job would take longer than most questions about files, whatever was wished for the statement."""
+        query = await self._query(plan, here=True)
+        if query.terms.wish == "spark":
+            query = replace(query, terms=replace(query.terms, wish="auto"))
+        return await query.open()
+
+    async def feed(self, plan: Mutate, query: FinalNode, *, here: bool) -> Written | BatchStream:
+        """Spark's tasks write where Spark alone makes the rows."""
+        repeatable = await self._query(query, here=here)
+        compiled, context = repeatable.compile_as(repeatable.terms), repeatable.context
+        fragment = compiled.runs
+        if not isinstance(fragment, CompiledFragment):
+            return await repeatable.open()
+        if fragment.engine == "local" or fragment.small:
+            return await self.engine.open(compiled, context)
+        return await write(self.engine.spark, fragment, context, plan, self.output, self.engine.in_writer_pool)
+
+    async def _query(self, plan: FinalNode, *, here: bool) -> RepeatableQuery:
         session, engine = self.session, self.engine
         node = await engine.in_operation_pool(lambda: self._ready(plan))
         bindings = self.bindings(node)
@@ -136,7 +161,7 @@ class SessionGround:
             return compile_query(node, chosen, bindings, engine.mesh, engine.config.topology)
 
         policy = cast("Policy", session.settings.get("sluice.fault_policy"))
-        return await RepeatableQuery(engine, policy, terms, compiled, session.execution_context()).open()
+        return RepeatableQuery(engine, policy, terms, compiled, session.execution_context())
 
     def _ready(self, plan: FinalNode) -> FinalNode:
         parameters = self._parameters()

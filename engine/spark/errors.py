@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from engine.spark.task_error import told_error
 from wire.errors import (
     ArraySubscriptError,
     CardinalityViolation,
@@ -156,6 +157,9 @@ def translate(error: BaseException) -> SqlError:
 
 def translate_text(text: str) -> SqlError | None:
     """The SqlError that an error's text stands for, or None if it says nothing a client could use."""
+    told = told_error(text)
+    if told is not None:
+        return told
     raised = _RAISED.search(text)
     if raised:
         return SqlError(raised[2].strip(), sqlstate=raised[1])

@@ -4,6 +4,7 @@ There are two ways out of Spark. A fragment that is small by construction is col
 other is sent: each task of its last stage opens a data connection to the member (`engine.spark.worker`,
 `engine.runtime.listener`) and streams its partition under byte credits (`engine.operators.receive`); the job's own result is
 a row per partition. An ordered fragment ends in Spark's global sort, whose range partitions the receiver reads in turn.
+What is to be written into a table, tasks write themselves (`engine.spark.write_task`): nothing leaves Spark.
 
 Threads: the start has one; each running action has one (`engine.spark.jobs`); short calls to the JVM (cancel, causes of
 failed tasks) share a small pool. Everything else is on the loop's thread.
@@ -31,12 +32,14 @@ from engine.config import SparkConfig
 from engine.executor import CompiledFragment, EngineName, ExecutionContext
 from engine.local.infinities import with_infinities
 from engine.operators.mesh_tls import TlsPeer
+from engine.operators.partition_streams import Sent
 from engine.operators.receive import WINDOW_BATCHES, Receiver, partly_consumed
 from engine.operators.send import Edge
 from engine.operators.slots import SlotKeeper
 from engine.operators.spool import Spooler
 from engine.plan.compile import to_sql
 from engine.plan.compile.storage import relation_name
+from engine.plan.logical import Mutate
 from engine.runtime.listener import DataListener
 from engine.spark.collect import collect_arrow
 from engine.spark.jobs import SparkJob, failure_of_task
@@ -44,8 +47,11 @@ from engine.spark.production import SparkProduction, send_frame
 from engine.spark.session import SparkRuntime, embedded, own_connection
 from engine.spark.tables import Views
 from engine.spark.worker import SendPartition
+from engine.spark.write_task import WritePartition, Written, rules
+from engine.spark.writing import write_frame
 from wire.errors import AdminShutdown, FeatureNotSupported, SqlError
 from wire.mesh.messages import Open
+from wire.text_settings import OutputSettings
 
 _log = logging.getLogger(__name__)
 _CALL_THREADS: Final = 4
@@ -80,7 +86,8 @@ class SparkExecutor:
         self._calls = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="spark-call")
         self._channels = itertools.count(1)
         self._streams: set[SparkStream] = set()
-        self._productions: set[SparkProduction] = set()
+        self._productions: set[SparkProduction[Sent]] = set()
+        self._writings: set[SparkProduction[Written]] = set()
         self._starting: asyncio.Task[SparkRuntime] | None = None
         self._started = False
         self._closing = False
@@ -115,17 +122,31 @@ class SparkExecutor:
         *,
         parting: str | None = None,
         base: int = 0,
-    ) -> SparkProduction:
+    ) -> SparkProduction[Sent]:
         """Begin to run a statement whose rows go to receivers on whichever members; see `engine.spark.worker.SendPartition`.
 
         tables: by the names that the statement has for them.
         """
         send = SendPartition(edges, parting=parting, base=base)
         runtime = await self._runtime(context.notice)
-        production = SparkProduction(runtime, context, statement, tables, send, self._views, self.call)
+        act = functools.partial(send_frame, send=send)
+        production = SparkProduction(runtime, context, statement, tables, act, self._views, self.call)
         self._productions.add(production)
         production.ended.add_done_callback(lambda _ended: self._productions.discard(production))
         return production
+
+    async def write(
+        self, fragment: CompiledFragment, context: ExecutionContext, plan: Mutate, mark: str, output: OutputSettings
+    ) -> SparkProduction[Written]:
+        """Begin to run a fragment whose rows its tasks write as a MUTATE says; see `engine.spark.write_task`."""
+        runtime = await self._runtime(context.notice)
+        task = WritePartition(rules(plan), mark, fragment.schema.serialize().to_pybytes(), output)
+        text, tables = to_sql(fragment.statement, "spark"), views_of(fragment)
+        act = functools.partial(write_frame, task=task)
+        writing = SparkProduction(runtime, context, text, tables, act, self._views, self.call)
+        self._writings.add(writing)
+        writing.ended.add_done_callback(lambda _ended: self._writings.discard(writing))
+        return writing
 
     @property
     def state(self) -> str:
@@ -155,7 +176,7 @@ class SparkExecutor:
 
     async def close(self) -> None:
         self._closing = True
-        closing: list[SparkStream | SparkProduction] = [*self._streams, *self._productions]
+        closing: list[SparkStream | SparkProduction[Any]] = [*self._streams, *self._productions, *self._writings]
         await asyncio.gather(*(running.close() for running in closing))
         if self._starting is not None:
             await self._stop(self._starting)
@@ -176,7 +197,7 @@ class SparkExecutor:
 
     def statistics(self) -> Mapping[str, int]:
         return {
-            "streams": len(self._streams),
+            "streams": len(self._streams) + len(self._writings),
             "productions": len(self._productions),
             "connections": self._listener.connections,
         }
@@ -294,8 +315,7 @@ class SparkStream:
     # On the job's thread.
 
     def _frame(self, session: SparkSession, text: str) -> DataFrame:
-        tables = {relation_name(table): table for table in self._fragment.tables if isinstance(table, Table)}
-        self._executor._views.require(session, tables)
+        self._executor._views.require(session, views_of(self._fragment))
         return session.sql(text)
 
     def _collect(self, text: str, session: SparkSession) -> list[pa.RecordBatch]:
@@ -344,6 +364,11 @@ class SparkStream:
             self._receiver.fail(cause)
         elif consumed:
             self._receiver.fail(partly_consumed())
+
+
+def views_of(fragment: CompiledFragment) -> Mapping[str, Table]:
+    """The tables that a fragment reads, by the names that its statement has for them."""
+    return {relation_name(table): table for table in fragment.tables if isinstance(table, Table)}
 
 
 def _without_offset(fragment: CompiledFragment) -> tuple[exp.Expression, int]:

@@ -1,14 +1,15 @@
-"""A fragment on Spark whose rows go to other members: a job whose tasks are the senders of an edge.
+"""A fragment on Spark whose rows do not come to this process: a job whose tasks send them to other members, or write them.
 
-The member that runs the job has found the receivers (`open_channel`) before; the tasks connect to them directly, so rows pass
-neither through the driver nor through this member's process. The job's own result is which streams each receiver is to have had.
+Its tasks are the senders of an edge: the member that runs the job has found the receivers (`open_channel`) before; the tasks
+connect to them directly, so rows pass neither through the driver nor through this member. The job's own result is which streams
+each receiver is to have had. Or its tasks write a table's files (`engine.spark.write_task`): then the result says which.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.udf import _create_udf
@@ -24,9 +25,12 @@ from engine.spark.tables import Views
 from engine.spark.worker import SUMMARY_SCHEMA, SendPartition, sent_by
 from wire.errors import SqlError
 
+R = TypeVar("R")
 
-class SparkProduction:
-    """See the module's docstring. `ended`: the job's result or its SqlError. call: runs a short call to the JVM."""
+
+class SparkProduction(Generic[R]):
+    """See the module's docstring. `ended`: the job's result or its SqlError. act: runs the statement's frame, on the job's thread.
+    call: runs a short call to the JVM."""
 
     def __init__(
         self,
@@ -34,17 +38,17 @@ class SparkProduction:
         context: ExecutionContext,
         statement: str,
         tables: Mapping[str, Table],
-        send: SendPartition,
+        act: Callable[[DataFrame], R],
         views: Views,
         call: Callable[[Callable[[], Any]], Awaitable[Any]],
     ) -> None:
         self._statement = statement
         self._tables = tables
-        self._send = send
+        self._act = act
         self._views = views
         self._call = call
         self._loop = asyncio.get_running_loop()
-        self.ended: asyncio.Future[Sent] = self._loop.create_future()
+        self.ended: asyncio.Future[R] = self._loop.create_future()
         # Whoever closes without asking for the result has no use for its error.
         self.ended.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         self._job = SparkJob(runtime, str(context.query), context.time_zone, self._work, self._done)
@@ -60,14 +64,14 @@ class SparkProduction:
             self._job.cancel()
             self._job.wait_gone()
 
-    def _work(self, session: SparkSession) -> Sent:
+    def _work(self, session: SparkSession) -> R:
         self._views.require(session, self._tables)
-        return send_frame(session.sql(self._statement), self._send)
+        return self._act(session.sql(self._statement))
 
     def _done(self, result: Any, error: SqlError | None) -> None:
         self._loop.call_soon_threadsafe(self._settle, result, error)
 
-    def _settle(self, result: Sent, error: SqlError | None) -> None:
+    def _settle(self, result: R, error: SqlError | None) -> None:
         if error is not None:
             self.ended.set_exception(error)
         else:

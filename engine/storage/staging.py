@@ -48,12 +48,14 @@ Partition = tuple[str | None, ...]
 class TableWriter:
     """Writes rows into new files of a table. Not thread-safe; every method blocks on the disk.
 
-    folder: the table's (`Table.path`). columns: all of the table's, in its order. Raises FeatureNotSupported for a type that
+    folder: the table's (`Table.path`). columns: all of the table's, in its order. mark: hexadecimal digits that the names of
+    all files are to have, for whoever has to find those of writers that are gone. Raises FeatureNotSupported for a type that
     files cannot hold.
     """
 
-    def __init__(self, folder: Path, columns: Sequence[TableColumn], storage: Storage) -> None:
+    def __init__(self, folder: Path, columns: Sequence[TableColumn], storage: Storage, mark: str = "") -> None:
         self._folder = folder
+        self._mark = mark
         self._schema = file_schema(columns)
         self._storage = storage
         self._plain = without_statistics(columns)
@@ -115,7 +117,7 @@ class TableWriter:
         )
         if partition:
             folder.mkdir(parents=True, exist_ok=True)
-        return folder / f"{time.time_ns() // 1000:014x}-{uuid.uuid4().hex}.parquet"
+        return folder / f"{time.time_ns() // 1000:014x}-{self._mark}{uuid.uuid4().hex[len(self._mark) :]}.parquet"
 
     def _close(self, partition: Partition) -> None:
         file = self._open.pop(partition)

@@ -15,7 +15,7 @@ import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -29,6 +29,18 @@ class Writing(Protocol):
     """A file that is being written."""
 
     path: Path
+
+
+class Marked:
+    """The files of one statement that other processes write, known by the mark in their names (`TableWriter`): what a task has
+    finished is nobody's but its statement's, which may go on for hours."""
+
+    def __init__(self, folder: Path, mark: str) -> None:
+        self.folder = folder
+        self.mark = mark
+
+    def paths(self) -> Iterator[Path]:
+        return self.folder.glob(f"*-{self.mark}*.parquet")
 
 
 class Session(Protocol):
@@ -50,6 +62,7 @@ class Underway:
         self._lock = threading.Lock()
         self._writing: weakref.WeakSet[Writing] = weakref.WeakSet()
         self._staged: weakref.WeakValueDictionary[str, DataFile] = weakref.WeakValueDictionary()
+        self._marked: weakref.WeakSet[Marked] = weakref.WeakSet()
         self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 
     def write(self, file: Writing) -> None:
@@ -61,6 +74,11 @@ class Underway:
         """A file is written, and described by `file` for as long as anybody may commit it."""
         with self._lock:
             self._staged[str(path)] = file
+
+    def watch(self, marked: Marked) -> None:
+        """Files begin to be written elsewhere; they count for as long as somebody holds `marked`."""
+        with self._lock:
+            self._marked.add(marked)
 
     def named(self, paths: Iterable[Path]) -> None:
         """Files are the catalog's: a commit has taken place."""
@@ -75,7 +93,9 @@ class Underway:
     def files(self) -> set[str]:
         """Absolute paths."""
         with self._lock:
-            return {str(file.path) for file in self._writing} | set(self._staged.keys())
+            known = {str(file.path) for file in self._writing} | set(self._staged.keys())
+            elsewhere = list(self._marked)
+        return known.union(str(path) for marked in elsewhere for path in marked.paths())
 
     def folders(self) -> set[str]:
         """Locations of tables."""

@@ -1,0 +1,128 @@
+"""What runs in a Spark task that writes into a table: a MUTATE's sink over its partition, which leaves its intents as the result.
+
+Rows are judged, counted and written here as a member would (`engine.mutation.sink`), so they never leave the executor. The
+job's result is a row for each task: how many rows changed, and the files. Only what such a row names is ever committed: of a task
+that was tried again, or twice at a time, Spark takes one attempt's result, and the initiator removes the files of the others,
+which it knows by the mark in their names (`engine.mutation.tasks`).
+
+Imported in Spark's Python workers only by tasks that write, which costs them Arrow's Parquet and the sink. The table comes as
+the plan says it, by PySpark's own closures; types are compared by identity everywhere, so they travel as their OIDs.
+"""
+
+from __future__ import annotations
+
+import copyreg
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from engine.carry import carry_to
+from engine.catalog.objects import DataFile
+from engine.local.infinities import with_infinities
+from engine.mutation.sink import RowSink
+from engine.plan.logical import Mutate, Values
+from engine.spark.task_error import TaskError
+from engine.storage.staging import TableWriter
+from wire import types as t
+from wire.errors import InternalError, SqlError
+from wire.text_settings import OutputSettings
+
+#: A task's intents: rows that changed, and its files as JSON.
+INTENTS_SCHEMA: Final = "changed bigint, files string"
+_INTENTS: Final = pa.schema([("changed", pa.int64()), ("files", pa.utf8())])
+#: Rows and bytes that the sink is given at once: Spark's batches are small, so that a first row need not wait.
+_BATCH_ROWS: Final = 1 << 16
+_BATCH_BYTES: Final = 16 << 20
+
+
+def _pg_type(oid: int) -> t.PgType:
+    return t.BY_OID[oid]
+
+
+copyreg.pickle(t.PgType, lambda typ: (_pg_type, (typ.oid,)))
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the tasks of a job have done."""
+
+    rows: int
+    files: tuple[DataFile, ...]
+
+
+def rules(plan: Mutate) -> Mutate:
+    """What a task has to know of a MUTATE: neither how its rows are found, nor which files there are."""
+    assert plan.table.storage is not None, "a stored table"
+    storage = replace(plan.table.storage, added=(), removed=())
+    table = replace(plan.table, files=(), storage=storage, query=None)
+    return replace(plan, table=table, input=Values(plan.input.columns, ()), located=None, targets=())
+
+
+@dataclass(frozen=True, slots=True)
+class WritePartition:
+    """Writes one partition's batches. plan: its `rules`. mark: of the statement's files. schema: Arrow IPC schema message of
+    the carriers. output: how values are written in messages."""
+
+    plan: Mutate
+    mark: str
+    schema: bytes
+    output: OutputSettings
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            written = self._written(batches)
+        except SqlError as error:
+            raise TaskError(error) from None
+        yield _told(written)
+
+    def _written(self, batches: Iterable[pa.RecordBatch]) -> Written:
+        table = self.plan.table
+        assert table.storage is not None, "a stored table"
+        schema = pa.ipc.read_schema(pa.py_buffer(self.schema))
+        writer = TableWriter(Path(table.path), table.columns, table.storage, self.mark)
+        sink = RowSink(self.plan, writer, _take, self.output)
+        try:
+            for batch in _gathered(batches):
+                sink.write(with_infinities(carry_to(batch, schema)))
+            return Written(sink.count, writer.finish())
+        except BaseException:
+            writer.abandon()
+            raise
+
+
+def written_by(intents: Iterable[pa.RecordBatch]) -> Written:
+    """What a job's result tells, all of its tasks together."""
+    tasks = pa.Table.from_batches(intents, _INTENTS).to_pylist()
+    files = tuple(file for task in tasks for file in _FILES.decode(task["files"]))
+    return Written(sum(task["changed"] for task in tasks), files)
+
+
+_FILES: Final = msgspec.json.Decoder(tuple[DataFile, ...])
+
+
+def _told(written: Written) -> pa.RecordBatch:
+    row = {"changed": written.rows, "files": msgspec.json.encode(written.files).decode()}
+    return pa.RecordBatch.from_pylist([row], schema=_INTENTS)
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    kept: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        kept.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _BATCH_ROWS or size >= _BATCH_BYTES:
+            yield pa.concat_batches(kept)
+            kept, rows, size = [], 0, 0
+    if kept:
+        yield pa.concat_batches(kept)
+
+
+def _take(_sequence: int, _count: int) -> npt.NDArray[np.int64]:
+    raise InternalError("values of sequences are the member's to give")

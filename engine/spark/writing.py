@@ -1,0 +1,27 @@
+"""The driver's side of writing by tasks: the job of a frame whose last stage writes (`engine.spark.write_task`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.udf import _create_udf
+from pyspark.util import PythonEvalType
+
+from engine.carry import fitted
+from engine.spark.collect import collect_arrow
+from engine.spark.write_task import INTENTS_SCHEMA, WritePartition, Written, written_by
+
+
+def write_frame(frame: DataFrame, task: WritePartition) -> Written:
+    """Run the job that writes a frame's rows; blocks until it has ended."""
+    schema = pa.ipc.read_schema(pa.py_buffer(task.schema))
+    if any(pa.types.is_list(typ) for typ in schema.types):
+        # How many dimensions arrays have, Spark alone knows.
+        task = replace(task, schema=fitted(schema, to_arrow_schema(frame.schema)).serialize().to_pybytes())
+    frame = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
+    udf = _create_udf(task, INTENTS_SCHEMA, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "write", deterministic=False)
+    mapped = frame._jdf.mapInArrow(udf(*(frame[name] for name in frame.columns))._jc, False, None)
+    return written_by(collect_arrow(mapped))

@@ -1,0 +1,222 @@
+"""Statements that change tables with Spark's tasks as the writers: what is there afterwards, and that nothing else is."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+import pytest
+import tpch
+from local_member import LocalMember, local_member
+
+from engine.catalog.files import refresh
+from engine.catalog.objects import Table
+from engine.mutation import tasks
+
+pytestmark = pytest.mark.spark
+
+ORDERS = 150_000
+LINEITEMS = 600_572
+#: Rows that take their time, so that somebody can come between.
+_LONG = "insert into t select l_orderkey, repeat(encode(sha256(repeat(l_comment, 100)::bytea), 'hex'), 4) from lineitem"
+
+
+@pytest.fixture(scope="module")
+def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMember]:
+    data = tpch.generate(tmp_path_factory.mktemp("tpch"), 0.1, "parquet")
+    with local_member(data) as running:
+        with running.connect() as connection:
+            for name in ("orders", "lineitem"):
+                connection.execute(f"create foreign table {name} options (path '{data / name}.parquet')".encode())
+        yield running
+
+
+@pytest.fixture
+def spark(member: LocalMember) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    """A connection whose statements go to Spark; `t` is its table."""
+    with member.connect() as connection:
+        connection.execute("set sluice.engine = spark")
+        yield connection
+        connection.execute("drop table if exists t")
+
+
+@pytest.fixture
+def jobs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The rows of each job that wrote."""
+    counted: list[int] = []
+    write = tasks.write
+
+    async def counting(*arguments: Any) -> Any:
+        written = await write(*arguments)
+        counted.append(written.rows)
+        return written
+
+    monkeypatch.setattr("engine.mutation.statement.write", counting)
+    return counted
+
+
+def table(member: LocalMember) -> Table:
+    (found,) = [t for t in member.engine.store.snapshot.tables() if t.name == "t"]
+    return refresh(found)
+
+
+def on_disk(member: LocalMember) -> set[str]:
+    return {str(path) for path in Path(table(member).path).glob("*.parquet")}
+
+
+def one(connection: psycopg.Connection[tuple[Any, ...]], sql: str) -> Any:
+    row = connection.execute(sql.encode()).fetchone()
+    assert row is not None
+    return row
+
+
+def refused(connection: psycopg.Connection[tuple[Any, ...]], sql: str) -> tuple[str | None, str | None, str | None]:
+    with pytest.raises(psycopg.Error) as caught:
+        connection.execute(sql.encode())
+    return caught.value.sqlstate, caught.value.diag.message_primary, caught.value.diag.message_detail
+
+
+def test_the_life_of_a_table(member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]], jobs: list[int]) -> None:
+    assert spark.execute("create table t as select * from orders").statusmessage == f"SELECT {ORDERS}"
+    same = "select count(*), sum(o_totalprice), min(o_orderdate), max(o_comment) from "
+    assert one(spark, same + "t") == one(spark, same + "orders")
+    update = "update t set o_comment = 'changed', o_totalprice = o_totalprice + 1 where o_orderkey <= 600"
+    assert spark.execute(update).statusmessage == "UPDATE 151"
+    assert one(spark, "select count(*) from t where o_comment = 'changed'") == (151,)
+    gone = one(spark, "select count(*) from orders where o_orderkey % 5 = 0")[0]
+    assert spark.execute("delete from t where o_orderkey % 5 = 0").statusmessage == f"DELETE {gone}"
+    merge = """merge into t using (select o_orderkey k from orders where o_orderkey < 40) s on t.o_orderkey = s.k
+        when matched then update set o_comment = 'merged'
+        when not matched then insert (o_orderkey, o_comment) values (s.k, 'new')"""
+    assert spark.execute(merge).statusmessage == "MERGE 15"
+    kept = "count(*) filter (where o_comment = 'merged'), count(*) filter (where o_comment = 'new'), count(*)"
+    assert one(spark, f"select {kept} from t") == (13, 2, ORDERS - gone + 2)
+    assert spark.execute("delete from t where o_orderkey < 0").statusmessage == "DELETE 0"
+    assert jobs == [ORDERS, 151, gone, 15]
+
+
+def test_rows_of_many_types_are_those_that_were_read(
+    member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]], jobs: list[int]
+) -> None:
+    rows = """select o_orderkey::int2 % 7 a, o_orderkey b, o_totalprice c, o_orderdate d, o_orderdate::timestamptz e,
+        o_orderdate - timestamp '2000-01-01 00:00:01' f, array[o_orderstatus, null] g, o_comment::varchar(9) h,
+        time '12:34:56.789' i, o_orderkey::float8 / 3 j, o_orderkey % 2 = 0 k, o_clerk::bytea l from orders
+        where o_orderkey < 30000"""
+    spark.execute(f"create table t as {rows}".encode())
+    assert jobs == [one(spark, "select count(*) from orders where o_orderkey < 30000")[0]]
+    read = spark.execute(f"{rows} order by o_orderkey".encode()).fetchall()
+    assert spark.execute("select * from t order by b").fetchall() == read
+    assert on_disk(member) == set(table(member).files)
+
+
+def test_what_is_wrong_with_a_row_is_told_as_ever_and_leaves_nothing(
+    member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]], jobs: list[int]
+) -> None:
+    spark.execute(
+        "create table t (k int8 not null, s text not null, n numeric(6, 2), constraint big check (k < 600000))"
+    )
+    assert refused(spark, "insert into t select o_orderkey, nullif(o_orderkey, 70)::text from orders") == (
+        "23502",
+        'null value in column "s" of relation "t" violates not-null constraint',
+        "Failing row contains (70, null, null).",
+    )
+    assert refused(spark, "insert into t select o_orderkey, 'x', 1 from orders where o_orderkey = 600000") == (
+        "23514",
+        'new row for relation "t" violates check constraint "big"',
+        "Failing row contains (600000, x, 1.00).",
+    )
+    assert refused(spark, "insert into t select 1, 'x', o_orderkey from orders")[0] == "22003"
+    assert refused(spark, "insert into t select 1 / (o_orderkey - 70), 'x' from orders")[0] == "22012"
+    assert on_disk(member) == set()
+    assert one(spark, "select count(*) from t") == (0,)
+    assert jobs == []
+
+
+def test_a_statement_that_fails_later_leaves_nothing(
+    member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]]
+) -> None:
+    spark.execute("create table t (k int8 primary key)")
+    assert refused(spark, "insert into t select o_custkey from orders")[0] == "23505"
+    assert on_disk(member) == set()
+    spark.execute("begin")
+    spark.execute("insert into t select o_orderkey from orders")
+    assert len(on_disk(member)) >= 1
+    spark.execute("rollback")
+    assert on_disk(member) == set()
+
+
+def test_what_only_the_member_can_do_it_does(spark: psycopg.Connection[tuple[Any, ...]], jobs: list[int]) -> None:
+    spark.execute("create table t (n int generated always as identity, k int8)")
+    spark.execute("insert into t (k) select o_orderkey from orders")
+    assert one(spark, "select count(distinct n), min(n), max(n) from t") == (ORDERS, 1, ORDERS)
+    assert len(spark.execute("update t set k = 0 where k < 33 returning n").fetchall()) == 8
+    assert jobs == []
+
+
+def test_cancel_leaves_nothing(member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]]) -> None:
+    spark.execute("create table t (k int8, s text)")
+    insert = Insert(spark)
+    wait_until(lambda: on_disk(member) or insert.ended)
+    with member.connect() as other:
+        assert one(other, f"select pg_cancel_backend({spark.info.backend_pid})") == (True,)
+    assert insert.end() == "57014"
+    wait_until(lambda: not on_disk(member))
+    assert one(spark, "select count(*) from t") == (0,)
+
+
+def test_a_task_that_is_tried_again_doubles_no_rows(
+    member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]]
+) -> None:
+    spark.execute("create table t (k int8, s text)")
+    insert = Insert(spark)
+    wait_until(lambda: on_disk(member) or insert.ended)
+    begun = on_disk(member)
+    for worker in python_workers():
+        worker.kill()
+    assert insert.end() is None
+    assert one(spark, "select count(*), count(distinct k) from t") == (LINEITEMS, ORDERS)
+    assert on_disk(member) == set(table(member).files)
+    assert begun - on_disk(member)
+
+
+class Insert:
+    """The long one, in a thread of its own."""
+
+    def __init__(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+        self._connection = connection
+        self._state: str | None = None
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    @property
+    def ended(self) -> bool:
+        return not self._thread.is_alive()
+
+    def end(self) -> str | None:
+        """Wait for it. Its error's SQLSTATE."""
+        self._thread.join()
+        return self._state
+
+    def _run(self) -> None:
+        try:
+            self._connection.execute(_LONG)
+        except psycopg.Error as error:
+            self._state = error.sqlstate
+
+
+def wait_until(condition: Callable[[], Any]) -> None:
+    """The test's own timeout ends it."""
+    while not condition():
+        time.sleep(0.01)
+
+
+def python_workers() -> list[psutil.Process]:
+    """Spark's Python workers: the children of the daemon that forks them."""
+    everyone = [p for p in psutil.Process().children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
+    daemons = [p for p in everyone if "engine.spark.worker_daemon" in " ".join(p.cmdline()) and p.children()]
+    return [worker for daemon in daemons for worker in daemon.children()]

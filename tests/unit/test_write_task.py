@@ -1,0 +1,92 @@
+"""A task that writes, without Spark: sent as PySpark sends it, its intents read as the driver reads them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark import cloudpickle
+
+from engine.carry import carrier_of
+from engine.catalog.objects import Constraint, Storage, Table, TableColumn
+from engine.plan.logical import Mutate, Values
+from engine.spark.task_error import TaskError, told_error
+from engine.spark.write_task import WritePartition, rules, written_by
+from engine.sql import types as st
+from engine.sql.expr import Column
+from engine.storage.underway import Marked, Underway
+from wire import types as t
+from wire.text_settings import OutputSettings
+
+MARK = "0123456789abcdef"
+TYPES = (st.of(t.INT8), st.numeric(6, 2, typmod=t.numeric_typmod(6, 2)), st.of(t.BOOL))
+KEPT = Constraint(7, "kept", "check", ("n",), "n < 5")
+
+
+def task(folder: Path) -> WritePartition:
+    """INSERT of (k NOT NULL, n), with a check; sent and received."""
+    k, n, kept = (Column(i, name, typ) for i, (name, typ) in enumerate(zip("knc", TYPES, strict=True), 1))
+    columns = (TableColumn("k", TYPES[0], 1, nullable=False), TableColumn("n", TYPES[1], 2))
+    table = Table(9, "public", "t", columns, "parquet", str(folder), ("old.parquet",), storage=Storage("t", 3))
+    plan = Mutate((), "insert", table, Values((k, n, kept), ()), (k, n), ((KEPT, kept),))
+    schema = pa.schema([(name, carrier_of(typ)) for name, typ in zip("knc", TYPES, strict=True)])
+    sent = WritePartition(rules(plan), MARK, schema.serialize().to_pybytes(), OutputSettings())
+    received = cloudpickle.loads(cloudpickle.dumps(sent))  # type: ignore[no-untyped-call]
+    assert isinstance(received, WritePartition)
+    return received
+
+
+def batch(*rows: tuple[int | None, str, bool]) -> pa.RecordBatch:
+    k, n, kept = zip(*rows, strict=True)
+    arrays = [pa.array(k, pa.int64()), pa.array(map(Decimal, n), pa.decimal128(6, 2)), pa.array(kept)]
+    return pa.RecordBatch.from_arrays(arrays, names=["c0", "c1", "c2"])
+
+
+def test_small_batches_become_one_file_with_the_statements_mark(tmp_path: Path) -> None:
+    received = task(tmp_path)
+    assert received.plan.table.columns[1].type.pg is t.NUMERIC
+    assert received.plan.table.files == ()
+    written = written_by(received(batch((i, "1.50", True)) for i in range(100)))
+    (file,) = written.files
+    assert (written.rows, file.rows, file.size) == (100, 100, (tmp_path / file.path).stat().st_size)
+    assert f"-{MARK}" in file.path
+    assert '"maxValues":{"k":99' in file.statistics
+    assert pq.read_table(tmp_path / file.path)["k"].to_pylist() == list(range(100))
+
+
+def test_no_rows_are_no_file(tmp_path: Path) -> None:
+    written = written_by([*task(tmp_path)([]), *task(tmp_path)([])])
+    assert (written.rows, written.files) == (0, ())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "state", "message"),
+    [
+        ((None, "1.50", True), "23502", 'null value in column "k" of relation "t" violates not-null constraint'),
+        ((3, "7.25", False), "23514", 'new row for relation "t" violates check constraint "kept"'),
+    ],
+)
+def test_an_error_is_told_whole_and_leaves_nothing(
+    tmp_path: Path, row: tuple[int | None, str, bool], state: str, message: str
+) -> None:
+    with pytest.raises(TaskError) as caught:
+        list(task(tmp_path)([batch((1, "1.00", True), row)]))
+    error = told_error(f"org.apache.spark.SparkException: ... TaskError: {caught.value}\n\tat java")
+    assert error is not None
+    shown = f"Failing row contains ({'null' if row[0] is None else row[0]}, {row[1]})."
+    assert (error.sqlstate, error.message, error.detail) == (state, message, shown)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_other_processes_write_is_under_way_while_its_statement_is(tmp_path: Path) -> None:
+    underway, marked = Underway(), Marked(tmp_path, MARK)
+    underway.watch(marked)
+    (tmp_path / "00000000000001-of-somebody-else.parquet").touch()
+    (file,) = written_by(task(tmp_path)([batch((1, "1.00", True))])).files
+    assert underway.files() == {str(tmp_path / file.path)}
+    del marked
+    assert underway.files() == set()
