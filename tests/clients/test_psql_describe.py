@@ -126,6 +126,13 @@ def test_databases_roles_and_extensions(dsns: tuple[str, str]) -> None:
     assert re.findall(r"^ +(\w+) +\| postgres$", _printed(dsns[0], "\\dn"), re.M) == ["public", "sluice", "store"]
 
 
+def test_names_of_constants(dsns: tuple[str, str]) -> None:
+    query = """select 'plain'::regclass, 'store.items'::regclass::text, 0::oid::regclass, 1259::regclass, null::regclass,
+        25::regtype, 999999::regclass::text, 'store.items'::regclass = 'plain'::regclass"""
+    ours, theirs = (_printed(dsn, query) for dsn in dsns)
+    assert ours == theirs
+
+
 def test_temporary_tables(dsns: tuple[str, str]) -> None:
     """PostgreSQL numbers the schema of temporary tables."""
     ours, theirs = (_printed(dsn, "create temp table passing (a int4)", "\\dt passing") for dsn in dsns)

@@ -42,8 +42,9 @@ _QUERY: Final = (
 
 
 def is_unnamed(expr: Expr) -> bool:
-    """Whether an expression is of an object type and its name is yet to be looked up."""
-    return expr.type.pg in _NAMES and not isinstance(expr, Const)
+    """Whether an expression is of an object type and its name is yet to be looked up; types' names are known at once."""
+    known = isinstance(expr, Const) and (expr.value is None or expr.type.pg is t.REGTYPE)
+    return expr.type.pg in _NAMES and not known
 
 
 def name_of(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:

@@ -85,7 +85,7 @@ class QueryBinder:
             node = node.inputs()[0]
         if isinstance(node, Evaluator) and column in node.columns:
             defined = node.emit[node.columns.index(column)]
-            if isinstance(defined, Const):
+            if isinstance(defined, Const) and not object_names.is_unnamed(defined):
                 return self.expressions.as_output(defined)
         if object_names.is_unnamed(refer(column)):
             return object_names.name_of(self.expressions, refer(column), Scope(self.context, self))
