@@ -229,6 +229,7 @@ def test_a_cancel_with_a_wrong_key(member: MemberProcess) -> None:
 # -- crowds ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_ten_thousand_statements_on_one_connection(member: MemberProcess) -> None:
     """In pipelines of five hundred; the member's memory does not follow their number."""
     process = psutil.Process(member.pid)

@@ -61,6 +61,7 @@ def test_a_second_cluster_is_refused_in_the_same_place(cluster: LocalCluster) ->
     assert len(cluster.members) == 3
 
 
+@pytest.mark.long
 def test_status_shows_each_member_and_tells_when_one_is_missing(tmp_path: Path) -> None:
     with LocalCluster(tmp_path / "c", 2) as cluster:
         done = cluster_command("status", "--data", str(cluster.folder))

@@ -71,6 +71,7 @@ def test_a_member_finishes_what_its_clients_have_begun(ground: Ground) -> None:
     wait_clean(m2, m3)
 
 
+@pytest.mark.long
 def test_what_takes_too_long_is_ended(ground: Ground) -> None:
     m1, m2, m3 = ground.three(cluster={"drain_seconds": "1"})
     with connect(m1) as connection:

@@ -134,6 +134,7 @@ def test_a_participant_is_killed_while_the_query_is_cancelled(ground: Ground) ->
         expect_usable(connection, among={"m1", "m2"})
 
 
+@pytest.mark.long
 def test_a_participant_stands_still_and_goes_on(ground: Ground) -> None:
     m1, m2, m3 = ground.three()
     with connect(m1) as connection:
@@ -173,6 +174,7 @@ def test_the_initiator_is_killed(ground: Ground, computes: bool) -> None:
         expect_usable(connection, among={"m1", "m2", "m3"})
 
 
+@pytest.mark.long
 def test_the_initiator_stands_still_and_goes_on(ground: Ground) -> None:
     m1, m2, m3 = ground.three()
     with connect(m1) as connection:
@@ -197,7 +199,7 @@ def test_connections_of_the_initiator_break(ground: Ground, wire: Wire, control:
     m1, m2, m3 = ground.three(wire)
     with connect(m1) as connection:
         begin_suspended(connection)
-        assert wire.cut(control=control) > 1
+        assert wire.cut(control=control) > 0
         expect_transient(lambda: connection.execute("fetch all from c").fetchall(), names="member m")
         connection.execute("rollback")
         wait_up(m1, m2, m3)
@@ -205,6 +207,7 @@ def test_connections_of_the_initiator_break(ground: Ground, wire: Wire, control:
         expect_usable(connection, among={"m1", "m2", "m3"})
 
 
+@pytest.mark.long
 def test_data_connections_that_cannot_be_made(ground: Ground, wire: Wire) -> None:
     """The control connections live, so nobody is lost; the senders cannot reach the receiver."""
     m1, m2, m3 = ground.three(wire)

@@ -174,6 +174,7 @@ def test_a_cursor_whose_session_is_at_work_is_in_use(cluster: LocalCluster) -> N
             assert result.error_field(psycopg.pq.DiagnosticField.SQLSTATE) == b"57014"
 
 
+@pytest.mark.long
 def test_an_owner_that_is_stopped_does_not_hold_a_timeout(tmp_path: Path) -> None:
     """Whether it had begun to move when it was told that nobody waits, chance decides; rows are skipped in neither case."""
     with members(tmp_path / "c") as cluster, cluster.connect("m1") as owner, cluster.connect("m2") as stranger:

@@ -124,6 +124,7 @@ def test_lost_members_are_forgotten_and_draining_ones_leave(start: Start) -> Non
     wait_states(m1, m1="up")
 
 
+@pytest.mark.long
 def test_who_does_not_belong_is_refused_and_disturbs_nobody(start: Start) -> None:
     m1 = start("m1")
     m2 = start("m2", m1)

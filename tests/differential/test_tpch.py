@@ -25,7 +25,13 @@ PUBLISHED = Path(__file__).parents[3] / "shared/corpora/tpch/answers_sf1_pg15.js
 Row = tuple[str | None, ...]
 
 
-@pytest.mark.parametrize("name", queries())
+#: PostgreSQL, without an index, takes most of a minute for it.
+_SLOW = ("q20",)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name in _SLOW else name for name in queries()]
+)
 def test_as_postgres_answers(sluice: Connection, oracle: Connection, name: str) -> None:
     statement = queries()[name]
     # Query 8's quotient of zero has four more zeros in PostgreSQL: see docs/adr/0001-numeric-digits.md.

@@ -129,6 +129,7 @@ async def ground(module_ground: Ground) -> AsyncIterator[Ground]:
     await module_ground.idle()
 
 
+@pytest.mark.long
 async def test_a_table_streams_whole(ground: Ground) -> None:
     stream = await ground.open(ground.star("lineitem"), page_bytes=1 << 18)
     rows = size = 0

@@ -169,6 +169,7 @@ def test_cancel_leaves_nothing(member: LocalMember, spark: psycopg.Connection[tu
     assert one(spark, "select count(*) from t") == (0,)
 
 
+@pytest.mark.long
 def test_a_task_that_is_tried_again_doubles_no_rows(
     member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]]
 ) -> None:
