@@ -23,7 +23,8 @@ from engine.distribution import Terms, compile_query
 from engine.executor import BatchStream, ExecutionContext
 from engine.fault_policy import RepeatableQuery
 from engine.mutation.files import absolute, narrowed
-from engine.mutation.run import drain, to_its_end
+from engine.mutation.run import drain
+from engine.mutation.to_its_end import to_its_end
 from engine.plan.compile import Bindings
 from engine.plan.logical import Final as FinalNode
 from engine.plan.logical import TableReader

@@ -26,6 +26,7 @@ from engine.mutation import files as names
 from engine.mutation.intents import Intents
 from engine.mutation.sink import RowSink
 from engine.mutation.tasks import by_tasks
+from engine.mutation.to_its_end import to_its_end
 from engine.mutation.unique import doubles
 from engine.mutation.violations import key_exists
 from engine.plan.logical import Final, Mutate, Node
@@ -181,16 +182,6 @@ async def drain(
             following.cancel()
             await asyncio.wait([following])
             raise
-
-
-async def to_its_end(call: Awaitable[T]) -> T:
-    """Await a call on a thread; a cancel waits for it, as nobody else may use what it uses meanwhile."""
-    future = asyncio.ensure_future(call)
-    try:
-        return await asyncio.shield(future)
-    except asyncio.CancelledError:
-        await asyncio.wait([future])
-        raise
 
 
 async def _removed(table: Table, added: Sequence[DataFile], ground: Ground) -> None:

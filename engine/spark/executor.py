@@ -136,11 +136,11 @@ class SparkExecutor:
         return production
 
     async def write(
-        self, fragment: CompiledFragment, context: ExecutionContext, plan: Mutate, mark: str, output: OutputSettings
+        self, fragment: CompiledFragment, context: ExecutionContext, plan: Mutate, folder: Path, output: OutputSettings
     ) -> SparkProduction[Written]:
-        """Begin to run a fragment whose rows its tasks write as a MUTATE says; see `engine.spark.write_task`."""
+        """Begin to run a fragment whose rows its tasks write below a folder as a MUTATE says; see `engine.spark.write_task`."""
         runtime = await self._runtime(context.notice)
-        task = WritePartition(rules(plan), mark, fragment.schema.serialize().to_pybytes(), output)
+        task = WritePartition(rules(plan), str(folder), fragment.schema.serialize().to_pybytes(), output)
         text, tables = to_sql(fragment.statement, "spark"), views_of(fragment)
         act = functools.partial(write_frame, task=task)
         writing = SparkProduction(runtime, context, text, tables, act, self._views, self.call)

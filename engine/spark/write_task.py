@@ -2,8 +2,8 @@
 
 Rows are judged, counted and written here as a member would (`engine.mutation.sink`), so they never leave the executor. The
 job's result is a row for each task: how many rows changed, and the files. Only what such a row names is ever committed: of a task
-that was tried again, or twice at a time, Spark takes one attempt's result, and the initiator removes the files of the others,
-which it knows by the mark in their names (`engine.mutation.tasks`).
+that was tried again, or twice at a time, Spark takes one attempt's result, and the initiator removes the files of the others
+with the statement's folder (`engine.mutation.tasks`).
 
 Imported in Spark's Python workers only by tasks that write, which costs them Arrow's Parquet and the sink. The table comes as
 the plan says it, by PySpark's own closures; types are compared by identity everywhere, so they travel as their OIDs.
@@ -66,11 +66,11 @@ def rules(plan: Mutate) -> Mutate:
 
 @dataclass(frozen=True, slots=True)
 class WritePartition:
-    """Writes one partition's batches. plan: its `rules`. mark: of the statement's files. schema: Arrow IPC schema message of
-    the carriers. output: how values are written in messages."""
+    """Writes one partition's batches. plan: its `rules`. folder: the statement's (`StagingArea`). schema: Arrow IPC schema
+    message of the carriers. output: how values are written in messages."""
 
     plan: Mutate
-    mark: str
+    folder: str
     schema: bytes
     output: OutputSettings
 
@@ -85,7 +85,7 @@ class WritePartition:
         table = self.plan.table
         assert table.storage is not None, "a stored table"
         schema = pa.ipc.read_schema(pa.py_buffer(self.schema))
-        writer = TableWriter(Path(table.path), table.columns, table.storage, self.mark)
+        writer = TableWriter(Path(self.folder), table.columns, table.storage)
         sink = RowSink(self.plan, writer, _take, self.output)
         try:
             for batch in _gathered(batches):

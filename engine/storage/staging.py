@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 
 from engine.catalog.objects import DataFile, Storage, TableColumn
 from engine.storage.durable import sync
+from engine.storage.staging_area import SEE_THE_SAME_FOLDER
 from engine.storage.statistics import FileStatistics
 from engine.storage.types import file_schema, to_files, without_statistics
 from engine.storage.underway import UNDERWAY
@@ -48,14 +49,12 @@ Partition = tuple[str | None, ...]
 class TableWriter:
     """Writes rows into new files of a table. Not thread-safe; every method blocks on the disk.
 
-    folder: the table's (`Table.path`). columns: all of the table's, in its order. mark: hexadecimal digits that the names of
-    all files are to have, for whoever has to find those of writers that are gone. Raises FeatureNotSupported for a type that
-    files cannot hold.
+    folder: the table's (`Table.path`), or a statement's in it (`StagingArea`): paths are told as below it, and it is not made
+    where it is gone. columns: all of the table's, in its order. Raises FeatureNotSupported for a type that files cannot hold.
     """
 
-    def __init__(self, folder: Path, columns: Sequence[TableColumn], storage: Storage, mark: str = "") -> None:
+    def __init__(self, folder: Path, columns: Sequence[TableColumn], storage: Storage) -> None:
         self._folder = folder
-        self._mark = mark
         self._schema = file_schema(columns)
         self._storage = storage
         self._plain = without_statistics(columns)
@@ -112,12 +111,11 @@ class TableWriter:
         return file
 
     def _path(self, partition: Partition) -> Path:
-        folder = self._folder.joinpath(
-            *(_folder_name(c, v) for c, v in zip(self._storage.partition_by, partition, strict=True))
-        )
-        if partition:
-            folder.mkdir(parents=True, exist_ok=True)
-        return folder / f"{time.time_ns() // 1000:014x}-{self._mark}{uuid.uuid4().hex[len(self._mark) :]}.parquet"
+        folder = self._folder
+        for column, value in zip(self._storage.partition_by, partition, strict=True):
+            folder = folder / _folder_name(column, value)
+            folder.mkdir(exist_ok=True)
+        return folder / f"{time.time_ns() // 1000:014x}-{uuid.uuid4().hex}.parquet"
 
     def _close(self, partition: Partition) -> None:
         file = self._open.pop(partition)
@@ -199,7 +197,8 @@ class _telling:  # noqa: N801
     def __exit__(self, kind: Any, error: BaseException | None, _trace: Any) -> None:
         if isinstance(error, OSError):
             what = f'could not write to "{self._folder}": {error.strerror or error}'
-            raise (DiskFull if error.errno in _SPACE_ERRORS else IoError)(what) from error
+            hint = None if self._folder.exists() else SEE_THE_SAME_FOLDER
+            raise (DiskFull if error.errno in _SPACE_ERRORS else IoError)(what, hint=hint) from error
 
 
 # -- partitions ------------------------------------------------------------------------------------------------------

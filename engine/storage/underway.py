@@ -15,7 +15,7 @@ import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -31,16 +31,12 @@ class Writing(Protocol):
     path: Path
 
 
-class Marked:
-    """The files of one statement that other processes write, known by the mark in their names (`TableWriter`): what a task has
-    finished is nobody's but its statement's, which may go on for hours."""
+class Elsewhere(Protocol):
+    """What other processes write for a statement of this member's, which may go on for hours (`StagingArea`)."""
 
-    def __init__(self, folder: Path, mark: str) -> None:
-        self.folder = folder
-        self.mark = mark
-
-    def paths(self) -> Iterator[Path]:
-        return self.folder.glob(f"*-{self.mark}*.parquet")
+    def paths(self) -> Iterable[Path]:
+        """Files and folders that are there."""
+        ...
 
 
 class Session(Protocol):
@@ -62,7 +58,7 @@ class Underway:
         self._lock = threading.Lock()
         self._writing: weakref.WeakSet[Writing] = weakref.WeakSet()
         self._staged: weakref.WeakValueDictionary[str, DataFile] = weakref.WeakValueDictionary()
-        self._marked: weakref.WeakSet[Marked] = weakref.WeakSet()
+        self._elsewhere: weakref.WeakSet[Elsewhere] = weakref.WeakSet()
         self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 
     def write(self, file: Writing) -> None:
@@ -75,10 +71,10 @@ class Underway:
         with self._lock:
             self._staged[str(path)] = file
 
-    def watch(self, marked: Marked) -> None:
-        """Files begin to be written elsewhere; they count for as long as somebody holds `marked`."""
+    def watch(self, elsewhere: Elsewhere) -> None:
+        """Files begin to be written elsewhere; they count for as long as somebody holds `elsewhere`."""
         with self._lock:
-            self._marked.add(marked)
+            self._elsewhere.add(elsewhere)
 
     def named(self, paths: Iterable[Path]) -> None:
         """Files are the catalog's: a commit has taken place."""
@@ -94,8 +90,8 @@ class Underway:
         """Absolute paths."""
         with self._lock:
             known = {str(file.path) for file in self._writing} | set(self._staged.keys())
-            elsewhere = list(self._marked)
-        return known.union(str(path) for marked in elsewhere for path in marked.paths())
+            elsewhere = list(self._elsewhere)
+        return known.union(str(path) for written in elsewhere for path in written.paths())
 
     def folders(self) -> set[str]:
         """Locations of tables."""

@@ -8,6 +8,8 @@ A file of a table is removed when all of this holds:
 - nothing of this member's is about to name it (`underway`);
 - it is old: another member that is about to name it touches it every few minutes, and one that writes it does too.
 
+The folder of a statement that crashed (`StagingArea`) goes with its files, by the same rules.
+
 Short and old are the same `retention`. What is there is listed before the catalog is asked, never after: what is committed in
 between is then named. When a file was taken away is told by the tombstones of Delta's log, by the time of the log's file: not
 by the file's own, which is that of its writing.
@@ -22,10 +24,11 @@ the time that a file was written, where the log has forgotten its tombstone.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -87,11 +90,13 @@ class Vacuum:
     def tables(self, locations: Sequence[str]) -> Iterator[Swept]:
         """Remove dead files of these tables, those that are still there. Raises SqlError."""
         found = {location: list(_old_files(self._root / location, self._before)) for location in locations}
+        areas = {location: list(_old_areas(self._root / location, self._before)) for location in locations}
         decisions, snapshot = self._state()
         known = _by_location(snapshot)
         for location in locations:
             if location in known:
                 yield self._sweep(known[location], found[location], snapshot.version, decisions)
+                _remove_empty(areas[location])
 
     def strays(self) -> Strays:
         """Remove folders of tables that nobody knows. Raises IoError."""
@@ -180,6 +185,15 @@ def _old_files(folder: Path, before: float) -> Iterator[Found]:
                 yield Found(path.relative_to(folder).as_posix(), status.st_size)
 
 
+def _old_areas(folder: Path, before: float) -> Iterator[Path]:
+    """The folders of statements that are over: those of others are touched."""
+    underway = UNDERWAY.files()
+    for path in folder.glob("_staging-*"):
+        status = _status(path)
+        if status is not None and status.st_mtime < before and str(path) not in underway:
+            yield path
+
+
 def _folders(root: Path) -> Collection[Path]:
     if not root.is_dir():
         return ()
@@ -199,6 +213,13 @@ def _status(path: Path) -> os.stat_result | None:
         return path.stat()
     except FileNotFoundError:
         return None
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    for path in folders:
+        # What is in it still is young.
+        with contextlib.suppress(OSError):
+            path.rmdir()
 
 
 def _unlink(path: Path) -> None:

@@ -16,7 +16,8 @@ from storage_ground import COLUMNS, created, delete, insert, on_disk, staged, ta
 from engine.catalog.store import CatalogStore
 from engine.catalog.transaction import SessionCatalog
 from engine.storage import delta, tables
-from engine.storage.underway import Keeper
+from engine.storage.staging_area import StagingArea
+from engine.storage.underway import UNDERWAY, Keeper
 from wire.errors import DataCorrupted
 
 HOUR = 3600.0
@@ -76,6 +77,20 @@ def test_orphans_go_when_they_are_old(store: CatalogStore, catalog: SessionCatal
     assert not left.exists()
     assert values(catalog) == [1, 2]
     assert on_disk(table(catalog)) == set(table(catalog).files)
+
+
+def test_the_folder_of_a_statement_that_crashed_goes_with_its_files(
+    store: CatalogStore, catalog: SessionCatalog
+) -> None:
+    over, running = (StagingArea(Path(table(catalog).path)) for _ in range(2))
+    for area in (over, running):
+        area.make()
+        (area.path / "a.parquet").write_bytes(b"rows")
+    UNDERWAY.watch(running)
+    age(store.tables)
+    assert vacuumed(store, catalog) == 1
+    assert not over.path.exists()
+    assert (running.path / "a.parquet").exists()
 
 
 def test_what_waits_to_be_published_stays(store: CatalogStore, catalog: SessionCatalog) -> None:

@@ -17,11 +17,10 @@ from engine.spark.task_error import TaskError, told_error
 from engine.spark.write_task import WritePartition, rules, written_by
 from engine.sql import types as st
 from engine.sql.expr import Column
-from engine.storage.underway import Marked, Underway
+from engine.storage.staging_area import StagingArea
 from wire import types as t
 from wire.text_settings import OutputSettings
 
-MARK = "0123456789abcdef"
 TYPES = (st.of(t.INT8), st.numeric(6, 2, typmod=t.numeric_typmod(6, 2)), st.of(t.BOOL))
 KEPT = Constraint(7, "kept", "check", ("n",), "n < 5")
 
@@ -33,7 +32,7 @@ def task(folder: Path) -> WritePartition:
     table = Table(9, "public", "t", columns, "parquet", str(folder), ("old.parquet",), storage=Storage("t", 3))
     plan = Mutate((), "insert", table, Values((k, n, kept), ()), (k, n), ((KEPT, kept),))
     schema = pa.schema([(name, carrier_of(typ)) for name, typ in zip("knc", TYPES, strict=True)])
-    sent = WritePartition(rules(plan), MARK, schema.serialize().to_pybytes(), OutputSettings())
+    sent = WritePartition(rules(plan), str(folder), schema.serialize().to_pybytes(), OutputSettings())
     received = cloudpickle.loads(cloudpickle.dumps(sent))  # type: ignore[no-untyped-call]
     assert isinstance(received, WritePartition)
     return received
@@ -45,14 +44,13 @@ def batch(*rows: tuple[int | None, str, bool]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=["c0", "c1", "c2"])
 
 
-def test_small_batches_become_one_file_with_the_statements_mark(tmp_path: Path) -> None:
+def test_small_batches_become_one_file(tmp_path: Path) -> None:
     received = task(tmp_path)
     assert received.plan.table.columns[1].type.pg is t.NUMERIC
     assert received.plan.table.files == ()
     written = written_by(received(batch((i, "1.50", True)) for i in range(100)))
     (file,) = written.files
     assert (written.rows, file.rows, file.size) == (100, 100, (tmp_path / file.path).stat().st_size)
-    assert f"-{MARK}" in file.path
     assert '"maxValues":{"k":99' in file.statistics
     assert pq.read_table(tmp_path / file.path)["k"].to_pylist() == list(range(100))
 
@@ -82,11 +80,14 @@ def test_an_error_is_told_whole_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_other_processes_write_is_under_way_while_its_statement_is(tmp_path: Path) -> None:
-    underway, marked = Underway(), Marked(tmp_path, MARK)
-    underway.watch(marked)
-    (tmp_path / "00000000000001-of-somebody-else.parquet").touch()
-    (file,) = written_by(task(tmp_path)([batch((1, "1.00", True))])).files
-    assert underway.files() == {str(tmp_path / file.path)}
-    del marked
-    assert underway.files() == set()
+def test_a_task_that_comes_too_late_writes_nothing(tmp_path: Path) -> None:
+    area = StagingArea(tmp_path)
+    area.make()
+    begun = task(area.path)(iter([batch((1, "1.00", True))]))
+    area.abandon()
+    with pytest.raises(TaskError) as caught:
+        list(begun)
+    error = told_error(f"TaskError: {caught.value}\n\tat java")
+    assert error is not None
+    assert error.sqlstate == "58030"
+    assert list(tmp_path.iterdir()) == []

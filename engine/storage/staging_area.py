@@ -1,0 +1,100 @@
+"""The folder in which a statement's files lie that other processes write, and how a statement shuts it.
+
+Who writes for a statement may outlive it: a task of Spark that was killed goes on until it looks, a worker or a member that cannot
+be reached any more goes on for as long as it likes. So such writers do not write into the table's folder: each statement has a
+folder of its own there, `_staging-<mark>`, which Delta's readers pass over. What the statement's intents name is moved into
+the table when all have told theirs; then the folder goes, and with it everything else. A writer that comes later finds no folder
+to make a file in: that is the fence, and it needs no message that could be lost.
+
+A rename keeps a file's bytes and name, so intents say paths as they will be in the table. What a crash leaves is VACUUM's.
+
+Rejected: to write into the table's folder under names with the statement's mark, and to remove those that nobody named. A file
+that a killed task had not made yet when that was done stayed until the next VACUUM.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from engine.catalog.objects import DataFile
+from engine.storage.durable import sync
+from wire.errors import IoError
+
+SEE_THE_SAME_FOLDER: Final = "Whoever writes files of a table has to see the same folder of tables as the members."
+
+
+class StagingArea:
+    """table: the table's folder. Every method blocks on the disk."""
+
+    def __init__(self, table: Path) -> None:
+        self._table = table
+        self._moved: list[Path] = []
+        self.path = table / f"_staging-{uuid.uuid4().hex[:16]}"
+
+    def make(self) -> None:
+        """Raises IoError."""
+        try:
+            self.path.mkdir()
+        except OSError as error:
+            raise IoError(f'could not create "{self.path}": {error.strerror or error}') from error
+
+    def paths(self) -> Iterator[Path]:
+        """What is there, and the folder itself: for VACUUM, which takes for an orphan what nobody has touched for long."""
+        yield self.path
+        # Which passes over what goes meanwhile.
+        for folder, _, names in os.walk(self.path):
+            yield from (Path(folder, name) for name in names)
+
+    def keep(self, files: Sequence[DataFile]) -> None:
+        """Move these into the table, durably, and shut the area. Raises IoError: `abandon` it then."""
+        try:
+            for file in files:
+                self._move(file)
+            for folder in {parent for path in self._moved for parent in self._parents(path)}:
+                sync(folder)
+        except OSError as error:
+            raise IoError(f'could not move files to "{self._table}": {error.strerror or error}') from error
+        self._shut()
+
+    def abandon(self) -> None:
+        """Shut the area, and take what was moved out of the table again. Raises IoError."""
+        for path in self._moved:
+            path.unlink(missing_ok=True)
+        self._shut()
+
+    def _shut(self) -> None:
+        """Nothing that is in the area stays, and nothing can be added."""
+        while self.path.exists():
+            try:
+                shutil.rmtree(self.path)
+            except FileNotFoundError:
+                # A writer has removed its own file meanwhile.
+                continue
+            except OSError as error:
+                # A writer has made a file meanwhile: each does so a few times, not for ever.
+                if error.errno != errno.ENOTEMPTY:
+                    raise IoError(f'could not remove "{self.path}": {error.strerror or error}') from error
+
+    def _move(self, file: DataFile) -> None:
+        staged, path = self.path / file.path, self._table / file.path
+        with contextlib.suppress(FileNotFoundError):
+            if staged.stat().st_size == file.size:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                os.rename(staged, path)
+                self._moved.append(path)
+                return
+        raise IoError(f'a file that was written elsewhere is not there: "{staged}"', hint=SEE_THE_SAME_FOLDER)
+
+    def _parents(self, path: Path) -> Iterator[Path]:
+        """The folders that have new entries: up to the table's."""
+        for folder in path.parents:
+            yield folder
+            if folder == self._table:
+                return
