@@ -7,21 +7,16 @@ the new one or says that it cannot (0A000 cached plan must not change result typ
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from engine import defining, session_functions, upkeep
 from engine.api import Client, EngineSession, Execution, Prepared, ResultColumn
-from engine.catalog.files import refresh
-from engine.catalog.objects import Relation, StoredRelation, Table
-from engine.catalog.objects import Sequence as NumberSequence
+from engine.catalog.objects import Relation, Table
 from engine.catalog.snapshot import TEMPORARY
-from engine.catalog.store import CatalogStore
 from engine.catalog.system import PG_CATALOG, SystemCatalog, SystemContext
 from engine.catalog.transaction import SessionCatalog
 from engine.copying.copy_from import copy_from
@@ -34,12 +29,15 @@ from engine.fault_policy import Policy, RepeatableQuery
 from engine.mutation import statement as mutations
 from engine.mutation.alone import LoneStatement, needs_turn
 from engine.mutation.run import Outcome
+from engine.parameter_digits import Digits, digits_of
 from engine.plan.compile import Bindings
 from engine.plan.logical import Final as FinalNode
 from engine.plan.planner import optimise
+from engine.recording_catalog import RecordingCatalog
 from engine.results import RowsStream, StreamExecution
 from engine.runtime.mesh import MemberInfo
 from engine.sequences import SessionSequences
+from engine.session_transaction import SessionTransaction
 from engine.settings import SessionSettings
 from engine.sql import statements as s
 from engine.sql import types as st
@@ -52,14 +50,11 @@ from engine.utility.definer import Definer
 from engine.utility.definitions import DEFINITIONS, define, refuse_in_read_only
 from engine.utility.drop import drop
 from engine.utility.foreign_table import create_foreign_table
-from engine.utility.names import oid_named
 from wire import types as t
 from wire.errors import (
     FeatureNotSupported,
-    InvalidSavepointSpecification,
     Notice,
     ReadOnlySqlTransaction,
-    SerializationFailure,
     UndefinedObject,
 )
 from wire.text_settings import InputSettings
@@ -68,56 +63,7 @@ if TYPE_CHECKING:
     from engine.engine import Engine
 
 _SYSTEM_SCHEMAS: Final = (PG_CATALOG,)
-#: How often a statement that is a transaction of its own is begun where commits of others are in its way.
-_ATTEMPTS: Final = 20
-Digits = Mapping[int, tuple[int, int]]
 Bound = tuple[FinalNode, Bindings]
-
-
-@dataclass(slots=True)
-class _RecordingCatalog:
-    """A snapshot as binding sees it: files looked up now, and a note of what was asked for."""
-
-    context: SystemContext
-    system: SystemCatalog
-    store: CatalogStore
-    reads: dict[int, Relation] = field(default_factory=dict)
-    volatile: bool = False
-
-    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
-        system = self.system.find(search_path if schema is None else (schema,), name, self.context)
-        if system is not None:
-            self.volatile = self.volatile or self.system.is_volatile(system)
-            return system
-        return self._noted(self.context.snapshot.resolve(schema, name, search_path))
-
-    def by_oid(self, oid: int) -> Relation | None:
-        found = (relation for relation in self.context.snapshot.relations.values() if relation.oid == oid)
-        return self._noted(next(found, None))
-
-    def _noted(self, found: StoredRelation | None) -> Relation | None:
-        if isinstance(found, NumberSequence):
-            self.volatile = True
-            return self.system.counter(found, self.store.counted(found))
-        if isinstance(found, Table):
-            found = refresh(found)
-        if found is not None:
-            self.reads[found.oid] = found
-        return found
-
-    def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
-        system = self.system.oid_of(search_path if schema is None else (schema,), name)
-        return system if system is not None else oid_named(self.context.snapshot, schema, name, search_path)
-
-    def has_schema(self, name: str) -> bool:
-        return name == PG_CATALOG or self.context.snapshot.has_schema(name)
-
-
-@dataclass(frozen=True, slots=True)
-class _Savepoint:
-    name: str
-    settings: int
-    catalog: Any
 
 
 class Session(EngineSession):
@@ -132,17 +78,10 @@ class Session(EngineSession):
         self.sequences = SessionSequences(engine.store)
         self._engine = engine
         self._system = SystemCatalog()
-        self._savepoints: list[_Savepoint] = []
-        self._transaction_start: int | None = None
+        self._transaction = SessionTransaction(engine, self.settings, self.catalog)
         #: The client's turn for which commits were looked for, until a statement has made use of it.
         self._seen: int | None = None
         self._input: tuple[int, InputSettings] | None = None
-        #: Whether the transaction has executed a statement, the one that is all of it, whether that is a query, and the
-        #: turn it has.
-        self._executed = False
-        self._lone: LoneStatement | None = None
-        self._lone_query = False
-        self._turn: asyncio.Lock | None = None
 
     # -- statements ----------------------------------------------------------------------------------------------
 
@@ -175,8 +114,7 @@ class Session(EngineSession):
                 return Prepared(statement, (), None)
 
     async def execute(self, prepared: Prepared, arguments: Sequence[Any], *, single: bool = False) -> Execution:
-        alone, self._executed, self._lone = single and not self._executed, True, None
-        self._lone_query = alone and isinstance(prepared.statement, s.Query)
+        alone = self._transaction.executes(single=single, query=isinstance(prepared.statement, s.Query))
         if self._seen != self.client.turn:
             await self._engine.see_commits()
         self._seen = None
@@ -230,26 +168,26 @@ class Session(EngineSession):
             self._engine.statements.keep(key, planned)
         return planned
 
-    def bind_context(self, parameter_types: Sequence[int], digits: Digits) -> tuple[BindContext, _RecordingCatalog]:
+    def bind_context(self, parameter_types: Sequence[int], digits: Digits) -> tuple[BindContext, RecordingCatalog]:
         """A statement's, and the catalog in it, which notes what is asked for."""
         catalog = self._recording_catalog()
         parameters = ParameterTypes(parameter_types, digits)
         path, settings = self.search_path(), self._input_settings()
         return BindContext(catalog, path, settings, parameters, self.database, self._notify), catalog
 
-    def _recording_catalog(self, members: Sequence[MemberInfo] | None = None) -> _RecordingCatalog:
+    def _recording_catalog(self, members: Sequence[MemberInfo] | None = None) -> RecordingCatalog:
         """members: all of them, known before where this runs on another thread than the loop's."""
         members = self._engine.mesh.members() if members is None else members
         context = SystemContext(
             self.catalog.current(), self.settings, self.client, self.user, self.database, members,
             self._engine.store.pending,
         )  # fmt: skip
-        return _RecordingCatalog(context, self._system, self._engine.store)
+        return RecordingCatalog(context, self._system, self._engine.store)
 
     async def _replan(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> PlannedQuery:
         """The prepared query as of now, with the digits of this execution's numeric parameters."""
         oids = tuple(p.oid for p in prepared.parameters)
-        planned = await self.plan(query, oids, _digits(prepared.parameters, arguments))
+        planned = await self.plan(query, oids, digits_of(prepared.parameters, arguments))
         _require_same_columns(prepared.plan.columns, planned.columns)
         return planned
 
@@ -350,7 +288,7 @@ class Session(EngineSession):
         """The statement run to its end. columns: what Describe told of RETURNING. alone: it is all of its transaction so far
         (`engine.mutation.alone`)."""
         self._engine.initiation.require_for_statement(statement)
-        planned, digits = prepared.plan, _digits(prepared.parameters, arguments)
+        planned, digits = prepared.plan, digits_of(prepared.parameters, arguments)
 
         async def outcome() -> Outcome:
             nonlocal planned
@@ -361,25 +299,11 @@ class Session(EngineSession):
             return await mutations.outcome(self, self._engine, planned, arguments)
 
         if alone and needs_turn(planned.bound.plan):
-            await self._take_turn(planned.bound.plan.table)
+            await self._transaction.take_turn(planned.bound.plan.table)
         told = await outcome()
         if alone:
-            self._lone = LoneStatement(outcome, told)
+            self._transaction.ran_alone(LoneStatement(outcome, told))
         return planned, told
-
-    async def _take_turn(self, table: Table) -> None:
-        self._turn = self._engine.turns.of(table.oid)
-        try:
-            await self._turn.acquire()
-        except BaseException:
-            self._turn = None
-            raise
-        await self._engine.see_commits()
-
-    def _end_turn(self) -> None:
-        turn, self._turn = self._turn, None
-        if turn is not None:
-            turn.release()
 
     # -- EXPLAIN -------------------------------------------------------------------------------------------------
 
@@ -388,7 +312,7 @@ class Session(EngineSession):
         inner = statement.inner
         query = inner.query if isinstance(inner, s.DeclareCursor) else cast("s.Query", inner)
         planned = await self.plan(
-            query, tuple(p.oid for p in prepared.parameters), _digits(prepared.parameters, arguments)
+            query, tuple(p.oid for p in prepared.parameters), digits_of(prepared.parameters, arguments)
         )
         plan, bindings = self._bound(planned, arguments, effects=statement.analyze)
         request = ExplainRequest(plan, Terms.of(self.settings), bindings, statement, self.execution_context())
@@ -409,7 +333,7 @@ class Session(EngineSession):
     ) -> Execution:
         started = time.perf_counter()
         oids = tuple(p.oid for p in prepared.parameters)
-        planned = await self._plan_mutation(changing, oids, _digits(prepared.parameters, arguments))
+        planned = await self._plan_mutation(changing, oids, digits_of(prepared.parameters, arguments))
         actual: dict[str, float | int | str] = {"Planning Time": (time.perf_counter() - started) * 1e3}
         if statement.analyze:
             started = time.perf_counter()
@@ -494,73 +418,22 @@ class Session(EngineSession):
     # -- transactions --------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        self._transaction_start = time.time_ns() // 1000
-        self._executed, self._lone, self._lone_query = False, None, False
-        self.settings.begin()
-        self.catalog.begin()
-        self._savepoints = []
+        self._transaction.begin()
 
     async def commit(self) -> None:
-        try:
-            if self._lone_query:
-                self.catalog.forget_guards()
-            if self.catalog.has_changes:
-                await self._commit_changes()
-            else:
-                self.catalog.commit()
-        except BaseException:
-            self.settings.rollback()
-            raise
-        finally:
-            self._transaction_start = None
-            self._end_turn()
-        self.settings.commit()
-
-    async def _commit_changes(self) -> None:
-        """Commit; a statement that is all of its transaction again, as long as it comes to what its client was told."""
-        lone, self._lone = self._lone, None
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                await self._engine.in_operation_pool(self.catalog.commit)
-                return
-            except SerializationFailure:
-                if lone is None or attempt == _ATTEMPTS:
-                    raise
-                self.catalog.begin()
-                try:
-                    await self._engine.see_commits()
-                    if not lone.is_as_told(await lone.again()):
-                        raise
-                except BaseException:
-                    self.catalog.rollback()
-                    raise
+        await self._transaction.commit()
 
     def rollback(self) -> None:
-        self._transaction_start = None
-        self.catalog.rollback()
-        self.settings.rollback()
-        self._end_turn()
+        self._transaction.rollback()
 
     def savepoint(self, name: str) -> None:
-        self._savepoints.append(_Savepoint(name, self.settings.savepoint(), self.catalog.savepoint()))
+        self._transaction.savepoint(name)
 
     def rollback_to(self, name: str) -> None:
-        index = self._find_savepoint(name)
-        point = self._savepoints[index]
-        self.settings.rollback_to(point.settings)
-        self.catalog.rollback_to(point.catalog)
-        del self._savepoints[index + 1 :]
+        self._transaction.rollback_to(name)
 
     def release(self, name: str) -> None:
-        index = self._find_savepoint(name)
-        self.settings.release(self._savepoints[index].settings)
-        del self._savepoints[index:]
-
-    def _find_savepoint(self, name: str) -> int:
-        for index in reversed(range(len(self._savepoints))):
-            if self._savepoints[index].name == name:
-                return index
-        raise InvalidSavepointSpecification(f'savepoint "{name}" does not exist')
+        self._transaction.release(name)
 
     async def discard(self, target: str) -> None:
         if target in ("all", "temp"):
@@ -588,16 +461,13 @@ class Session(EngineSession):
         """How literals are read; made anew only when a setting changed, with the transaction's time each time."""
         if self._input is None or self._input[0] != self.settings.version:
             self._input = (self.settings.version, InputSettings.read(self.settings.get, 0))
-        return replace(self._input[1], now=self._now())
-
-    def _now(self) -> int:
-        return self._transaction_start or time.time_ns() // 1000
+        return replace(self._input[1], now=self._transaction.now())
 
     def context_value(self, name: str) -> Any:
         """What a `ContextRef` of that name stands for now."""
         match name:
             case "now":
-                return self._now()
+                return self._transaction.now()
             case "statement_timestamp":
                 return time.time_ns() // 1000
             case "current_user" | "session_user" | "user" | "current_role":
@@ -632,24 +502,3 @@ def _require_same_columns(described: Sequence[ResultColumn], now: Sequence[Resul
 def _unquoted(part: str) -> str:
     text = part.strip()
     return text[1:-1].replace('""', '"') if text[:1] == '"' == text[-1:] else text.lower()
-
-
-def _digits(parameters: Sequence[t.PgType], arguments: Sequence[Any]) -> dict[int, tuple[int, int]]:
-    """(precision, scale) of the numeric parameters whose values are known now."""
-    found = {}
-    for index, (pg, value) in enumerate(zip(parameters, arguments, strict=True), 1):
-        values = _leaves(value) if pg.is_array else [value]
-        decimals = [v for v in values if isinstance(v, Decimal) and v.is_finite()]
-        if decimals:
-            found[index] = _widest(decimals)
-    return found
-
-
-def _leaves(value: Any) -> list[Any]:
-    return [leaf for item in value for leaf in _leaves(item)] if isinstance(value, list) else [value]
-
-
-def _widest(values: Sequence[Decimal]) -> tuple[int, int]:
-    scale = max(max(0, -cast("int", v.as_tuple().exponent)) for v in values)
-    whole = max(max(1, v.adjusted() + 1) for v in values)
-    return min(st.MAX_PRECISION, whole + scale), min(scale, st.MAX_PRECISION)

@@ -1,0 +1,55 @@
+"""The catalog as binding a statement sees it: what it asked for decides how long the bound statement holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from engine.catalog.files import refresh
+from engine.catalog.objects import Relation, StoredRelation, Table
+from engine.catalog.objects import Sequence as NumberSequence
+from engine.catalog.store import CatalogStore
+from engine.catalog.system import PG_CATALOG, SystemCatalog, SystemContext
+from engine.utility.names import oid_named
+
+
+@dataclass(slots=True)
+class RecordingCatalog:
+    """A snapshot whose files are looked up now, with a note of what was asked for.
+
+    reads: the user's relations. volatile: something was asked for that changes without a commit.
+    """
+
+    context: SystemContext
+    system: SystemCatalog
+    store: CatalogStore
+    reads: dict[int, Relation] = field(default_factory=dict)
+    volatile: bool = False
+
+    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
+        system = self.system.find(search_path if schema is None else (schema,), name, self.context)
+        if system is not None:
+            self.volatile = self.volatile or self.system.is_volatile(system)
+            return system
+        return self._noted(self.context.snapshot.resolve(schema, name, search_path))
+
+    def by_oid(self, oid: int) -> Relation | None:
+        found = (relation for relation in self.context.snapshot.relations.values() if relation.oid == oid)
+        return self._noted(next(found, None))
+
+    def _noted(self, found: StoredRelation | None) -> Relation | None:
+        if isinstance(found, NumberSequence):
+            self.volatile = True
+            return self.system.counter(found, self.store.counted(found))
+        if isinstance(found, Table):
+            found = refresh(found)
+        if found is not None:
+            self.reads[found.oid] = found
+        return found
+
+    def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
+        system = self.system.oid_of(search_path if schema is None else (schema,), name)
+        return system if system is not None else oid_named(self.context.snapshot, schema, name, search_path)
+
+    def has_schema(self, name: str) -> bool:
+        return name == PG_CATALOG or self.context.snapshot.has_schema(name)
