@@ -1,9 +1,10 @@
 """The files of a table. A stored one's value names them (`engine.storage`); the rest of this module is about foreign tables:
 from a path to a sorted list with a version, within the roots that are allowed.
 
-A path is a file, a folder (all files below it of the table's format, hidden ones and those that begin with `_` left out,
-as Spark does) or a glob. Relative paths start at the member's data directory. A table's files are looked up anew for each
-statement, which is a `stat` for a file and a listing for a folder, so that files that appear are seen.
+A path is a file, a folder or a glob. Of a folder all files below it of the table's format count, but for hidden ones and those
+that begin with `_` (folders `_name=value` do count), as for Spark. Relative paths start at the member's data directory. A
+table's files are looked up anew for each statement, which is a `stat` for a file and a listing for a folder, so that files
+that appear are seen.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from engine.catalog import partitions
 from engine.catalog.elsewhere import StandIn
 from engine.catalog.infer import infer_columns
 from engine.catalog.objects import FileFormat, Table
@@ -62,6 +64,11 @@ def _outside(path: str) -> InsufficientPrivilege:
     )
 
 
+def listed_from(path: str) -> str:
+    """The folder of an absolute path below which its files are looked for."""
+    return os.path.dirname(path) if os.path.isfile(path) else _before_magic(path)
+
+
 def _before_magic(path: str) -> str:
     """The part of a glob before its first wildcard's folder."""
     parts = Path(path).parts
@@ -92,7 +99,7 @@ def list_files(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int
 def _below(folder: str, file_format: FileFormat) -> Sequence[str]:
     files = []
     for base, folders, names in os.walk(folder):
-        folders[:] = [f for f in folders if not f.startswith((".", "_"))]
+        folders[:] = [f for f in folders if not f.startswith(".") and ("=" in f or not f.startswith("_"))]
         files += [
             os.path.join(base, name)
             for name in names
@@ -112,6 +119,7 @@ def refresh(table: Table) -> Table:
     files, version = list_files(table.path, table.format)
     if version == table.version and files == table.files:
         return table
+    partitions.require_readable(table.name, table.columns, table.partition_by, files)
     return replace(table, files=files, version=version)
 
 

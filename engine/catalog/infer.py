@@ -85,8 +85,11 @@ def infer_columns(
 
 def _sniff(file: str, file_format: FileFormat, options: Mapping[str, str]) -> pa.Schema:
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
-        json = file_format == "json"
-        relation = connection.read_json(file) if json else connection.read_csv(file, **csv_options(options))
+        # What folders say is not what the file says (`engine.catalog.partitions`).
+        if file_format == "json":
+            relation = connection.read_json(file, hive_partitioning=False)
+        else:
+            relation = connection.read_csv(file, hive_partitioning=False, **csv_options(options))
         return relation.limit(0).to_arrow_table().schema
 
 

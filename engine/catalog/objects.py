@@ -113,6 +113,8 @@ class Table:
     guarantee: the names of the columns by which every file is sorted, if known.
     parts: of a table that the topology declares: who holds what of it; `path` is then only its name, and `files` has a
         stand-in (`engine.catalog.elsewhere`) for each part that another member holds.
+    partition_by: of a foreign table: the columns, as its files call them, whose values are in the names of folders
+        (`engine.catalog.partitions`).
     storage: of a table that Sluice keeps; its format is parquet, `path` its folder, and `files` are those of the version
         that it pins, with what was changed since; `version` is then a digest of which changes those are.
     last_number: the highest number that a column has had, where that one is gone.
@@ -130,6 +132,7 @@ class Table:
     options: Mapping[str, str] = field(default_factory=dict, hash=False)
     guarantee: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
+    partition_by: tuple[str, ...] = ()
     storage: Storage | None = None
     constraints: tuple[Constraint, ...] = ()
     comment: str | None = None

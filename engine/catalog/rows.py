@@ -184,6 +184,7 @@ class _TableBody(msgspec.Struct, omit_defaults=True):
     last_number: int = 0
     query: _ViewBody | None = None
     populated: bool = True
+    partition_by: tuple[str, ...] = ()
 
 
 class _ViewBody(msgspec.Struct, omit_defaults=True):
@@ -232,7 +233,7 @@ def _encoded(relation: StoredRelation) -> msgspec.Struct:
             query = None if table.query is None else _view_body(table.query)
             return _TableBody(
                 _rows(columns), kind, path, dict(options), constraints, storage, table.comment, table.last_number, query,
-                table.populated,
+                table.populated, table.partition_by,
             )  # fmt: skip
         case View() as view:
             return _view_body(view)
@@ -276,7 +277,7 @@ def _table(schema: str, name: str, oid: int, body: _TableBody) -> Table:
         oid, schema, name, _columns(body.columns), body.format, body.path, files=(), options=body.options,  # type: ignore[arg-type]
         guarantee=body.storage.sort_by if body.storage is not None else (),
         storage=body.storage, constraints=body.constraints, comment=body.comment,
-        last_number=body.last_number,
+        last_number=body.last_number, partition_by=body.partition_by,
         query=None if body.query is None else _view(schema, name, oid, body.query), populated=body.populated,
     )  # fmt: skip
 

@@ -235,6 +235,7 @@ def _table(table: Table) -> TableSpec:
         table.format,
         table.files,
         tuple(sorted(table.options.items())),
+        table.partition_by,
     )
 
 

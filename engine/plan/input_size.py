@@ -19,11 +19,13 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine.catalog import partitions
 from engine.catalog.objects import SystemTable, Table
 from engine.plan.conjuncts import conjuncts
 from engine.plan.logical import Node, TableReader
 from engine.plan.rewrite import walk_all
 from engine.sql.expr import Call, Column, ColumnRef, Const, Expr, ParamRef
+from engine.sql.types import SqlType
 from wire import types as t
 
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
@@ -76,7 +78,7 @@ def reader_bytes(reader: TableReader, parameters: Mapping[int, Any]) -> int:
 def _file_bytes(file: str, reader: TableReader, table: Table, tests: Sequence[Test]) -> int:
     try:
         if table.format != "parquet":
-            return stored_bytes(file, table.version)
+            return stored_bytes(file, table.version) if folders_admit(file, table, tests) else 0
         return sum(group.size(reader.names) for group in groups_to_read(file, table, tests))
     except OSError:
         return UNSEEN_BYTES
@@ -94,9 +96,33 @@ def stored_bytes(file: str, version: int) -> int:
 
 def groups_to_read(file: str, table: Table, tests: Sequence[Test]) -> tuple[RowGroup, ...]:
     """The row groups of a table's Parquet file that may have a row for which all `tests` hold. Raises OSError."""
+    if not folders_admit(file, table, tests):
+        return ()
     # A stored table's file is what it was when it was named: it need not be opened again for each version of the table.
     version = table.version if table.storage is None else 0
     return tuple(group for group in _row_groups(file, version) if all(_may_match(group, *test) for test in tests))
+
+
+def folders_admit(file: str, table: Table, tests: Sequence[Test]) -> bool:
+    """Whether the values that a file's folders say leave it a row for which all `tests` hold."""
+    if not table.partition_by or not tests:
+        return True
+    types = partitions.types(table)
+    return all(_folder_admits(file, name, types[name], test) for name, *test in tests if name in types)
+
+
+def _folder_admits(file: str, name: str, typ: SqlType, test: Sequence[Any]) -> bool:
+    raw = partitions.raw_value(file, name)
+    known = None if raw is None else partitions.value(raw, typ)
+    if known is None or typ.pg is t.BPCHAR:
+        # A comparison with null holds for no row; what is not there is for the reader to say.
+        return raw is None or known is not None
+    operator, value = test
+    known = comparable(known, typ.pg)
+    try:
+        return known is None or _MAY_MATCH[operator](known, known, value)
+    except TypeError:
+        return True
 
 
 def _may_match(group: RowGroup, name: str, operator: str, value: Any) -> bool:
@@ -134,10 +160,10 @@ def comparison(part: Expr, parameters: Mapping[int, Any]) -> tuple[Column, str, 
     if not isinstance(left, ColumnRef) or not isinstance(right, (Const, ParamRef)):
         return None
     value = right.value if isinstance(right, Const) else parameters[right.index]
-    return None if value is None else (left.column, operator, _comparable(value, right.type.pg))
+    return None if value is None else (left.column, operator, comparable(value, right.type.pg))
 
 
-def _comparable(value: Any, pg: t.PgType) -> Any:
+def comparable(value: Any, pg: t.PgType) -> Any:
     """A canonical value as Parquet's statistics give theirs, as far as they compare."""
     if pg is t.DATE:
         return pa.scalar(value, pa.date32()).as_py() if abs(value) < 700_000 else None

@@ -99,7 +99,7 @@ class ReaderSpec(Struct, frozen=True):
 class TableSpec(Struct, frozen=True):
     """A table that Spark has to know by name: a version of its own for each set of files.
 
-    columns: (name, type oid, typmod).
+    columns: (name, type oid, typmod). partition_by: those whose values are in the names of folders.
     """
 
     oid: int
@@ -109,6 +109,7 @@ class TableSpec(Struct, frozen=True):
     format: Literal["parquet", "csv", "json"]
     files: tuple[str, ...]
     options: tuple[tuple[str, str], ...] = ()
+    partition_by: tuple[str, ...] = ()
 
 
 class InstanceSpec(Struct, frozen=True):

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from engine.catalog.objects import Table
 from engine.plan.compile.files import ROW_NUMBER
-from engine.plan.input_size import UNSEEN_BYTES, RowGroup, filter_tests, groups_to_read, stored_bytes
+from engine.plan.input_size import UNSEEN_BYTES, RowGroup, filter_tests, folders_admit, groups_to_read, stored_bytes
 from engine.plan.logical import TableReader
 from engine.plan.physical import Split
 from engine.sql.expr import Column
@@ -102,7 +102,8 @@ def files_to_read(reader: TableReader, table: Table, parameters: Mapping[int, An
     for name in table.files:
         try:
             if table.format != "parquet":
-                yield ReadFile(name, stored_bytes(name, table.version))
+                if folders_admit(name, table, tests):
+                    yield ReadFile(name, stored_bytes(name, table.version))
             elif groups := groups_to_read(name, table, tests):
                 sizes = tuple(group.size(reader.names) for group in groups)
                 yield ReadFile(name, sum(sizes), groups, sizes)

@@ -61,7 +61,10 @@ class ReadableFiles:
             TableColumn(name, st.of(t.BY_OID[oid], typmod), number)
             for number, (name, oid, typmod) in enumerate(spec.columns, 1)
         )
-        named = Table(spec.oid, "", spec.name, columns, spec.format, "", files, spec.version, dict(spec.options))
+        named = Table(
+            spec.oid, "", spec.name, columns, spec.format, "", files, spec.version, dict(spec.options),
+            partition_by=spec.partition_by,
+        )  # fmt: skip
         return relation_name(named), replace(named, version=zlib.crc32(digest.to_bytes(4), spec.version & 0xFFFFFFFF))
 
     def _files(self, named: Sequence[str]) -> tuple[tuple[str, ...], int]:

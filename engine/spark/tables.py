@@ -20,10 +20,11 @@ from weakref import WeakKeyDictionary
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
+from engine.catalog import partitions
 from engine.catalog.objects import Table, TableColumn
 from engine.plan.compile.storage import VIEW_FILE, VIEW_ROW, storage_name
 from engine.sql.types import SqlType
@@ -110,6 +111,10 @@ def _parquet(session: SparkSession, table: Table) -> DataFrame:
         physical, int96 = file.schema_arrow, _int96_columns(file)
     fields, columns = [], []
     for column in table.columns:
+        if column.name in table.partition_by:
+            fields.append(st.StructField(column.name, st.StringType()))
+            columns.append(_stored(f.col(_quoted(column.name)), column.type, "string").alias(column.name))
+            continue
         if column.name not in physical.names:
             columns.append(f.lit(None).cast(storage_name(column.type, "spark")).alias(column.name))
             continue
@@ -120,8 +125,14 @@ def _parquet(session: SparkSession, table: Table) -> DataFrame:
     if table.storage is not None:
         # A view hides the metadata of the relation below it. What a query does not ask for is not made.
         columns += [f.col("_metadata.file_path").alias(VIEW_FILE), f.col("_metadata.row_index").alias(VIEW_ROW)]
-    frame = session.read.schema(st.StructType(fields)).parquet(*table.files)
+    frame = _reader(session, table).schema(st.StructType(fields)).parquet(*table.files)
     return frame.select(*columns)
+
+
+def _reader(session: SparkSession, table: Table) -> DataFrameReader:
+    """A reader that finds the columns which folders say, as text."""
+    base = partitions.spark_base(table) if table.partition_by else None
+    return session.read if base is None else session.read.option("basePath", base)
 
 
 def _int96_columns(file: pq.ParquetFile) -> frozenset[str]:
@@ -186,7 +197,7 @@ def _uuid(value: Column) -> Column:
 
 def _text(session: SparkSession, table: Table) -> DataFrame:
     schema = st.StructType([st.StructField(column.name, st.StringType()) for column in table.columns])
-    reader = session.read.schema(schema).option("mode", "FAILFAST")
+    reader = _reader(session, table).schema(schema).option("mode", "FAILFAST")
     if table.format == "json":
         frame = reader.option("primitivesAsString", "true").json(list(table.files))
     else:

@@ -1,20 +1,33 @@
-"""CREATE FOREIGN TABLE: registering files as a table."""
+"""CREATE FOREIGN TABLE: registering files as a table.
+
+Folders named `key=value` below the table's path make columns of its keys (`engine.catalog.partitions`), where all files lie in
+the same ones: of those keys that are declared where columns are, else of all. `partitioning 'hive'` insists on that, `'none'`
+leaves the names of folders without meaning. A CSV file whose header has a column of the key's name keeps it, as its columns are
+told by their places.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, cast, get_args
 
 import pyarrow.parquet as pq
 
-from engine.catalog.files import DataRoots, list_files
+from engine.catalog import partitions
+from engine.catalog.files import DataRoots, list_files, listed_from
 from engine.catalog.infer import infer_columns
 from engine.catalog.objects import FileFormat, Table, TableColumn
 from engine.catalog.transaction import SessionCatalog
 from engine.sql.statements import CreateForeignTable
 from engine.sql.type_names import resolve_type
-from wire.errors import DuplicateColumn, InvalidForeignTableOption, InvalidParameterValue, UndefinedColumn
+from wire.errors import (
+    DuplicateColumn,
+    FeatureNotSupported,
+    InvalidForeignTableOption,
+    InvalidParameterValue,
+    UndefinedColumn,
+)
 
 _FORMATS: Final = get_args(FileFormat)
 #: What each format's OPTIONS may say.
@@ -25,11 +38,25 @@ OPTIONS: Final = {
 }
 
 
+_PARTITIONING: Final = ("hive", "none")
+
+
 @dataclass(frozen=True, slots=True)
 class _Source:
+    """partitioning: hive, none, or nothing said. options: those that say how a file is read."""
+
     path: str
     format: FileFormat
+    partitioning: str | None
     options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A table's columns, and those that folders say."""
+
+    columns: tuple[TableColumn, ...]
+    partition_by: tuple[str, ...]
 
 
 def create_foreign_table(
@@ -51,10 +78,14 @@ def create_foreign_table(
     source = _source(statement)
     path = roots.absolute(source.path)
     files, version = list_files(path, source.format)
-    columns = _declared(statement, files, source.format) or infer_columns(files, source.format, source.options)
+    keys = _folder_keys(source, files, path)
+    declared = _declared(statement, files, source.format, keys)
+    shape = declared if declared.columns else _inferred(source, files, keys)
+    partitions.require_readable(statement.name.name, shape.columns, shape.partition_by, files)
     catalog.put(
         Table(
-            catalog.new_oid(), schema, statement.name.name, columns, source.format, path, files, version, source.options
+            catalog.new_oid(), schema, statement.name.name, shape.columns, source.format, path, files, version,
+            source.options, partition_by=shape.partition_by,
         )
     )  # fmt: skip
 
@@ -75,13 +106,18 @@ def _source(statement: CreateForeignTable) -> _Source:
             f'format "{file_format}" is not known', hint=f"Known formats: {', '.join(_FORMATS)}."
         )
     for name in options:
-        if name not in OPTIONS[file_format]:
+        if name not in OPTIONS[file_format] and name != "partitioning":
             raise InvalidForeignTableOption(
                 f'invalid option "{name}"',
-                hint=f"Valid options for format {file_format} are: {', '.join(OPTIONS[file_format])}",
+                hint=f"Valid options for format {file_format} are: {', '.join(OPTIONS[file_format])}, partitioning",
             )
-    rest = {name: value for name, value in options.items() if name not in ("path", "format")}
-    return _Source(options["path"], cast("FileFormat", file_format), rest)
+    partitioning = options.get("partitioning")
+    if partitioning is not None and partitioning.lower() not in _PARTITIONING:
+        raise InvalidParameterValue(
+            f'partitioning "{partitioning}" is not known', hint=f"Known are: {', '.join(_PARTITIONING)}."
+        )
+    rest = {name: value for name, value in options.items() if name not in ("path", "format", "partitioning")}
+    return _Source(options["path"], cast("FileFormat", file_format), partitioning and partitioning.lower(), rest)
 
 
 def _format_of(path: str) -> str:
@@ -98,22 +134,60 @@ def _format_of(path: str) -> str:
     return "parquet"
 
 
+def _folder_keys(source: _Source, files: tuple[str, ...], path: str) -> tuple[str, ...]:
+    if source.partitioning == "none":
+        return ()
+    keys = partitions.keys(files, listed_from(path))
+    if source.partitioning == "hive" and not keys:
+        raise InvalidForeignTableOption(
+            f'the files at "{source.path}" do not lie in folders named key=value, the same keys for all of them'
+        )
+    return keys
+
+
+def _inferred(source: _Source, files: tuple[str, ...], keys: Sequence[str]) -> _Shape:
+    """The columns of the first file, and after them those that only folders say."""
+    columns = {column.name: column for column in infer_columns(files, source.format, source.options)}
+    if source.format == "csv":
+        keys = _not_in_header(source, columns, keys)
+    for key in keys:
+        inside = columns.get(key)
+        typ = partitions.inferred_type(files, key)
+        if inside is None:
+            columns[key] = TableColumn(key, typ, len(columns) + 1)
+        else:
+            fitting = inside.type if partitions.may_hold(inside.type) else typ
+            columns[key] = replace(inside, type=fitting, nullable=True)
+    return _Shape(tuple(columns.values()), tuple(keys))
+
+
+def _not_in_header(source: _Source, columns: Mapping[str, TableColumn], keys: Sequence[str]) -> Sequence[str]:
+    left = [key for key in keys if key not in columns]
+    if source.partitioning == "hive" and len(left) < len(keys):
+        both = next(key for key in keys if key in columns)
+        raise FeatureNotSupported(
+            f'not supported: a column "{both}" both in csv files and in the names of their folders'
+        )
+    return left
+
+
 def _declared(
-    statement: CreateForeignTable, files: tuple[str, ...], file_format: FileFormat
-) -> tuple[TableColumn, ...]:
+    statement: CreateForeignTable, files: tuple[str, ...], file_format: FileFormat, keys: Sequence[str]
+) -> _Shape:
     names = [column.name for column in statement.columns]
     for name in names:
         if names.count(name) > 1:
             raise DuplicateColumn(f'column "{name}" specified more than once')
     if names and file_format == "parquet":
-        there = set(pq.read_schema(files[0]).names)
+        there = {*pq.read_schema(files[0]).names, *keys}
         for name in names:
             if name not in there:
                 raise UndefinedColumn(
                     f'column "{name}" does not exist in "{files[0]}"',
                     hint=f"Its columns are: {', '.join(sorted(there))}.",
                 )
-    return tuple(
+    columns = tuple(
         TableColumn(column.name, resolve_type(column.type), number, not column.not_null)
         for number, column in enumerate(statement.columns, 1)
     )
+    return _Shape(columns, tuple(key for key in keys if key in names))

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import AsyncIterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,9 +42,13 @@ async def spark(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Spark
     await executor.close()
 
 
-async def rows_of(spark: SparkExecutor, table: Table, time_zone: str = "America/New_York") -> list[pa.RecordBatch]:
+async def rows_of(
+    spark: SparkExecutor, table: Table, time_zone: str = "America/New_York", where: str = "true"
+) -> list[pa.RecordBatch]:
     """The table's rows, in carriers."""
-    select = exp.select(*(exp.column(c.name, quoted=True) for c in table.columns)).from_(relation_name(table))
+    select = (
+        exp.select(*(exp.column(c.name, quoted=True) for c in table.columns)).from_(relation_name(table)).where(where)
+    )
     output = tuple(OutputColumn(c.name, c.type) for c in table.columns)
     fragment = CompiledFragment("spark", select, output, (table,), small=True)
     stream = await spark.open(fragment, ExecutionContext(QueryId("m1", next(_QUERIES)), time_zone))
@@ -203,3 +207,43 @@ async def test_a_bad_json_value_is_an_error(spark: SparkExecutor, tmp_path: Path
 async def test_a_stored_table_gives_back_what_was_written(spark: SparkExecutor, tmp_path: Path) -> None:
     (batch,) = await rows_of(spark, stored_values.written(tmp_path))
     assert stored_values.comparable(batch) == stored_values.comparable(stored_values.ROWS)
+
+
+async def test_columns_that_folders_say(spark: SparkExecutor, tmp_path: Path) -> None:
+    """As the local engine reads them; every value is taken as text first."""
+    files = []
+    for raw in ("01", "a%2Fb", "x y", "x=y", "__HIVE_DEFAULT_PARTITION__", "ü"):
+        folder = tmp_path / f"k={raw}" / "n=7"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"x": [1], "n": [8]}), folder / "f.parquet")
+        (folder / "f.csv").write_text("3\n")
+        files.append(folder)
+    declared = tuple(
+        TableColumn(name, typ, i)
+        for i, (name, typ) in enumerate({"n": st.of(t.INT2), "x": st.of(t.INT8), "k": st.of(t.TEXT)}.items(), 1)
+    )
+    expected = {"01", "a/b", "x y", "x=y", None, "ü"}
+    for file_format, x in (("parquet", 1), ("csv", 3)):
+        paths = tuple(str(folder / f"f.{file_format}") for folder in files)
+        table = Table(
+            next(_OIDS), "public", "t", declared, cast("FileFormat", file_format), str(tmp_path), paths,
+            partition_by=("k", "n"), options={"header": "false"} if file_format == "csv" else {},
+        )  # fmt: skip
+        found = [row for batch in await rows_of(spark, table) for row in batch.to_pylist()]
+        assert {row["k"] for row in found} == expected
+        assert {(row["n"], row["x"]) for row in found} == {(7, x)}
+        assert len(found) == len(expected)
+
+
+async def test_spark_opens_no_file_that_folders_exclude(spark: SparkExecutor, tmp_path: Path) -> None:
+    files = [tmp_path / f"k={raw}" / "f.parquet" for raw in ("1", "2")]
+    for file in files:
+        file.parent.mkdir()
+        pq.write_table(pa.table({"x": [1]}), file)
+    files[1].write_text("not Parquet")
+    paths = tuple(map(str, files))
+    declared = (TableColumn("x", st.of(t.INT8), 1), TableColumn("k", st.of(t.INT4), 2))
+    table = Table(next(_OIDS), "public", "t", declared, "parquet", str(tmp_path), paths, partition_by=("k",))
+    assert [b.to_pylist() for b in await rows_of(spark, table, where="k = 1")] == [[{"x": 1, "k": 1}]]
+    with pytest.raises(SqlError):
+        await rows_of(spark, table)

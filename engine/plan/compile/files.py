@@ -15,6 +15,7 @@ from typing import Final
 from sqlglot import exp
 
 from engine.catalog.objects import Table, TableColumn
+from engine.catalog.partitions import NULL
 from engine.plan.compile.storage import storage_name
 from engine.plan.compile.trees import call, conjunction, label, name, string
 from engine.plan.compile.unsupported import Unsupported
@@ -51,6 +52,7 @@ def file_reader(
     """The table function over the table's files, or over those that an instance is told, and its columns of these names
     under `alias`."""
     lowered = [c.name.lower() for c in table.columns]
+    folders = [n for n in names if n in table.partition_by]
     if len(set(lowered)) < len(lowered):
         raise Unsupported("local", f'table "{table.name}" whose columns differ only in case')
     reader = _READERS[table.format](table, _paths(table) if splits is None else _parameter(f"r{splits.reader}"))
@@ -61,10 +63,18 @@ def file_reader(
     file_name = _FILE_NAME
     while file_name in lowered:
         file_name += "_"
-    if FILE in names:
+    if FILE in names or folders:
         reader.append("expressions", _option("filename", string(file_name)))
     location = {FILE: label(file_name), ROW: label(ROW_NUMBER)}
-    return reader, [exp.Column(this=location.get(n) or name(n), table=label(alias)) for n in names]
+    trees: list[exp.Expression] = [exp.Column(this=location.get(n) or name(n), table=label(alias)) for n in names]
+    file = exp.Column(this=label(file_name), table=label(alias))
+    return reader, [_folder_value(file, n) if n in folders else tree for n, tree in zip(names, trees, strict=True)]
+
+
+def _folder_value(file: exp.Expression, key: str) -> exp.Expression:
+    """What a file's folders say for a key, as text. DuckDB computes it once a file, and opens none that a filter on it excludes."""
+    found = call("REGEXP_EXTRACT", file.copy(), string(f"^.*/{re.escape(key)}=([^/]*)/"), exp.Literal.number(1))
+    return call("NULLIF", call("URL_DECODE", found), string(NULL))
 
 
 def in_range(splits: Splits, alias: str) -> exp.Expression:
@@ -131,7 +141,8 @@ def _json(table: Table, paths: exp.Expression) -> exp.Anonymous:
 
 
 def _columns(table: Table, type_name: Callable[[Table, TableColumn], str]) -> exp.Expression:
-    pairs = [exp.PropertyEQ(this=string(c.name), expression=string(type_name(table, c))) for c in table.columns]
+    inside = (c for c in table.columns if c.name not in table.partition_by)
+    pairs = [exp.PropertyEQ(this=string(c.name), expression=string(type_name(table, c))) for c in inside]
     return exp.Struct(expressions=pairs)
 
 

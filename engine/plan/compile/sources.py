@@ -8,6 +8,7 @@ from typing import Final, TypeGuard
 from sqlglot import exp
 
 from engine.catalog.objects import SystemTable, Table
+from engine.catalog.partitions import spark_base
 from engine.plan.compile.block import Block, Stage
 from engine.plan.compile.calls import apply
 from engine.plan.compile.expressions import render, render_as
@@ -45,6 +46,8 @@ def table_reader(node: TableReader, scope: Scope) -> Block:
     if not node.table.files:
         return _no_rows(node, scope)
     if scope.engine == "spark":
+        if node.table.partition_by and spark_base(node.table) is None:
+            raise Unsupported("spark", f'empty or escaped values in the names of folders of "{node.table.name}"')
         source: exp.Expression = exp.Table(this=label(relation_name(node.table)), alias=table_alias(alias))
         scope.columns = {
             c.id: _padded(_spark_column(n, alias), c.type) for c, n in zip(node.columns, node.names, strict=True)

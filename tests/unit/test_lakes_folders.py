@@ -1,0 +1,230 @@
+"""Foreign tables over folders named as Hive has them: columns from names, types, nulls, escapes, pruning, new files."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from distributed_ground import MEMBERS, Layout, same
+from local_member import LocalMember, local_member
+
+from engine.catalog.files import list_files
+from engine.catalog.objects import Table, TableColumn
+from engine.config import EngineConfig
+from engine.local.database import LocalDatabase
+from engine.plan.logical import TableReader
+from engine.plan.splits import reading
+from engine.sql import types as st
+from wire import types as t
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+@pytest.fixture(scope="module")
+def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMember]:
+    with local_member(tmp_path_factory.mktemp("member")) as running:
+        yield running
+
+
+@pytest.fixture
+def connection(member: LocalMember) -> Iterator[Connection]:
+    with member.connect() as client:
+        yield client
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    return tmp_path / "a=b" / "lake"  # a folder above the table's means nothing
+
+
+def put(lake: Path, folder: str, table: pa.Table | str, name: str = "part-0.parquet") -> None:
+    (lake / folder).mkdir(parents=True, exist_ok=True)
+    if isinstance(table, str):
+        (lake / folder / name).write_text(table)
+    else:
+        pq.write_table(table, lake / folder / name)
+
+
+def attach(connection: Connection, lake: Path, columns: str = "", **options: str) -> None:
+    connection.execute("drop foreign table if exists t")
+    told = ", ".join(f"{name} '{value}'" for name, value in {"path": str(lake), **options}.items())
+    connection.execute(f"create foreign table t {columns} options ({told})")
+
+
+def types(connection: Connection) -> list[tuple[Any, ...]]:
+    return connection.execute(
+        "select attname, format_type(atttypid, atttypmod) from pg_attribute where attrelid = 't'::regclass and attnum > 0"
+        " order by attnum"
+    ).fetchall()
+
+
+def rows(connection: Connection, sql: str) -> list[tuple[Any, ...]]:
+    return connection.execute(sql).fetchall()
+
+
+def test_columns_and_their_types_come_from_the_names(connection: Connection, lake: Path) -> None:
+    for year, day, month in ((2023, "2023-12-31", "12"), (2024, "2024-01-01", "01")):
+        put(lake, f"year={year}/day={day}/month={month}", pa.table({"x": [year]}))
+    attach(connection, lake)
+    assert types(connection) == [("x", "bigint"), ("year", "integer"), ("day", "date"), ("month", "text")]
+    assert rows(connection, "select * from t order by year") == [
+        (2023, 2023, dt.date(2023, 12, 31), "12"),
+        (2024, 2024, dt.date(2024, 1, 1), "01"),
+    ]
+    assert rows(connection, "select x from t where day > '2023-12-31' and month = '01'") == [(2024,)]
+    assert rows(connection, "select count(*), max(year) from t where year < 2024") == [(1, 2023)]
+
+
+ODD = {
+    "EU": "EU",
+    "a%20b": "a b",
+    "a b": "a b",
+    "a%2Fb": "a/b",
+    "50%25": "50%",
+    "x=y": "x=y",
+    "%C3%BC": "ü",
+    "a+b": "a+b",
+    "NULL": "NULL",
+    "__HIVE_DEFAULT_PARTITION__": None,
+    "": "",
+}
+
+
+def test_odd_values(connection: Connection, lake: Path) -> None:
+    for number, raw in enumerate(ODD):
+        put(lake, f"k={raw}", pa.table({"x": [number]}))
+    attach(connection, lake, partitioning="hive")
+    assert rows(connection, "select x, k from t order by x") == list(enumerate(ODD.values()))
+    for number, value in enumerate(ODD.values()):
+        found = rows(connection, f"select x from t where k = '{value}'") if value is not None else []
+        assert (number,) in found or value is None
+    assert rows(connection, "select x from t where k is null") == [(9,)]
+    assert rows(connection, "select k, count(*) from t where k > 'a' group by k order by k") == [
+        ("a b", 2),
+        ("a+b", 1),
+        ("a/b", 1),
+        ("x=y", 1),
+        ("ü", 1),
+    ]
+
+
+def test_declared_columns(connection: Connection, lake: Path) -> None:
+    for number in ("007", "12"):
+        put(lake, f"n={number}/m=1", pa.table({"x": [1], "y": [2]}))
+    attach(connection, lake, "(n numeric(6,1), y int)", partitioning="hive")
+    assert rows(connection, "select y, n::text as s from t order by t.n") == [(2, "7.0"), (2, "12.0")]
+    with pytest.raises(psycopg.errors.UndefinedColumn):
+        attach(connection, lake, "(n int, z int)")
+    with pytest.raises(psycopg.errors.FeatureNotSupported):
+        attach(connection, lake, "(n interval)")
+
+
+def test_a_value_that_is_none_of_its_type(connection: Connection, lake: Path) -> None:
+    put(lake, "n=1", pa.table({"x": [1]}))
+    attach(connection, lake)
+    put(lake, "n=2", pa.table({"x": [2]}))
+    assert rows(connection, "select n from t order by n") == [(1,), (2,)]
+    put(lake, "n=two", pa.table({"x": [2]}))
+    with pytest.raises(psycopg.errors.DataCorrupted, match="no value of column") as raised:
+        rows(connection, "select n from t")
+    assert raised.value.diag.message_detail == 'invalid input syntax for type integer: "two"'
+    attach(connection, lake)
+    assert types(connection) == [("x", "bigint"), ("n", "text")]
+
+
+def test_files_that_do_not_lie_in_such_folders(connection: Connection, lake: Path) -> None:
+    put(lake, "n=1", pa.table({"x": [1]}))
+    put(lake, ".", pa.table({"x": [2]}))
+    attach(connection, lake)
+    assert types(connection) == [("x", "bigint")]
+    with pytest.raises(psycopg.DatabaseError, match="do not lie in folders named key=value"):
+        attach(connection, lake, partitioning="hive")
+    attach(connection, lake / "n=1")
+    assert types(connection) == [("x", "bigint")]
+
+
+def test_the_folder_counts_where_the_file_has_the_column_too(connection: Connection, lake: Path) -> None:
+    put(lake, "n=1", pa.table({"n": pa.array([5], pa.int16()), "x": [1]}))
+    attach(connection, lake)
+    assert types(connection) == [("n", "smallint"), ("x", "bigint")]
+    assert rows(connection, "select * from t where n = 1") == [(1, 1)]
+    attach(connection, lake, partitioning="none")
+    assert rows(connection, "select * from t") == [(5, 1)]
+
+
+@pytest.mark.parametrize("declared", ["", "(k text, a int, b text)"])
+def test_csv(connection: Connection, lake: Path, declared: str) -> None:
+    put(lake, "k=u%20v", "a,b\n1,x\n", "f.csv")
+    put(lake, "k=w", "a,b\n2,y\n", "f.csv")
+    attach(connection, lake, declared, format="csv", header="true")
+    assert rows(connection, "select k, a, b from t order by a") == [("u v", 1, "x"), ("w", 2, "y")]
+    assert rows(connection, "select b from t where k = 'w'") == [("y",)]
+
+
+def test_json(connection: Connection, lake: Path) -> None:
+    put(lake, "k=1", '{"a": 1, "b": [1, 2]}\n{"a": 2}\n', "f.json")
+    put(lake, "k=2", '{"a": 3, "b": []}\n', "f.json")
+    attach(connection, lake, format="json")
+    assert types(connection) == [("a", "bigint"), ("b", "bigint[]"), ("k", "integer")]
+    assert rows(connection, "select * from t where k = 1 order by a") == [(1, [1, 2], 1), (2, None, 1)]
+
+
+def test_files_that_a_filter_excludes_are_not_opened(connection: Connection, lake: Path) -> None:
+    put(lake, "k=1", pa.table({"x": [1]}))
+    attach(connection, lake)
+    put(lake, "k=2", "no Parquet at all")
+    assert rows(connection, "select x from t where k = 1") == [(1,)]
+    assert rows(connection, "select x from t where k < 2 and x > 0") == [(1,)]
+
+
+def test_a_member_that_starts_again_knows_them(tmp_path: Path, lake: Path) -> None:
+    put(lake, "k=v", pa.table({"x": [1]}))
+    for _ in range(2):
+        with local_member(tmp_path / "again") as running, running.connect() as client:
+            client.execute(f"create foreign table if not exists t options (path '{lake}')")
+            assert rows(client, "select k from t") == [("v",)]
+
+
+# -- over members ----------------------------------------------------------------------------------------------------
+
+
+def _layout(lake: Path) -> Layout:
+    for number in range(9):
+        put(lake, f"n={number}/k=v%20{number % 2}", pa.table({"x": list(range(number * 10, number * 10 + 10))}))
+    types = {"x": t.INT8, "n": t.INT4, "k": t.TEXT}
+    files, version = list_files(str(lake), "parquet")
+    columns = tuple(TableColumn(name, st.of(typ), i) for i, (name, typ) in enumerate(types.items(), 1))
+    table = Table(20_001, "public", "t", columns, "parquet", str(lake), files, version, partition_by=("n", "k"))
+    return Layout({"t": table})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select k, n % 3, count(*), sum(x) from t group by 1, 2",
+        "select n, x from t where k = 'v 1' and n > 3",
+        "select a.x, b.k from t a join t b on a.n = b.n and a.x = b.x where b.n in (1, 2)",
+    ],
+)
+def test_members_read_what_folders_say(text: str, lake: Path, tmp_path: Path) -> None:
+    layout = _layout(lake)
+    engine = LocalDatabase(EngineConfig(tmp_path / "data"))
+    try:
+        physical = same(layout, engine, text)
+    finally:
+        engine.close()
+    assert len(physical.fragments) > 1
+
+
+def test_what_folders_exclude_is_nobodys(lake: Path) -> None:
+    layout = _layout(lake)
+    plan = layout.plan("select x from t where n >= 6 and k = 'v 1'")
+    [reader] = [node for node in plan.walk() if isinstance(node, TableReader)]
+    found = reading(reader, layout.tables["t"], MEMBERS, {}, {})
+    assert [split.file.split("/")[-3] for splits in found.splits.values() for split in splits] == ["n=7"]
