@@ -9,6 +9,9 @@ The rule, in order (`SET sluice.distribution = auto | off | always`):
 - `auto`: what is small is done here before its parts would have been handed out; what is too large for this member's local
   engine, but not for a share of it on each, runs on the local engines of all;
 - what cannot be taken apart runs here, whole; the reason says so.
+
+Before any of it, files that cannot have a row for the query are left out of its plan (`engine.plan.pruning`), so that what is said
+here of sizes is said of what is read.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from engine.plan.input_size import input_bytes
 from engine.plan.logical import TableReader
 from engine.plan.physical import PhysicalPlan
 from engine.plan.planner import Choice, Wish, choose, compile_choice
+from engine.plan.pruning import pruned
 from engine.plan.relocate import relocate
 from engine.plan.rewrite import walk_all
 from engine.plan.spec import MemberSpec
@@ -110,6 +114,7 @@ def compile_query(
 
     analyze: members are to count what they do.
     """
+    plan = pruned(plan, bindings.parameters)
     choice = choose(plan, terms.wish, terms.local_limit, bindings.parameters)
     members = data_members(mesh)
     if topology is None and members == (mesh.member,):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from engine.distribution import CompiledQuery, DistributedQuery, Terms, compile_query, physical_plan
@@ -16,6 +16,7 @@ from engine.executor import BatchStream, ExecutionContext
 from engine.plan import explain_physical, logical
 from engine.plan.compile import Bindings
 from engine.plan.explain import Summary, json_text, text_lines
+from engine.plan.pruning import pruned
 from engine.plan.spec import SharedSpec
 from engine.runtime.analysis import analysis_of
 from engine.runtime.runtime import DistributedStream
@@ -47,6 +48,7 @@ class _Run:
 async def explain(request: ExplainRequest, engine: Engine, started: float) -> list[str]:
     """The lines of the answer (JSON: one). started: when planning began, in seconds of `time.perf_counter`."""
     statement = request.statement
+    request = replace(request, plan=pruned(request.plan, request.bindings.parameters))
     query = compile_query(
         request.plan, request.terms, request.bindings, engine.mesh, engine.config.topology, analyze=statement.analyze
     )

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from engine import session_functions
 from engine.catalog.objects import Table
 from engine.distribution import DistributedQuery, Terms, compile_query
-from engine.mutation.files import only_files, pruned
+from engine.mutation.files import only_files
 from engine.plan.compile import Bindings
 from engine.plan.explain import Described, Summary, json_text, text_lines
 from engine.plan.logical import FILE, Final, Mutate, Node, TableReader
 from engine.plan.planner import optimise
+from engine.plan.pruning import pruned
 from engine.plan.rewrite import walk_all
 from engine.sql import statements as s
 from wire.errors import FeatureNotSupported

@@ -22,13 +22,14 @@ from engine.catalog.transaction import SessionCatalog
 from engine.distribution import Terms, compile_query
 from engine.executor import BatchStream, ExecutionContext
 from engine.fault_policy import RepeatableQuery
-from engine.mutation.files import absolute, narrowed
+from engine.mutation.files import absolute
 from engine.mutation.run import drain
 from engine.mutation.to_its_end import to_its_end
 from engine.plan.compile import Bindings
 from engine.plan.logical import Final as FinalNode
 from engine.plan.logical import TableReader
 from engine.plan.planner import optimise
+from engine.plan.pruning import narrowed
 from engine.sql.expr import Column
 from engine.storage import tables
 from engine.storage.staging import TableWriter

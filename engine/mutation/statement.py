@@ -18,7 +18,6 @@ from engine.catalog.snapshot import TEMPORARY
 from engine.distribution import CompiledQuery, Terms, compile_query
 from engine.executor import BatchStream, CompiledFragment
 from engine.fault_policy import Policy, RepeatableQuery
-from engine.mutation.files import pruned
 from engine.mutation.intents import Intents
 from engine.mutation.run import Outcome, run
 from engine.mutation.tasks import write
@@ -165,7 +164,7 @@ class SessionGround:
 
     def _ready(self, plan: FinalNode) -> FinalNode:
         parameters = self._parameters()
-        return pruned(session_functions.evaluate(optimise(plan), self.session, parameters), parameters)
+        return session_functions.evaluate(optimise(plan), self.session, parameters)
 
     def _parameters(self) -> dict[int, Any]:
         return dict(enumerate(self.arguments, 1))

@@ -18,9 +18,10 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from engine.catalog.objects import Constraint, Relation, Table
-from engine.mutation.files import narrowed
-from engine.plan.input_size import Test, groups_to_read
+from engine.plan.input_size import groups_to_read
+from engine.plan.judgement import Test, may_overlap
 from engine.plan.logical import Final
+from engine.plan.pruning import narrowed
 from engine.sql.binder import bind_query
 from engine.sql.scope import BindContext
 from engine.sql.statements import Query
@@ -61,8 +62,8 @@ def doubles(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[
     keys are left out. May block on the files.
     """
     queries = []
-    tests = [test for name in key.columns for test in _bounds(table, name, added)]
-    kept = [file for file in kept if groups_to_read(file, table, tests)]
+    for test in (_overlap(table, name, added) for name in key.columns):
+        kept = [file for file in kept if groups_to_read(file, table, test)]
     if rows > 1:
         queries.append(_within(key))
     if kept and rows:
@@ -79,20 +80,19 @@ def doubles(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[
     return bind_query(Query(tree=tree, text=""), context).plan
 
 
-def _bounds(table: Table, name: str, added: Sequence[str]) -> list[Test]:
+def _overlap(table: Table, name: str, added: Sequence[str]) -> Test | None:
     """What a file's statistics must allow for it to have one of the new keys. Those of floats leave NaN out, which is equal
     to itself."""
     column = table.column(name)
     assert column is not None, "a key is made of its table's columns"
     if column.type.pg in (t.FLOAT4, t.FLOAT8):
-        return []
-    groups = [group for file in added for group in groups_to_read(file, table, ())]
-    ranges = [group.columns[column.file_column][1] if column.file_column in group.columns else None for group in groups]
-    known = [found for found in ranges if found is not None]
-    if not known or len(known) < len(ranges):
-        return []
-    least, greatest = min(low for low, _ in known), max(high for _, high in known)
-    return [(column.file_column, ">=", least), (column.file_column, "<=", greatest)]
+        return None
+    facts = [group.facts(column.file_column) for file in added for group in groups_to_read(file, table, None)]
+    known = [found.range for found in facts if found is not None and found.range is not None]
+    if not known or len(known) < len(facts):
+        return None
+    between = min(low for low, _ in known), max(high for _, high in known)
+    return lambda told: may_overlap(told(column.file_column), between)
 
 
 def _within(key: Constraint) -> exp.Expression:

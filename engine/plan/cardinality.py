@@ -21,7 +21,8 @@ from typing import Any, Final
 
 from engine.catalog.objects import Table
 from engine.plan.conjuncts import conjunction
-from engine.plan.input_size import Range, RowGroup, filter_tests, groups_to_read, input_bytes
+from engine.plan.input_size import RowGroup, groups_to_read, input_bytes
+from engine.plan.judgement import Range, reader_test
 from engine.plan.logical import Aggregator, Evaluator, Node, TableReader
 from engine.plan.selectivity import VALUES_UNKNOWN, Known, bits_as_values, kept
 from engine.sql.expr import Call, ColumnRef, Expr
@@ -94,10 +95,10 @@ def _known(distinct: Mapping[int, float]) -> dict[int, Known]:
 
 def _reader(node: TableReader, table: Table, parameters: Mapping[int, Any]) -> Estimate:
     groups: list[RowGroup] = []
-    tests = filter_tests(node, parameters)
+    test = reader_test(node, parameters)
     try:
         for file in table.files:
-            groups += groups_to_read(file, table, tests)
+            groups += groups_to_read(file, table, test)
     except OSError:
         return _unknown(node, input_bytes(node, parameters) / _ROW_BYTES)
     rows = float(max(sum(group.end - group.first for group in groups), 1))

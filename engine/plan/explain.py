@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from engine.catalog.objects import Table
 from engine.plan import describe
 from engine.plan.logical import (
     FILE,
@@ -118,6 +119,8 @@ def _properties(node: Node) -> Iterator[tuple[str, str | int]]:
             yield "Table", f"{node.table.schema}.{node.table.name}"
             yield "Columns", ", ".join(map(_place, node.names))
             yield from _filter("Filter", node.filter)
+            if node.of_files is not None and isinstance(node.table, Table):
+                yield "Files", f"{len(node.table.files)} of {node.of_files}"
             if node.guarantee:
                 yield "Ordering guarantee", describe.ordering(node.guarantee)
         case Values():

@@ -10,51 +10,42 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.catalog import partitions
 from engine.catalog.objects import SystemTable, Table
-from engine.plan.conjuncts import conjuncts
+from engine.plan.judgement import Facts, Range, Test, Told, native, reader_test
 from engine.plan.logical import Node, TableReader
 from engine.plan.rewrite import walk_all
-from engine.sql.expr import Call, Column, ColumnRef, Const, Expr, ParamRef
 from engine.sql.types import SqlType
-from wire import types as t
+from wire.errors import SqlError
 
-_FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
-#: For `column operator value`: whether a chunk with this least and greatest value may hold a match.
-_MAY_MATCH: Final[dict[str, Callable[[Any, Any, Any], bool]]] = {
-    "=": lambda low, high, value: bool(low <= value <= high),
-    "<": lambda low, _high, value: bool(low < value),
-    "<=": lambda low, _high, value: bool(low <= value),
-    ">": lambda _low, high, value: bool(high > value),
-    ">=": lambda _low, high, value: bool(high >= value),
-}
-
+#: Times that are rounded to microseconds as they are read, one way or the other.
+_NANOSECONDS: Final = "nanoseconds"
 #: What a file is taken to hold that this member does not see: whoever reads it says what is wrong with it.
 UNSEEN_BYTES: Final = 64 << 20
-
-Range = tuple[Any, Any]
-#: (file's column, operator, value)
-Test = tuple[str, str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
     """Rows `first` .. `end` - 1 of a Parquet file. columns: bytes, and least and greatest value, by top-level column.
-    full: the columns that have no null."""
+    nulls: how many each column has, where that is known."""
 
     first: int
     end: int
     columns: Mapping[str, tuple[int, Range | None]]
-    full: frozenset[str] = frozenset()
+    nulls: Mapping[str, int] = field(default_factory=dict)
+
+    def facts(self, name: str) -> Facts | None:
+        """What the footer says of a column."""
+        known = self.columns.get(name)
+        return None if known is None else Facts(self.end - self.first, self.nulls.get(name), known[1])
 
     def size(self, names: tuple[str, ...]) -> int:
         """Bytes of these columns."""
@@ -71,15 +62,15 @@ def reader_bytes(reader: TableReader, parameters: Mapping[int, Any]) -> int:
     table = reader.table
     if isinstance(table, SystemTable):
         return 0
-    tests = filter_tests(reader, parameters)
-    return sum(_file_bytes(file, reader, table, tests) for file in table.files)
+    test = reader_test(reader, parameters)
+    return sum(_file_bytes(file, reader, table, test) for file in table.files)
 
 
-def _file_bytes(file: str, reader: TableReader, table: Table, tests: Sequence[Test]) -> int:
+def _file_bytes(file: str, reader: TableReader, table: Table, test: Test | None) -> int:
     try:
         if table.format != "parquet":
-            return stored_bytes(file, table.version) if folders_admit(file, table, tests) else 0
-        return sum(group.size(reader.names) for group in groups_to_read(file, table, tests))
+            return stored_bytes(file, table.version) if may_pass(file, table, test) else 0
+        return sum(group.size(reader.names) for group in groups_to_read(file, table, test))
     except OSError:
         return UNSEEN_BYTES
 
@@ -94,82 +85,50 @@ def stored_bytes(file: str, version: int) -> int:
     return os.path.getsize(file)
 
 
-def groups_to_read(file: str, table: Table, tests: Sequence[Test]) -> tuple[RowGroup, ...]:
-    """The row groups of a table's Parquet file that may have a row for which all `tests` hold. Raises OSError."""
-    if not folders_admit(file, table, tests):
+def groups_to_read(file: str, table: Table, test: Test | None) -> tuple[RowGroup, ...]:
+    """The row groups of a table's Parquet file that may have a row that passes the test. Raises OSError."""
+    if not may_pass(file, table, test):
         return ()
     # A stored table's file is what it was when it was named: it need not be opened again for each version of the table.
     version = table.version if table.storage is None else 0
-    return tuple(group for group in _row_groups(file, version) if all(_may_match(group, *test) for test in tests))
+    groups = _row_groups(file, version)
+    if test is None:
+        return groups
+    folders = _folders(file, table)
+    return tuple(group for group in groups if test(_either(folders, group.facts)))
 
 
-def folders_admit(file: str, table: Table, tests: Sequence[Test]) -> bool:
-    """Whether the values that a file's folders say leave it a row for which all `tests` hold."""
-    if not table.partition_by or not tests:
-        return True
-    types = partitions.types(table)
-    return all(_folder_admits(file, name, types[name], test) for name, *test in tests if name in types)
+def _either(first: Told, second: Told) -> Told:
+    return lambda name: first(name) or second(name)
 
 
-def _folder_admits(file: str, name: str, typ: SqlType, test: Sequence[Any]) -> bool:
+def may_pass(file: str, table: Table, test: Test | None) -> bool:
+    """Whether the values that a file's folders say leave it a row that passes."""
+    return test is None or not table.partition_by or test(_folders(file, table))
+
+
+def _folders(file: str, table: Table) -> Told:
+    """What the names of a file's folders say of columns: one value, or null, for all of its rows."""
+    types = partitions.types(table) if table.partition_by else {}
+
+    def told(name: str) -> Facts | None:
+        typ = types.get(name)
+        return None if typ is None else _folder_facts(file, name, typ)
+
+    return told
+
+
+def _folder_facts(file: str, name: str, typ: SqlType) -> Facts | None:
     raw = partitions.raw_value(file, name)
-    known = None if raw is None else partitions.value(raw, typ)
-    if known is None or typ.pg is t.BPCHAR:
-        # A comparison with null holds for no row; what is not there is for the reader to say.
-        return raw is None or known is not None
-    operator, value = test
-    known = comparable(known, typ.pg)
     try:
-        return known is None or _MAY_MATCH[operator](known, known, value)
-    except TypeError:
-        return True
-
-
-def _may_match(group: RowGroup, name: str, operator: str, value: Any) -> bool:
-    known = group.columns.get(name)
-    if known is None or known[1] is None:
-        return True
-    low, high = known[1]
-    try:
-        return _MAY_MATCH[operator](low, high, value)
-    except TypeError:
-        return True
-
-
-def filter_tests(reader: TableReader, parameters: Mapping[int, Any]) -> tuple[Test, ...]:
-    """The conjuncts of the reader's filter that compare a column with a constant."""
-    return tuple(_tests(reader, parameters))
-
-
-def _tests(reader: TableReader, parameters: Mapping[int, Any]) -> Iterator[Test]:
-    names = {column.id: name for column, name in zip(reader.columns, reader.names, strict=True)}
-    for conjunct in conjuncts(reader.filter):
-        found = comparison(conjunct, parameters)
-        if found is not None and found[0].id in names:
-            yield names[found[0].id], *found[1:]
-
-
-def comparison(part: Expr, parameters: Mapping[int, Any]) -> tuple[Column, str, Any] | None:
-    """(column, operator, value as statistics have it) of a condition that compares a column with a constant."""
-    if not isinstance(part, Call) or part.function.name not in _FLIPPED or len(part.args) != 2:
+        canonical = None if raw is None else partitions.value(raw, typ)
+    except SqlError:
+        # What is no value of its type, or not there, is for the reader to say.
         return None
-    left, right = part.args
-    operator = part.function.name
-    if isinstance(right, ColumnRef):
-        left, right, operator = right, left, _FLIPPED[operator]
-    if not isinstance(left, ColumnRef) or not isinstance(right, (Const, ParamRef)):
-        return None
-    value = right.value if isinstance(right, Const) else parameters[right.index]
-    return None if value is None else (left.column, operator, comparable(value, right.type.pg))
-
-
-def comparable(value: Any, pg: t.PgType) -> Any:
-    """A canonical value as Parquet's statistics give theirs, as far as they compare."""
-    if pg is t.DATE:
-        return pa.scalar(value, pa.date32()).as_py() if abs(value) < 700_000 else None
-    if pg is t.TIMESTAMP:
-        return dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=value) if abs(value) < 1 << 55 else None
-    return value
+    if canonical is None:
+        return None if raw is None else Facts(1, 1)
+    value = native(canonical, typ.pg)
+    return Facts(1, 0, None if value is None else (value, value))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -181,29 +140,39 @@ def _row_groups(file: str, version: int) -> tuple[RowGroup, ...]:
     first = 0
     for index in range(metadata.num_row_groups):
         group = metadata.row_group(index)
-        groups.append(RowGroup(first, first + group.num_rows, _columns(group), _full(group)))
+        chunks = [(metadata.schema.column(column), group.column(column)) for column in range(group.num_columns)]
+        groups.append(RowGroup(first, first + group.num_rows, _columns(chunks), dict(_nulls(chunks))))
         first += group.num_rows
     return tuple(groups)
 
 
-def _columns(group: Any) -> dict[str, tuple[int, Range | None]]:
-    sizes: dict[str, tuple[int, Range | None]] = {}
-    for index in range(group.num_columns):
-        chunk = group.column(index)
-        name = chunk.path_in_schema.partition(".")[0]
-        before = sizes.get(name, (0, None))[0]
-        sizes[name] = (before + chunk.total_compressed_size, _range(chunk))
-    return sizes
+#: A leaf of the file's schema, and its chunk in a row group.
+_Chunk = tuple[Any, Any]
 
 
-def _full(group: Any) -> frozenset[str]:
-    chunks = [group.column(index) for index in range(group.num_columns)]
-    return frozenset(c.path_in_schema for c in chunks if c.statistics is not None and c.statistics.null_count == 0)
+def _columns(chunks: Iterable[_Chunk]) -> dict[str, tuple[int, Range | None]]:
+    columns: dict[str, tuple[int, Range | None]] = {}
+    for leaf, chunk in chunks:
+        name = leaf.name if _is_flat(leaf) else leaf.path.partition(".")[0]
+        size, between = columns.get(name, (0, None))
+        columns[name] = (size + chunk.total_compressed_size, _range(leaf, chunk) if _is_flat(leaf) else between)
+    return columns
 
 
-def _range(chunk: Any) -> Range | None:
+def _nulls(chunks: Iterable[_Chunk]) -> Iterator[tuple[str, int]]:
+    for leaf, chunk in chunks:
+        if _is_flat(leaf) and (statistics := chunk.statistics) is not None and statistics.has_null_count:
+            yield leaf.name, statistics.null_count
+
+
+def _is_flat(leaf: Any) -> bool:
+    """Whether a leaf is a column of the table, and not a part of one. A column may have a point in its name."""
+    return bool(leaf.name == leaf.path)
+
+
+def _range(leaf: Any, chunk: Any) -> Range | None:
     statistics = chunk.statistics
-    if statistics is None or not statistics.has_min_max:
+    if statistics is None or not statistics.has_min_max or _NANOSECONDS in str(leaf.logical_type):
         return None
     try:
         low, high = statistics.min, statistics.max

@@ -63,7 +63,9 @@ class TableReader(Node):
 
     reader: 0 where it reads the whole table; else its number in a physical plan, whose instances read splits
     (`engine.plan.physical`). ranged: whether those are ranges of rows rather than whole files. key: where instances share files,
-    the column (an integer, date, timestamp or text) by whose range an instance knows its rows."""
+    the column (an integer, date, timestamp or text) by whose range an instance knows its rows.
+
+    of_files: how many files the table has, where `table` is left with those that may have a row that the filter keeps."""
 
     table: Table | SystemTable
     names: tuple[str, ...]
@@ -72,6 +74,7 @@ class TableReader(Node):
     reader: int = 0
     ranged: bool = False
     key: Column | None = None
+    of_files: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from engine.plan.conjuncts import conjuncts
-from engine.plan.input_size import Range, comparison
+from engine.plan.judgement import Range, comparison
 from engine.sql.expr import And, Call, ColumnRef, Expr, InList, IsNull, Not, Or, Subquery
 
 #: An inequality with something that is not known (DEFAULT_INEQ_SEL), or a condition of which nothing is.
@@ -33,6 +33,7 @@ _EVEN: Final = 0.5
 #: An equality with one of so many values, where neither range nor size tells (DEFAULT_EQ_SEL is one in as many).
 VALUES_UNKNOWN: Final = 200.0
 
+_INEQUALITIES: Final = ("<", "<=", ">", ">=")
 _PATTERNS: Final = ("~~", "~~*", "~", "~*")
 _NEGATED: Final = {"<>": "=", "!~~": "~~", "!~~*": "~~*", "!~": "~", "!~*": "~*"}
 
@@ -57,7 +58,7 @@ def kept(condition: Expr | None, known: Mapping[int, Known], parameters: Mapping
     part = 1.0
     for conjunct in parts:
         found = comparison(conjunct, parameters)
-        if found is not None and found[1] != "=":
+        if found is not None and found[1] in _INEQUALITIES:
             inequalities.setdefault(found[0].id, []).append(found[1:])
         else:
             part *= _of_one(conjunct, known, parameters)

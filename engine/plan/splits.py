@@ -36,7 +36,8 @@ from numpy.typing import NDArray
 
 from engine.catalog.objects import Table
 from engine.plan.compile.files import ROW_NUMBER
-from engine.plan.input_size import UNSEEN_BYTES, RowGroup, filter_tests, folders_admit, groups_to_read, stored_bytes
+from engine.plan.input_size import UNSEEN_BYTES, RowGroup, groups_to_read, may_pass, stored_bytes
+from engine.plan.judgement import reader_test
 from engine.plan.logical import TableReader
 from engine.plan.physical import Split
 from engine.sql.expr import Column
@@ -98,13 +99,13 @@ def reading(
 
 def files_to_read(reader: TableReader, table: Table, parameters: Mapping[int, Any]) -> Iterator[ReadFile]:
     """The table's files, without those of which nothing is left to read."""
-    tests = filter_tests(reader, parameters)
+    test = reader_test(reader, parameters)
     for name in table.files:
         try:
             if table.format != "parquet":
-                if folders_admit(name, table, tests):
+                if may_pass(name, table, test):
                     yield ReadFile(name, stored_bytes(name, table.version))
-            elif groups := groups_to_read(name, table, tests):
+            elif groups := groups_to_read(name, table, test):
                 sizes = tuple(group.size(reader.names) for group in groups)
                 yield ReadFile(name, sum(sizes), groups, sizes)
         except OSError:
@@ -277,7 +278,7 @@ def ordered_values(column: Column, table: Table) -> type | None:
 
 def range_of(file: ReadFile, name: str, values: type) -> tuple[Any, Any] | None:
     """The least and greatest value of a column that has no null; None where that is not known."""
-    ranges = [group.columns[name][1] for group in file.groups if name in group.full and name in group.columns]
+    ranges = [group.columns[name][1] for group in file.groups if group.nulls.get(name) == 0 and name in group.columns]
     found = [r for r in ranges if r is not None and type(r[0]) is values]
     if not file.groups or len(found) < len(file.groups):
         return None

@@ -42,6 +42,16 @@ _OPENED: Final = 256
 _CONFIGURATION: Final = {"delta.checkpointInterval": "50", "delta.logRetentionDuration": "interval 7 days"}
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnStatistics:
+    """Of one column, a value for each file: rows, nulls, least and greatest value or something beyond them; None: not told."""
+
+    rows: Sequence[int | None]
+    nulls: Sequence[int | None]
+    least: Sequence[Any]
+    greatest: Sequence[Any]
+
+
 @dataclass(frozen=True)
 class Version:
     """One version of a table: which never changes. actions: delta-rs' table of its files."""
@@ -57,7 +67,7 @@ class Version:
     def files(self) -> Mapping[str, DataFile]:
         """By path. Their statistics are in `actions`."""
         sizes, rows = self.actions["size_bytes"].to_pylist(), self.actions["num_records"].to_pylist()
-        described = zip(self._paths, sizes, rows, self._partitions(), strict=True)
+        described = zip(self._paths, sizes, rows, self.partitions, strict=True)
         return {path: DataFile(path, size, count or 0, partition) for path, size, count, partition in described}
 
     @functools.cached_property
@@ -65,7 +75,29 @@ class Version:
         paths: list[str] = self.actions["path"].to_pylist()
         return [unquote(path) if "%" in path else path for path in paths]
 
-    def _partitions(self) -> Sequence[tuple[str | None, ...]]:
+    @functools.cached_property
+    def numbers(self) -> Mapping[str, int]:
+        """Where each path stands in the lists of `column`."""
+        return {path: number for number, path in enumerate(self._paths)}
+
+    def column(self, name: str) -> ColumnStatistics | None:
+        """What the log says of a column in each file; None where it says nothing."""
+        if name not in self._columns:
+            self._columns[name] = _statistics(self.actions, name)
+        return self._columns[name]
+
+    @functools.cached_property
+    def _columns(self) -> dict[str, ColumnStatistics | None]:
+        return {}
+
+    @functools.cached_property
+    def partitioned_by(self) -> Sequence[str]:
+        known = "partition" in self.actions.column_names
+        return self.actions.schema.field("partition").type.names if known else []
+
+    @functools.cached_property
+    def partitions(self) -> Sequence[tuple[str | None, ...]]:
+        """The values of the columns that the table is partitioned by (`partitioned_by`), as text, in the order of `numbers`."""
         if "partition" not in self.actions.column_names:
             return [()] * self.actions.num_rows
         values = self.actions["partition"].combine_chunks()
@@ -78,6 +110,18 @@ class Version:
     @functools.cached_property
     def _set(self) -> frozenset[str]:
         return frozenset(self._paths)
+
+
+def _statistics(actions: pa.Table, name: str) -> ColumnStatistics | None:
+    kinds = ("null_count", "min", "max")
+    told = [kind for kind in kinds if kind in actions.column_names and name in actions.schema.field(kind).type.names]
+    try:
+        values = {kind: pc.struct_field(actions[kind], [name]).to_pylist() for kind in told}
+    except OverflowError:  # what Python's dates cannot say
+        return None
+    nothing: Sequence[Any] = [None] * actions.num_rows
+    nulls, least, greatest = (values.get(kind, nothing) for kind in kinds)
+    return ColumnStatistics(actions["num_records"].to_pylist(), nulls, least, greatest) if told else None
 
 
 #: By folder and number.
