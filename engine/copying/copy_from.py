@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -46,11 +46,7 @@ async def copy_from(session: Session, engine: Engine, statement: CopyFrom) -> Co
     context, _ = session.bind_context((), {})
     table = statement.table
     assert table is not None, "COPY FROM has a table"
-    try:
-        bound = await engine.in_operation_pool(lambda: bind_copy(table, statement.columns, context))
-    except SqlError as error:
-        error.position = None  # as PostgreSQL, which looks names up without their places
-        raise
+    bound = await engine.in_operation_pool(lambda: bind_copy(table, statement.columns, statement.where, context))
     require_writable(session, "COPY FROM", bound.plan.table)
     form = copy_format(statement, names_of(bound.targets))
     if form.form == "binary":
@@ -107,37 +103,22 @@ class _Ground:
         bound = self.bound
         encoding = self.form.encoding or self.inner.session.settings.get("client_encoding")
         reader = RowReader(self.form.layout, bound.plan.table.name, names_of(bound.targets), encoding)
-        self.rows = CopiedRows(self.source, reader, bound, self._run(plan))
+        self.rows = CopiedRows(self.source, reader, bound, _Runs(self, plan))
         return self.rows
 
     def placed(self, error: SqlError) -> SqlError:
         return error if self.rows is None else self.rows.placed(error)
 
-    def _run(self, plan: Final) -> Callable[[pa.RecordBatch, Sequence[tuple[Column, Expr]] | None], BatchStream]:
-        local = self.engine.executor("local")
-        assert isinstance(local, LocalExecutor), "a member has an engine of its own"
-        context = self.inner.session.execution_context()
-        whole = self._compiled(plan)
-
-        def run_block(texts: pa.RecordBatch, only: Sequence[tuple[Column, Expr]] | None) -> BatchStream:
-            statement, schema = whole if only is None else self._compiled(self._values(only))
-            rows = batch_rows(schema, context.page_bytes)
-            inputs = {relation_of(EDGE): _OneBatch(texts)}
-            return local.run(LocalWork(statement, schema, rows, context.time_zone, inputs=inputs))
-
-        return run_block
-
-    def _values(self, only: Sequence[tuple[Column, Expr]]) -> Final:
-        columns = tuple(Column(column.id, column.name, expr.type) for column, expr in only)
-        node = Evaluator(columns, Receive(self.bound.texts, EDGE), tuple(expr for _, expr in only))
-        return Final(columns, node)
-
-    def _compiled(self, plan: Final) -> tuple[str, pa.Schema]:
-        local = self.engine.executor("local")
-        assert isinstance(local, LocalExecutor), "a member has an engine of its own"
+    def compiled(self, plan: Final) -> tuple[str, pa.Schema]:
         ready = session_functions.evaluate(plan, self.inner.session, {})
         fragment = compile_plan(ready, "local", self.inner.bindings(ready))
-        return local.sql(fragment), fragment.schema
+        return self.local.sql(fragment), fragment.schema
+
+    @property
+    def local(self) -> LocalExecutor:
+        local = self.engine.executor("local")
+        assert isinstance(local, LocalExecutor), "a member has an engine of its own"
+        return local
 
     async def in_writer_pool(self, call: Callable[[], T]) -> T:
         return await self.inner.in_writer_pool(call)
@@ -151,6 +132,34 @@ class _Ground:
     @property
     def output(self) -> OutputSettings:
         return self.inner.output
+
+
+class _Runs:
+    """`engine.copying.copy_rows.Runs`, with statements compiled once. plan: from values to what the INSERT wants."""
+
+    def __init__(self, ground: _Ground, plan: Final) -> None:
+        self._ground = ground
+        self._plan = plan
+        self._context = ground.inner.session.execution_context()
+        self._whole: tuple[str, pa.Schema] | None = None
+
+    def casts(self, texts: pa.RecordBatch, wanted: Sequence[tuple[Column, Expr]]) -> BatchStream:
+        columns = tuple(column for column, _ in wanted)
+        node = Evaluator(columns, Receive(self._ground.bound.texts, EDGE), tuple(cast for _, cast in wanted))
+        return self._run(self._ground.compiled(Final(columns, node)), texts)
+
+    def rows(self, values: pa.RecordBatch) -> BatchStream:
+        self._whole = self._whole or self._ground.compiled(self._plan)
+        return self._run(self._whole, values)
+
+    def _run(self, compiled: tuple[str, pa.Schema], batch: pa.RecordBatch) -> BatchStream:
+        statement, schema = compiled
+        rows = batch_rows(schema, self._context.page_bytes)
+        inputs = {relation_of(EDGE): _OneBatch(batch)}
+        return self._ground.local.run(LocalWork(statement, schema, rows, self._context.time_zone, inputs=inputs))
+
+    def in_pool(self, call: Callable[[], T]) -> Awaitable[T]:
+        return self._ground.in_writer_pool(call)
 
 
 class _OneBatch:

@@ -1,50 +1,98 @@
 """Blocks of text as rows of the table: the stream that feeds the INSERT of a COPY FROM.
 
-Each block is one short run of one statement on this member's local engine, so that what is in memory is a few blocks. Where a
-run fails, the row at fault is looked for, by halving, and then its column: the rows before it are given first, since of what
-is wrong in several rows PostgreSQL tells the first.
+Three steps that go on side by side, each a block behind the one before it: what a client sends is gathered (on the loop), taken
+apart and cast (on a thread), and written (by whoever takes the batches). What is in memory is a few blocks.
+
+A column of text becomes values by the cheapest of three ways that understands all of it: Arrow's kernels; the local engine, with
+the casts that read a column of text anywhere; PostgreSQL's own input functions, a value at a time (`engine.copying.casts`). Where
+even those refuse a value, the rows before it are given first: of what is wrong in several rows PostgreSQL tells the first, and
+of one row the first column. Then defaults, checks and WHERE are computed, if there are any, by the local engine.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 import pyarrow as pa
 
-from engine.catalog.objects import TableColumn
+from engine.copying import casts
 from engine.copying.source import RowSource
 from engine.executor import BatchStream
+from engine.mutation.run import to_its_end
+from engine.plan.logical import Evaluator, Node
+from engine.plan.physical import Receive
 from engine.sql.binder.mutations.copying import BoundCopy
-from engine.sql.expr import Column, Expr
-from wire.copying.reader import Block, RowReader, context
-from wire.errors import FatalError, FeatureNotSupported, SqlError
-from wire.text_input import parse_text
+from engine.sql.expr import Column, ColumnRef, Const, Expr
+from wire.carriers import carrier
+from wire.copying.reader import BLOCK_BYTES, Block, RowReader, context
+from wire.errors import FatalError, SqlError
+
+T = TypeVar("T")
 
 #: Blocks whose lines can still be shown: the one that is written, and those made ahead of it.
 _REMEMBERED: Final = 4
 
-#: Runs expressions over the texts: the values of these columns, or all that the INSERT wants.
-Run = Callable[[pa.RecordBatch, Sequence[tuple[Column, Expr]] | None], BatchStream]
+
+class Runs(Protocol):
+    """What the local engine and threads do for a COPY."""
+
+    def casts(self, texts: pa.RecordBatch, wanted: Sequence[tuple[Column, Expr]]) -> BatchStream:
+        """Values of these columns from a block's texts."""
+        ...
+
+    def rows(self, values: pa.RecordBatch) -> BatchStream:
+        """What the INSERT wants, from a block's values."""
+        ...
+
+    def in_pool(self, call: Callable[[], T]) -> Awaitable[T]:
+        """Run a call of some tens of milliseconds on a thread."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Cast:
+    """A block, and the values of its columns as far as kernels read them."""
+
+    block: Block
+    values: list[pa.Array | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What became of some bytes. error: what comes after the blocks."""
+
+    blocks: Sequence[_Cast]
+    error: SqlError | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
+    """Rows that were given: their numbers begin with `first`; `numbers` are theirs in the block, None: the same."""
+
     first: int
+    count: int
     block: Block
+    numbers: pa.Array | None
 
 
 class CopiedRows:
-    """A `BatchStream` over what a client sends. table: its name, for errors."""
+    """A `BatchStream` over what a client sends.
 
-    def __init__(self, source: RowSource, reader: RowReader, bound: BoundCopy, run: Run) -> None:
+    taken: bytes so far. rows: taken from them. given: of those, how many WHERE has left.
+    """
+
+    def __init__(self, source: RowSource, reader: RowReader, bound: BoundCopy, runs: Runs) -> None:
+        self.taken = self.rows = self.given = 0
         self._source = source
         self._reader = reader
         self._bound = bound
-        self._run = run
-        self._given = 0
+        self._runs = runs
+        self._arrangement = arranged(bound.plan.input)
+        self._rest: memoryview | None = None
         self._lines: deque[_Lines] = deque(maxlen=_REMEMBERED)
         self._batches = self._all()
 
@@ -55,103 +103,227 @@ class CopiedRows:
         await self._batches.aclose()
 
     def statistics(self) -> Mapping[str, int]:
-        return {"rows": self._given, "bytes": 0, "batches": 0}
+        return {"rows": self.given, "bytes": self.taken, "batches": 0}
 
     def placed(self, error: SqlError) -> SqlError:
         """The error of a row with the line that the row was on."""
         if error.row is not None and error.context is None:
             for lines in self._lines:
                 at = error.row - lines.first
-                if 0 <= at < lines.block.count:
-                    rows = lines.block.rows
-                    error.context = context(self._bound.plan.table.name, int(rows.lines[at]), rows.line(at))
+                if 0 <= at < lines.count:
+                    row = at if lines.numbers is None else lines.numbers[at].as_py()
+                    error.context = context(self._bound.plan.table.name, *lines.block.line(row))
         return error
 
-    async def _all(self) -> AsyncGenerator[pa.RecordBatch, None]:
-        while (piece := await self._source.next_piece()) is not None:
-            for block in self._reader.feed(piece):
-                async for batch in self._rows(block):
-                    yield batch
-        for block in self._reader.finish():
-            async for batch in self._rows(block):
-                yield batch
+    # -- steps ---------------------------------------------------------------------------------------------------
 
-    async def _rows(self, block: Block) -> AsyncGenerator[pa.RecordBatch, None]:
-        self._lines.append(_Lines(self._given, block))
+    async def _all(self) -> AsyncGenerator[pa.RecordBatch, None]:
+        following = asyncio.ensure_future(self._gathered())
+        try:
+            more = True
+            while more:
+                data = await following
+                more = data is not None
+                if more:
+                    following = asyncio.ensure_future(self._gathered())
+                taken = await to_its_end(self._runs.in_pool(lambda data=data: self._taken_apart(data)))  # type: ignore[misc]
+                for cast in taken.blocks:
+                    async for batch in self._rows(cast):
+                        yield batch
+                if taken.error is not None:
+                    raise taken.error
+        finally:
+            following.cancel()
+            await asyncio.wait([following])
+
+    async def _gathered(self) -> list[bytes | memoryview] | None:
+        """About a block's worth of what the client sends; None at the end."""
+        pieces: list[bytes | memoryview] = []
+        size = 0
+        while size < BLOCK_BYTES:
+            piece: bytes | memoryview | None = self._rest
+            self._rest = None
+            if piece is None:
+                piece = await self._source.next_piece()
+            if piece is None:
+                break
+            if len(piece) > BLOCK_BYTES:
+                piece, self._rest = memoryview(piece)[:BLOCK_BYTES], memoryview(piece)[BLOCK_BYTES:]
+            pieces.append(piece)
+            size += len(piece)
+        self.taken += size
+        return pieces or None
+
+    def _taken_apart(self, data: list[bytes | memoryview] | None) -> _Taken:
+        """The next blocks; the last ones where there are no more data."""
+        found: list[_Cast] = []
+        try:
+            for block in self._reader.finish() if data is None else self._reader.feed(b"".join(data)):
+                found.append(_Cast(block, self._plainly(block)))
+        except SqlError as error:
+            return _Taken(found, error)
+        return _Taken(found)
+
+    def _plainly(self, block: Block) -> list[pa.Array | None]:
+        return [
+            casts.plain(texts, column.type) for texts, column in zip(block.columns, self._bound.targets, strict=True)
+        ]
+
+    async def _rows(self, cast: _Cast) -> AsyncGenerator[pa.RecordBatch, None]:
+        block = cast.block
         if block.count:
-            texts = pa.RecordBatch.from_arrays(
-                list(block.columns), names=[column.label for column in self._bound.texts]
-            ) if block.columns else _without_columns(block.count)  # fmt: skip
-            try:
-                batches = await self._read(texts)
-                fault = None
-            except FatalError:
-                raise
-            except SqlError as error:
-                batches, fault = await self._upto_fault(texts, block, error)
-            for batch in batches:
-                self._given += batch.num_rows
+            values, fault = await self._values(cast)
+            good = block.count if fault is None else fault[0]
+            batch, wrong = await self._completed(self._batch([array.slice(0, good) for array in values], good), block)
+            self.rows += good
+            if batch is not None and batch.num_rows:
+                self._lines.append(_Lines(self.given, batch.num_rows, block, self._numbers(batch)))
+                self.given += batch.num_rows
                 yield batch
+            if wrong is not None:
+                raise wrong
             if fault is not None:
-                raise fault
+                raise fault[1]
         if block.error is not None:
             raise block.error
 
-    async def _read(
-        self, texts: pa.RecordBatch, only: Sequence[tuple[Column, Expr]] | None = None
-    ) -> list[pa.RecordBatch]:
-        stream = self._run(texts, only)
-        found = []
-        try:
-            while (batch := await stream.next_batch()) is not None:
-                found.append(batch)
-        finally:
-            await stream.close()
-        return found
+    # -- values --------------------------------------------------------------------------------------------------
 
-    # -- what is wrong -------------------------------------------------------------------------------------------
+    async def _values(self, cast: _Cast) -> tuple[Sequence[pa.Array], tuple[int, SqlError] | None]:
+        """The values of all columns; and the row at which something is wrong, and what."""
+        values = {i: array for i, array in enumerate(cast.values) if array is not None}
+        left = [i for i, array in enumerate(cast.values) if array is None]
+        if not left:
+            return list(values.values()), None
+        texts = pa.RecordBatch.from_arrays(
+            list(cast.block.columns), names=[column.label for column in self._bound.texts]
+        )
+        wanted = [(self._bound.values[i], expr) for i in left if (expr := self._bound.casts[i]) is not None]
+        if len(wanted) < len(left):
+            return await self._exactly(cast)
+        try:
+            read = _one(await _drained(self._runs.casts(texts, wanted)))
+        except FatalError:
+            raise
+        except SqlError:
+            return await self._exactly(cast)
+        assert read is not None, "as many rows as texts"
+        values |= dict(zip(left, read.columns, strict=True))
+        return [values[i] for i in range(len(values))], None
+
+    async def _exactly(self, cast: _Cast) -> tuple[Sequence[pa.Array], tuple[int, SqlError] | None]:
+        """The same where the engine refuses some value, or has no cast for it."""
+        found: list[pa.Array] = []
+        fault: tuple[int, SqlError] | None = None
+        for target, texts, known in zip(self._bound.targets, cast.block.columns, cast.values, strict=True):
+            if known is not None:
+                found.append(known)
+                continue
+            good, error = await to_its_end(
+                self._runs.in_pool(lambda: casts.exact(texts, target.type, self._bound.settings))  # noqa: B023
+            )
+            found.append(good)
+            if error is not None and (fault is None or len(good) < fault[0]):
+                line, _ = cast.block.line(len(good))
+                error.context = context(self._bound.plan.table.name, line, texts[len(good)].as_py(), target.name)
+                fault = len(good), error
+        return found, fault
+
+    def _batch(self, values: Sequence[pa.Array], count: int) -> pa.RecordBatch:
+        """Values under the labels of the columns that the INSERT receives."""
+        arrays = list(values)
+        if self._bound.number is not None:
+            arrays.append(pa.array(range(count), pa.int64()))
+        names = [column.label for column in self._bound.received]
+        return pa.RecordBatch.from_arrays(arrays, names=names) if arrays else _without_columns(count)
+
+    # -- rows ----------------------------------------------------------------------------------------------------
+
+    async def _completed(self, values: pa.RecordBatch, block: Block) -> tuple[pa.RecordBatch | None, SqlError | None]:
+        """What the INSERT wants; and what is wrong with the row behind it."""
+        if self._arrangement is not None:
+            return _arranged(values, self._arrangement, self._bound.plan.input.columns), None
+        try:
+            return _one(await _drained(self._runs.rows(values))), None
+        except FatalError:
+            raise
+        except SqlError as error:
+            return await self._upto_fault(values, block, error)
 
     async def _upto_fault(
-        self, texts: pa.RecordBatch, block: Block, error: SqlError
-    ) -> tuple[list[pa.RecordBatch], SqlError]:
-        """The rows before the first that fails, and what is wrong with that."""
-        good, bad, read = 0, texts.num_rows, []
+        self, values: pa.RecordBatch, block: Block, error: SqlError
+    ) -> tuple[pa.RecordBatch | None, SqlError]:
+        """The rows before the first that fails, which is looked for by halving."""
+        good, bad, read = 0, values.num_rows, []
         while bad - good > 1:
             middle = (good + bad) // 2
             try:
-                read += await self._read(texts.slice(good, middle - good))
+                read += await _drained(self._runs.rows(values.slice(good, middle - good)))
                 good = middle
             except FatalError:
                 raise
             except SqlError as again:
                 error, bad = again, middle
-        return read, await self._fault(texts.slice(good, 1), block, good, error)
+        error.context = context(self._bound.plan.table.name, *block.line(good))
+        return _one(read), error
 
-    async def _fault(self, row: pa.RecordBatch, block: Block, at: int, error: SqlError) -> SqlError:
-        """The error of the first column of the row that fails, with its place."""
-        bound, line = self._bound, int(block.rows.lines[at])
-        table = bound.plan.table.name
-        for number, (column, value) in enumerate(zip(bound.texts, bound.values, strict=True)):
-            try:
-                await self._read(row, [(column, value)])
-            except SqlError as own:
-                target, text = bound.targets[number], row.column(number)[0].as_py()
-                told = self._exactly(own, target, text)
-                told.context = context(table, line, text, target.name)
-                return told
-        error.context = context(table, line, block.rows.line(at))
-        return error
+    def _numbers(self, batch: pa.RecordBatch) -> pa.Array | None:
+        number = self._bound.number_given
+        if number is None:
+            return None
+        return batch.column([column.id for column in self._bound.plan.input.columns].index(number.id))
 
-    def _exactly(self, error: SqlError, target: TableColumn, text: str | None) -> SqlError:
-        """What the type's own reader says of a value, which has details that an engine's cast has not."""
-        if text is not None and not isinstance(error, FeatureNotSupported):
-            try:
-                parse_text(target.type.pg, text, typmod=target.type.typmod, settings=self._bound.settings)
-            except FeatureNotSupported:
-                return error
-            except SqlError as told:
-                return told
-        return error
+
+async def _drained(stream: BatchStream) -> list[pa.RecordBatch]:
+    found = []
+    try:
+        while (batch := await stream.next_batch()) is not None:
+            found.append(batch)
+    finally:
+        await stream.close()
+    return found
+
+
+def _one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch | None:
+    if len(batches) < 2:
+        return batches[0] if batches else None
+    return pa.concat_batches(batches)
+
+
+# -- rows of which nothing is computed ----------------------------------------------------------------------------------
+
+
+def arranged(node: Node) -> tuple[Column | None, ...] | None:
+    """For each column of a node the received one that it shows, None for a null; None where anything is computed."""
+    if isinstance(node, Receive):
+        return tuple(node.columns)
+    if not isinstance(node, Evaluator) or node.filter is not None:
+        return None
+    below = arranged(node.input)
+    if below is None:
+        return None
+    shown = dict(zip((column.id for column in node.input.columns), below, strict=True))
+    found: list[Column | None] = []
+    for expr in node.emit:
+        if isinstance(expr, ColumnRef) and expr.column.id in shown:
+            found.append(shown[expr.column.id])
+        elif isinstance(expr, Const) and expr.value is None:
+            found.append(None)
+        else:
+            return None
+    return tuple(found)
+
+
+def _arranged(
+    values: pa.RecordBatch, arrangement: Sequence[Column | None], columns: Sequence[Column]
+) -> pa.RecordBatch:
+    if not columns:
+        return _without_columns(values.num_rows)
+    arrays = [
+        pa.nulls(values.num_rows, carrier(column.type.pg, column.type.scale)) if shown is None else values.column(shown.label)
+        for column, shown in zip(columns, arrangement, strict=True)
+    ]  # fmt: skip
+    return pa.RecordBatch.from_arrays(arrays, names=[column.label for column in columns])
 
 
 def _without_columns(count: int) -> pa.RecordBatch:

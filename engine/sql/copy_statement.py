@@ -34,7 +34,9 @@ class Copy(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyFrom(Copy):
-    pass
+    """where: which rows are taken."""
+
+    where: exp.Expression | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

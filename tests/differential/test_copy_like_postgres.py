@@ -107,6 +107,20 @@ INPUTS: list[tuple[str, bytes]] = [
     ("copy t (a, e) from stdin (format csv, null 'nil', force_null (e))", b'1,nil\n2,"nil"\n'),
     ("copy t (a, e) from stdin csv header quote as '|' force not null e", b"a,e\n1,\n2,|x|\n"),
     ("copy t (a, e) from stdin (format csv, encoding 'latin1')", b"1,\xe9\n"),
+    ("copy t (e) from stdin", b"\\"),
+    ("copy t (a, e) from stdin where a > 1", b"1\tx\n2\ty\n3\t\\N\n"),
+    ("copy t (a) from stdin where e = 'none' and a <> 2", b"1\n2\n3\n"),
+    ("copy t (a) from stdin where a > 1", b"1\n200\n"),
+    ("copy t (a, e) from stdin where a > 1", b"1\tx\n2\ty\nz\tz\n"),
+    ("copy t (a) from stdin where 1 / (a - 2) = 1", b"3\n2\n"),
+    ("copy t from stdin where zz", b""),
+    ("copy t from stdin where a", b""),
+    ("copy t from stdin where a = (select 1)", b""),
+    ("copy t from stdin where max(a) = 1", b""),
+    ("copy t (a, d) from stdin", b"1\tJan 5, 2020\n2\t5/6/2021\n3\t\\N\n4\t20200203\n"),
+    ("copy t (a, d) from stdin", b"1\tJan 5, 2020\n2\tJan 35, 2021\n3\t\\N\n"),
+    ("copy t (a, d) from stdin", b"1\tJan 5, 2020\nx\tJan 35, 2021\n3\t\\N\n"),
+    ("copy t (a, c) from stdin", b"1\t1e3\n +2 \t  12.345  \n3\t-.5\n"),
     ("copy t (a, zz) from stdin", b""),
     ("copy t (a, a) from stdin", b""),
     ("copy nowhere from stdin", b""),
@@ -147,6 +161,46 @@ def test_copy_from(sluice: LocalMember, postgres: PostgresServer, statement: str
                 connection.rollback()
                 connection.execute("drop table t cascade")
                 connection.commit()
+    assert found[0] == found[1]
+
+
+_SPELLED = """create table t (
+    a time, b timetz(0), c timestamp(1), d timestamptz, e interval, f bool, g float4, h uuid,
+    i int[], j json, k bytea, l "char", m bpchar(3)
+)"""
+SPELLINGS = [
+    "10:11|10:11+02|2020-01-01 10:11:12.06|2020-01-01 10:11:12+05:30|1 day|t|1.5|"
+    "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11|{1,2}|{}|\\\\x01|x|ab",
+    "10:11 PM|10:11 PM PST|Jan 5 2020 3 pm|2020-01-01 EST|1y2mon|YES|1e-3|{A0EEBC99-9C0B4EF8BB6D6BB9BD380A11}|[0:1]={1,2}|1|a|xy|a",
+    'allballs|24:00Z|20200105T030405|epoch|P1DT2H|off|inf|A0EEBC999C0B4EF8BB6D6BB9BD380A11|{NULL,3}|"a"|\\\\001|\\101|abc',
+    "25:00|||||||||||||",
+    "||infinity|-infinity|||||||||",
+    "||0044-03-15 10:00 BC||||||||||",
+    "10:11|10:11+02",
+    "||||@ 1 day ago||||||||",
+    "||||1 dya||||||||",
+    "|||||maybe|||||||",
+    "||||||1e400||||||",
+    "|||||||a0eebc99|||||",
+    "||||||||{1,x}||||",
+    "||||||||||\\\\x0||",
+    "||||||||||||abcd",
+    "||||||||||||abc  ",
+]
+
+
+@pytest.mark.parametrize("rows", [SPELLINGS[:1] * 3, SPELLINGS[:3], *([SPELLINGS[0], row] for row in SPELLINGS[3:])])
+def test_spellings(sluice: LocalMember, postgres: PostgresServer, rows: list[str]) -> None:
+    data = "".join(row + "\n" for row in rows).encode()
+    found = []
+    for dsn in (sluice.dsn, postgres.dsn):
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(_SPELLED.encode())
+            try:
+                told = copied_in(connection, "copy t from stdin (delimiter '|', null '')", data)
+                found.append((told, copied_out(connection, "copy t to stdout")))
+            finally:
+                connection.execute("drop table t")
     assert found[0] == found[1]
 
 

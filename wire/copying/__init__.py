@@ -4,9 +4,10 @@
 know where a row ends and what a field means; `writer` makes rows for a client. Nothing here knows a table or a type: a field
 is text or null.
 
-Fields are found with numpy: the places of the few bytes that matter (delimiters, ends of lines, backslashes, quotes) are all
-that is looked at, and a column is taken from a block with one Arrow kernel.
+Rows in which nothing is special go through Arrow's CSV reader (`plain`). In others, fields are found with numpy: the places of
+the few bytes that matter (delimiters, ends of lines, backslashes, quotes) are all that is looked at, and a column is taken from
+a block with one Arrow kernel.
 
-Rejected: the CSV readers of DuckDB and of Arrow. Neither tells a quoted empty field from one that is not there as PostgreSQL does,
-neither has its text format, and neither says which line is wrong in PostgreSQL's words.
+Rejected: the CSV readers of DuckDB and of Arrow for all rows. Neither has PostgreSQL's text format or lets quotes open in the
+middle of a field, and neither says which line is wrong in PostgreSQL's words.
 """

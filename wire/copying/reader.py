@@ -14,7 +14,8 @@ Source: PostgreSQL 15, copyfromparse.c (CopyReadLineText, NextCopyFromRawFields,
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,7 +25,7 @@ import pyarrow.compute as pc
 
 from wire.byte_columns import Bools, Ints, offsets_of
 from wire.client_encodings import codec, from_client
-from wire.copying import quoted, text
+from wire.copying import plain, quoted, text
 from wire.copying.block import Bytes1D, Marks, Rows
 from wire.copying.options import Layout
 from wire.errors import BadCopyFileFormat, CharacterNotInRepertoire, SqlError
@@ -39,15 +40,17 @@ _END_OF_DATA: Final = b"\\."
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """columns: one for each name, text or null. rows: where they come from. error: what comes after them."""
+    """columns: one for each name, text or null. rows: finds out where they come from. error: what comes after them."""
 
     columns: tuple[pa.StringArray, ...]
-    rows: Rows
+    count: int
+    rows: Callable[[], Rows]
     error: SqlError | None = None
 
-    @property
-    def count(self) -> int:
-        return self.rows.count
+    def line(self, row: int) -> tuple[int, bytes]:
+        """The number of the line on which a row ends, and the row as it was sent."""
+        rows = self.rows()
+        return int(rows.lines[row]), rows.line(row)
 
 
 class RowReader:
@@ -95,11 +98,47 @@ class RowReader:
         return CharacterNotInRepertoire(f'invalid byte sequence for encoding "{shown}": {wrong}')
 
     def _blocks(self, *, final: bool) -> Iterator[Block]:
+        if self._held and not self._header and (block := self._plain(final=final)) is not None:
+            yield block
+            if not final or not self._held:
+                return
         rows, error = self._rows(final=final)
         if self._header and (rows.count or error is not None):
             rows, error = self._without_header(rows, error)
         if rows.count or error is not None:
             yield self._block(rows, error)
+
+    # -- plain rows ----------------------------------------------------------------------------------------------
+
+    def _plain(self, *, final: bool) -> Block | None:
+        """All rows that are whole, if they are plain."""
+        if self._end == b"\r":
+            return None
+        data = bytes(self._held)
+        if final and not data.endswith(b"\n"):
+            data += self._end or b"\n"
+        size = plain.cut(data, self._layout)
+        if not size or (final and size < len(data)):
+            return None
+        data = data[:size] if size < len(data) else data
+        columns = plain.columns(data, self._layout, len(self._names), crnl=self._end == b"\r\n")
+        if columns is None:
+            return None
+        count, lines = len(columns[0]), data.count(b"\n")
+        if self._end is None and count != lines:
+            return None  # how lines within quotes are counted depends on what follows
+        self._end = self._end or b"\n"
+        del self._held[:size]
+        self._wanted = len(self._held) + BLOCK_BYTES
+        rows = functools.cache(functools.partial(self._again, data, self._lines))
+        self._lines += lines
+        return Block(tuple(columns), count, rows)
+
+    def _again(self, data: bytes, lines: int) -> Rows:
+        """Rows that were plain, with their places."""
+        again = RowReader(self._layout, self._table, self._names, "UTF8")
+        again._end, again._lines, again._held = self._end, lines, bytearray(data)
+        return again._rows(final=True)[0]
 
     # -- rows ----------------------------------------------------------------------------------------------------
 
@@ -146,7 +185,7 @@ class RowReader:
             return data
         last = marks.separators[-1] if len(marks.separators) else -1
         crnl = self._end == b"\r\n" or (self._end is None and b"\r\n" in data.tobytes())
-        if last == len(data) - 1 and marks.ends[-1] and not (crnl and data[-1] == 13):
+        if 0 <= last == len(data) - 1 and marks.ends[-1] and not (crnl and data[-1] == 13):
             return data
         end = self._end or (b"\r\n" if crnl else b"\r" if 13 in data[marks.separators] else b"\n")
         return np.concatenate((data, np.frombuffer(end, np.uint8)))
@@ -276,7 +315,7 @@ class RowReader:
         count, wrong = self._first_wrong(rows)
         if wrong is not None:
             rows, error, self._over = rows.upto(count), wrong, True
-        return Block(self._columns(rows), rows, error)
+        return Block(self._columns(rows), rows.count, lambda: rows, error)
 
     def _first_wrong(self, rows: Rows) -> tuple[int, SqlError | None]:
         """The first row that has not as many fields as there are columns, or is no text; and what is said of it."""

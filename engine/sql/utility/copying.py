@@ -30,9 +30,8 @@ def _copy(reader: StatementReader) -> Statement:
         file = _place(reader)
         _delimiters(reader, options)
         _options(reader, options)
-        if reader.word_at("where"):
-            reader.unsupported("COPY FROM ... WHERE")
-        return CopyFrom(table=table, columns=columns, options=tuple(options), file=file, text="")
+        where = reader.expression() if reader.take("where") else None
+        return CopyFrom(table=table, columns=columns, options=tuple(options), file=file, where=where, text="")
     reader.expect("to")
     file = _place(reader)
     _delimiters(reader, options)

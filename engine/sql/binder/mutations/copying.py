@@ -8,22 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from sqlglot import exp
 
-from engine.catalog.objects import TableColumn
-from engine.plan.logical import Evaluator, Mutate
+from engine.catalog.objects import Table, TableColumn
+from engine.plan.free_columns import references
+from engine.plan.logical import Evaluator, Mutate, OrderKey
 from engine.plan.physical import Receive
 from engine.sql import types as st
-from engine.sql.binder.blocks import refer
+from engine.sql.binder.blocks import passed, refer
+from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.insert import filled_columns, unfilled, whole_row
 from engine.sql.binder.mutations.outcome import Change, completed
 from engine.sql.binder.mutations.target import assigned, find_columns, find_table, keys, row_columns, row_source
 from engine.sql.binder.queries import QueryBinder
 from engine.sql.depth import bounded
 from engine.sql.expr import Column, Expr
-from engine.sql.scope import BindContext, Scope
+from engine.sql.scope import BindContext, Scope, Source, cursor, position
 from wire import types as t
+from wire.errors import FeatureNotSupported, SqlError
 from wire.text_settings import InputSettings
 
 #: The edge over which the texts come.
@@ -32,41 +36,100 @@ EDGE = 0
 
 @dataclass(frozen=True, slots=True)
 class BoundCopy:
-    """plan: its input receives `texts`. targets: the columns that are copied, in their order, and the value of each in a row.
-    settings: how texts are read."""
+    """plan: its input receives `received`. targets: the columns that are copied, in their order; texts, values: each as it is
+    sent, and as it is; casts: the one from the other, None where no
+    engine has one. settings: how texts are read.
+
+    number: where WHERE leaves out rows, a column with their numbers that is received, and `number_given` what the input has of it.
+    """
 
     plan: Mutate
     targets: tuple[TableColumn, ...]
     texts: tuple[Column, ...]
-    values: tuple[Expr, ...]
+    values: tuple[Column, ...]
+    casts: tuple[Expr | None, ...]
     settings: InputSettings
+    number: Column | None = None
+    number_given: Column | None = None
+
+    @property
+    def received(self) -> tuple[Column, ...]:
+        return self.values if self.number is None else (*self.values, self.number)
 
 
-def bind_copy(table: exp.Table, names: Sequence[exp.Identifier] | None, context: BindContext) -> BoundCopy:
+def bind_copy(
+    table: exp.Table, names: Sequence[exp.Identifier] | None, where: exp.Expression | None, context: BindContext
+) -> BoundCopy:
     """Raises SqlError as INSERT does."""
     with bounded():
         binder = QueryBinder(context)
-        found = find_table(binder, table, "copy")
-        targets = found.columns if names is None else find_columns(found, names)
+        try:
+            found = find_table(binder, table, "copy")
+            targets = found.columns if names is None else find_columns(found, names)
+        except SqlError as error:
+            error.position = None  # PostgreSQL looks these names up without their places
+            raise
         texts = tuple(context.new_column(column.name, st.of(t.TEXT)) for column in targets)
-        values = tuple(_read(binder, text, column) for text, column in zip(texts, targets, strict=True))
-        given = {column.number: value for column, value in zip(targets, values, strict=True)}
-        rows = row_columns(binder, found)
-        filled = filled_columns(found, rows, given)
-        emit = whole_row(binder, found, {**unfilled(found, rows, filled), **given})
-        node = Evaluator(rows, Receive(texts, EDGE), emit)
-        change = Change(
-            "insert", found, node, rows, row_source(found, None, rows), keys=keys(found), filled=filled
-        )  # fmt: skip
-        plan, _ = completed(binder, change, (), Scope(context, binder))
-        return BoundCopy(plan, tuple(targets), texts, values, context.input_settings)
+        casts = tuple(_read(binder, text, column) for text, column in zip(texts, targets, strict=True))
+        values = tuple(context.new_column(column.name, column.type) for column in targets)
+        number = None if where is None else context.new_column("number", st.of(t.INT8))
+        copied = _Copied(tuple(targets), values, number)
+        plan, kept = _planned(binder, found, copied, where)
+        return BoundCopy(plan, copied.targets, texts, values, casts, context.input_settings, number, kept)
 
 
-def _read(binder: QueryBinder, text: Column, column: TableColumn) -> Expr:
+@dataclass(frozen=True, slots=True)
+class _Copied:
+    """As `BoundCopy` has them."""
+
+    targets: tuple[TableColumn, ...]
+    values: tuple[Column, ...]
+    number: Column | None
+
+
+def _planned(
+    binder: QueryBinder, table: Table, copied: _Copied, where: exp.Expression | None
+) -> tuple[Mutate, Column | None]:
+    """The INSERT, and its input's column of rows' numbers."""
+    given: dict[int, Expr] = {c.number: refer(value) for c, value in zip(copied.targets, copied.values, strict=True)}
+    rows = row_columns(binder, table)
+    filled = filled_columns(table, rows, given)
+    emit = whole_row(binder, table, {**unfilled(table, rows, filled), **given})
+    source, kept = row_source(table, None, rows), None
+    node = Evaluator(rows, Receive(copied.values, EDGE), emit)
+    if copied.number is not None and where is not None:
+        kept = binder.context.new_column("number", copied.number.type)
+        columns = (*rows, kept)
+        numbered = Evaluator(columns, Receive((*copied.values, copied.number), EDGE), (*emit, refer(copied.number)))
+        node = Evaluator(columns, numbered, passed(columns), _condition(binder, where, source, filled))
+    requirement = () if kept is None else (OrderKey(kept),)
+    change = Change("insert", table, node, rows, source, keys=keys(table), filled=filled, requirement=requirement)
+    plan, _ = completed(binder, change, (), Scope(binder.context, binder))
+    return plan, kept
+
+
+def _condition(binder: QueryBinder, where: exp.Expression, row: Source, filled: Sequence[tuple[Column, int]]) -> Expr:
+    """COPY FROM ... WHERE, over the row with its defaults."""
+    if (query := where.find(exp.Subquery, exp.Select, exp.SetOperation)) is not None:
+        at = cursor(position(cast(exp.Expression, query)))
+        raise FeatureNotSupported("cannot use subquery in COPY FROM WHERE condition", position=at)
+    scope = Scope(binder.context, binder)
+    scope.add(row)
+    scope.sources.append(row)
+    bound = binder.expressions.bind(where, scope)
+    check_plain(bound, "COPY FROM WHERE conditions", scope)
+    condition = binder.expressions.as_boolean(bound, "WHERE")
+    later = {column for column, _ in filled}
+    if any(column in later for column in references(condition)):
+        raise FeatureNotSupported("not supported: COPY FROM ... WHERE of a column that a sequence numbers")
+    return condition
+
+
+def _read(binder: QueryBinder, text: Column, column: TableColumn) -> Expr | None:
     base = t.element_of(column.type.pg) if column.type.pg.is_array else column.type.pg
-    if base in (t.VARCHAR, t.BPCHAR):
-        # A cast that is written out would cut what is too long.
-        value = binder.expressions.coerce(refer(text), st.of(column.type.pg), "explicit")
-    else:
-        value = binder.expressions.coerce(refer(text), column.type, "explicit")
-    return assigned(binder, value, column)
+    # A cast to a length that is written out would cut what is too long.
+    target = st.of(column.type.pg) if base in (t.VARCHAR, t.BPCHAR) else column.type
+    try:
+        return assigned(binder, binder.expressions.coerce(refer(text), target, "explicit"), column)
+    except FeatureNotSupported:
+        return None
