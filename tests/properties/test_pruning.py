@@ -7,6 +7,7 @@ import datetime as dt
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pyarrow as pa
@@ -20,7 +21,7 @@ NAN = float("nan")
 _WORDS = ["", "a", "ab", "ab ", "abc", "b%", "Z", "é", "z" * 40, "z" * 32 + "y", "\U0010ffff"]
 _MOMENTS = [dt.datetime(1960, 1, 1, 0, 0, 0, 1), dt.datetime(2000, 1, 1), dt.datetime(2000, 1, 1, 0, 0, 0, 999_999)]
 #: Of each column: its PostgreSQL type, Arrow's, and values, few to a file.
-_COLUMNS = {
+_COLUMNS: dict[str, tuple[str, pa.DataType, list[Any]]] = {
     "i": ("int4", pa.int32(), [-5, 0, 1, 2, 3, 3, 7, None, None, None, 2**31 - 1, 9]),
     "l": ("int8", pa.int64(), [2**53 + 1, 2**53, -(2**53) - 1, None, 1, 5, 5, 5, None, 2, 3, 4]),
     "f": ("float8", pa.float64(), [NAN, 1.0, -0.0, 0.0, 2.5, None, 3.0, 3.0, NAN, NAN, None, -1.0]),
