@@ -33,7 +33,7 @@ from engine.plan.dispatch import specs
 from engine.plan.distribute import Distribution, Setting, distribute, should_distribute
 from engine.plan.input_size import input_bytes
 from engine.plan.logical import TableReader
-from engine.plan.physical import PhysicalPlan
+from engine.plan.physical import PhysicalPlan, StagedChange
 from engine.plan.planner import Choice, Wish, choose, compile_choice
 from engine.plan.pruning import pruned
 from engine.plan.relocate import relocate
@@ -56,12 +56,14 @@ _TAKES_PART: Final = ("up", "suspect")
 class DistributedQuery:
     """A query ready to be started on its members.
 
-    shared, members: as `engine.plan.dispatch.specs` gives them. schema: of the root's batches, in carriers.
+    shared, members: as `engine.plan.dispatch.specs` gives them. schema: of the root's batches, in carriers. area: where its
+    members stage files, if it is they who write its rows: what arrives are their intents.
     """
 
     shared: bytes
     members: Mapping[str, MemberSpec]
     schema: pa.Schema
+    area: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,12 @@ def compile_query(
     topology: Topology | None,
     *,
     analyze: bool = False,
+    change: StagedChange | None = None,
 ) -> CompiledQuery:
     """The query as it will run under these terms. Raises FeatureNotSupported, SerializationFailure where a member that holds
     some of its tables is lost, ObjectNotInPrerequisiteState and ConfigurationLimitExceeded where the topology has no way.
 
-    analyze: members are to count what they do.
+    analyze: members are to count what they do. change: the query's rows are to be written, by its participants where they can.
     """
     plan = pruned(plan, bindings.parameters)
     choice = choose(plan, terms.wish, terms.local_limit, bindings.parameters)
@@ -121,11 +124,14 @@ def compile_query(
         fragment, choice = compile_choice(plan, choice, terms.wish, bindings)
         return CompiledQuery(choice, fragment)
     choice = _shared_out(plan, choice, terms, bindings, members)
-    physical = _physical(plan, choice, terms, bindings, mesh, topology)
+    physical = _physical(plan, choice, terms, bindings, mesh, topology, change)
     if len(physical.fragments) == 1:
         fragment, choice = compile_choice(plan, choice, terms.wish, bindings)
         return CompiledQuery(choice, fragment, physical)
-    return CompiledQuery(choice, _told(physical, terms, bindings, analyze), physical)
+    told = _told(physical, terms, bindings, analyze)
+    if change is not None and physical.mutates:
+        told = replace(told, area=change.area)
+    return CompiledQuery(choice, told, physical)
 
 
 def physical_plan(
@@ -147,13 +153,14 @@ def _physical(
     bindings: Bindings,
     mesh: Mesh,
     topology: Topology | None,
+    change: StagedChange | None = None,
 ) -> PhysicalPlan:
     pinned = pinned_files(plan, mesh) if topology is not None else {}
     setting = Setting(_within(topology, mesh), mesh.member, pinned, bindings.parameters, engine=choice.engine)
     spread, why = should_distribute(plan, terms.distribution, setting)
     if not spread:
         setting, why = replace(setting, members=(mesh.member,)), f"not distributed: {why}"
-    physical = distribute(plan, setting, why)
+    physical = distribute(plan, setting, why, change)
     if not spread:
         return replace(physical, reason=why)
     if topology is None or len(physical.fragments) == 1:

@@ -28,6 +28,7 @@ from engine.executor import BatchStream, CompiledFragment, EngineName, Execution
 from engine.initiation import Initiation, session_settings
 from engine.local.executor import LocalExecutor
 from engine.mutation.alone import Turns
+from engine.mutation.participant import StagedWriters
 from engine.operators.spool import Spooler
 from engine.runtime.fragment_pool import FragmentPool
 from engine.runtime.listener import DataListener
@@ -89,8 +90,9 @@ class Engine:
             await executor.start()
         files = ReadableFiles(self.config.member, self._shared_files(), _held(self.config))
         self._runtime = MeshRuntime(
-            self.mesh, self._listener, self._local, self._spark, self._spooler, self._messages, files
-        )
+            self.mesh, self._listener, self._local, self._spark, self._spooler, self._messages, files,
+            StagedWriters(self.tables, self.in_writer_pool),
+        )  # fmt: skip
         self._runtime.start()
         self._compactor.start()
 

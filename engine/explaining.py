@@ -72,13 +72,13 @@ def _physical(
     statement = request.statement
     plan = physical_plan(request.plan, query, request.terms, request.bindings, engine.mesh, engine.config.topology)
     analysis = analysis_of(run.members, totals)
-    statements = _statements(query, engine) if statement.verbose else None
+    statements = statements_of(query, engine) if statement.verbose else None
     if statement.format == "json":
         return [explain_physical.json_text(plan, analysis, statements)]
     return explain_physical.text_lines(plan, analysis, statements)
 
 
-def _statements(query: CompiledQuery, engine: Engine) -> Mapping[int, str]:
+def statements_of(query: CompiledQuery, engine: Engine) -> Mapping[int, str]:
     """The SQL given to the engines, by fragment."""
     if not isinstance(query.runs, DistributedQuery):
         return {1: engine.executor(query.choice.engine).sql(query.runs)}

@@ -1,5 +1,8 @@
 """EXPLAIN of INSERT, UPDATE, DELETE and MERGE: a MUTATE above its input's plan, and the query that finds the files to write anew.
 
+With DISTSQL the physical plan: the MUTATE tops each fragment whose instances write, and the root collects their intents; where this
+member writes, it tops the root.
+
 What is told of files is what their statistics say: so many may hold a row to be changed, of so many that there are. With
 ANALYZE the statement is run, as PostgreSQL does, by whoever calls; here it is only described.
 """
@@ -12,16 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 from engine import session_functions
 from engine.catalog.objects import Table
-from engine.distribution import DistributedQuery, Terms, compile_query
+from engine.distribution import CompiledQuery, DistributedQuery, compile_query, physical_plan
+from engine.explaining import statements_of
 from engine.mutation.files import only_files
+from engine.mutation.run import told_in_order
+from engine.mutation.statement import SessionGround
+from engine.plan import explain_physical
 from engine.plan.compile import Bindings
-from engine.plan.explain import Described, Summary, json_text, text_lines
+from engine.plan.explain import Annotate, Described, Summary, json_text, text_lines
+from engine.plan.explain_physical import PhysicalAnalysis
 from engine.plan.logical import FILE, Final, Mutate, Node, TableReader
+from engine.plan.physical import Mutation
 from engine.plan.planner import optimise
 from engine.plan.pruning import pruned
 from engine.plan.rewrite import walk_all
 from engine.sql import statements as s
-from wire.errors import FeatureNotSupported
 
 if TYPE_CHECKING:
     from engine.engine import Engine
@@ -47,18 +55,23 @@ async def explain_change(
     actual: Mapping[str, float | int | str],
 ) -> list[str]:
     """The lines of the answer (JSON: one). actual: what is told beside the plan. Raises SqlError."""
-    if statement.distsql:
-        raise FeatureNotSupported("not supported: EXPLAIN (DISTSQL) of statements that change rows")
     parameters = dict(enumerate(arguments, 1))
     planned = await engine.in_operation_pool(lambda: _planned(plan, session, parameters))
-    summary = _summary(planned, session, engine, parameters, statement, actual)
+    query = _compiled(planned, session, engine, parameters)
 
     def told(node: Node, described: Described) -> Described:
-        if node is not planned.plan or planned.candidates is None:
+        if not isinstance(node, (Mutate, Mutation)) or planned.candidates is None:
             return described
         files = f"{planned.candidates} of {len(plan.table.files)} may be written anew"
         return replace(described, properties={**described.properties, "Files": files})
 
+    if statement.distsql:
+        statements = statements_of(query, engine) if statement.verbose else None
+        return _physical(planned, query, statements, statement, actual, told)
+    sql = None
+    if statement.verbose and not isinstance(query.runs, DistributedQuery):
+        sql = engine.executor(query.choice.engine).sql(query.runs)
+    summary = Summary(query.choice.engine, query.choice.reason, sql, actual)
     if statement.format == "json":
         return [json_text(planned.plan, summary, told)]
     return text_lines(planned.plan, summary, told)
@@ -93,24 +106,37 @@ def _candidates(located: Node, table: Table) -> Sequence[str]:
     return [file for file in table.files if file in named]
 
 
-def _summary(
-    planned: _Planned,
-    session: Session,
-    engine: Engine,
-    parameters: Mapping[int, Any],
-    statement: s.Explain,
-    actual: Mapping[str, float | int | str],
-) -> Summary:
-    """Who would make the rows, and why."""
-    terms = Terms.of(session.settings)
-    if planned.candidates is not None:
-        terms = replace(terms, distribution="off")
-    if not any(isinstance(node, TableReader) for node in walk_all(planned.input)):
-        terms = replace(terms, wish="auto")
+def _compiled(planned: _Planned, session: Session, engine: Engine, parameters: Mapping[int, Any]) -> CompiledQuery:
+    """What would make the rows, and write them."""
     values = {name: session.context_value(name) for name in session_functions.context_names(planned.input)}
     bindings = Bindings(dict(parameters), values, session.settings.get("TimeZone"))
-    query = compile_query(planned.input, terms, bindings, engine.mesh, engine.config.topology)
-    sql = None
-    if statement.verbose and not isinstance(query.runs, DistributedQuery):
-        sql = engine.executor(query.choice.engine).sql(query.runs)
-    return Summary(query.choice.engine, query.choice.reason, sql, actual)
+    ground, plan, topology = SessionGround(session, engine, ()), planned.plan, engine.config.topology
+    terms, change = (
+        ground.terms(planned.input, here=told_in_order(plan)),
+        ground.staged(replace(plan, input=planned.input)),
+    )
+    query = compile_query(planned.input, terms, bindings, engine.mesh, topology, change=change)
+    return replace(query, physical=physical_plan(planned.input, query, terms, bindings, engine.mesh, topology))
+
+
+def _physical(
+    planned: _Planned,
+    query: CompiledQuery,
+    statements: Mapping[int, str] | None,
+    statement: s.Explain,
+    actual: Mapping[str, float | int | str],
+    told: Annotate,
+) -> list[str]:
+    plan = query.physical
+    assert plan is not None, "it is known how the plan is spread"
+    if not plan.mutates:
+        root = replace(plan.root, root=replace(planned.plan, input=_below_final(plan.root.root), located=None))
+        plan = replace(plan, fragments=(*plan.fragments[:-1], root))
+    analysis = PhysicalAnalysis(totals=actual)
+    if statement.format == "json":
+        return [explain_physical.json_text(plan, analysis, statements, told)]
+    return explain_physical.text_lines(plan, analysis, statements, told)
+
+
+def _below_final(node: Node) -> Node:
+    return node.input if isinstance(node, Final) else node

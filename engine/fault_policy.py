@@ -79,33 +79,73 @@ class RepeatableQuery:
             assert isinstance(stream, DistributedStream), "fragments on several members are read as one stream"
             stream.spool_while_away(self.context.settings["spool_limit"])
             return stream
-        return RepeatedStream(self, stream, tuple(query.runs.members))
+        return RepeatedStream(self, stream, query)
 
-    async def again(self) -> tuple[BatchStream, Sequence[str]]:
-        """A further attempt, and the members that it runs on."""
-        query = self.compile_as(self.terms)
-        members = tuple(query.runs.members) if isinstance(query.runs, DistributedQuery) else (self.engine.mesh.member,)
-        return await self.engine.open(query, self._next_context()), members
+    def members_of(self, query: CompiledQuery) -> Sequence[str]:
+        """Those that an attempt runs on."""
+        return tuple(query.runs.members) if isinstance(query.runs, DistributedQuery) else (self.engine.mesh.member,)
 
-    async def alone(self) -> BatchStream | None:
+    def alone(self) -> CompiledQuery | None:
         """The attempt that needs no other member; None: there is none such."""
         query = self.compile_as(replace(self.terms, distribution="off"))
-        if isinstance(query.runs, DistributedQuery):
-            return None
-        return await self.engine.open(query, self._next_context())
+        return None if isinstance(query.runs, DistributedQuery) else query
 
-    def _next_context(self) -> ExecutionContext:
+    def next_context(self) -> ExecutionContext:
         return replace(self.context, query=self.engine.new_query_id())
 
 
-class RepeatedStream:
-    """A query's rows, whichever attempt gives them (`engine.executor.BatchStream`). members: the first attempt's."""
+class Repetition:
+    """What follows when an attempt has failed, as the query's policy says. members: of the first attempt."""
 
-    def __init__(self, query: RepeatableQuery, stream: BatchStream, members: Sequence[str]) -> None:
+    def __init__(self, query: RepeatableQuery, members: Sequence[str]) -> None:
         self._query = query
-        self._stream = stream
         self._members = members
         self._repeats = 0
+
+    async def after(self, error: SqlError, is_wanted: Callable[[], bool] = lambda: True) -> CompiledQuery:
+        """The next attempt; raises the error where there is to be none, QueryCanceled once it is no longer wanted."""
+        if not is_transient(error):
+            raise error
+        self._repeats += 1
+        match self._query.policy:
+            case "local" if self._repeats == 1:
+                alone = self._query.alone()
+                if alone is None:
+                    raise error
+                self._tell(error, f"it runs again on member {self._query.engine.mesh.member} alone")
+                return alone
+            case "wait":
+                await self._wait(error, is_wanted)
+            case "retry" if self._repeats <= REPEATS_MAX:
+                pass
+            case _:
+                raise error
+        query = self._query.compile_as(self._query.terms)
+        self._members = self._query.members_of(query)
+        self._tell(error, f"it runs again on {', '.join(sorted(self._members))}")
+        return query
+
+    async def _wait(self, error: SqlError, is_wanted: Callable[[], bool]) -> None:
+        """Until all members of the last attempt are up."""
+        mesh = self._query.engine.mesh
+        if missing := absent(mesh, self._members):
+            self._tell(error, f"it waits for {', '.join(missing)}")
+        while absent(mesh, self._members):
+            if not is_wanted():
+                raise QueryCanceled("canceling statement due to user request")
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _tell(self, error: SqlError, what: str) -> None:
+        self._query.context.notice(f"{error.message}; {what}")
+
+
+class RepeatedStream:
+    """A query's rows, whichever attempt gives them (`engine.executor.BatchStream`). first: the attempt that `stream` is of."""
+
+    def __init__(self, query: RepeatableQuery, stream: BatchStream, first: CompiledQuery) -> None:
+        self._query = query
+        self._stream = stream
+        self._repetition = Repetition(query, query.members_of(first))
         self._begun = False
         self._closed = False
 
@@ -114,10 +154,11 @@ class RepeatedStream:
             try:
                 batch = await self._stream.next_batch()
             except SqlError as error:
-                if self._begun or self._closed or not is_transient(error):
+                if self._begun or self._closed:
                     raise
                 await self._stream.close()
-                self._stream = await self._begin_again(error)
+                following = await self._repetition.after(error, lambda: not self._closed)
+                self._stream = await self._query.engine.open(following, self._query.next_context())
                 if self._closed:
                     await self._stream.close()
             else:
@@ -130,39 +171,6 @@ class RepeatedStream:
 
     def statistics(self) -> Mapping[str, int]:
         return self._stream.statistics()
-
-    async def _begin_again(self, error: SqlError) -> BatchStream:
-        """The next attempt, or the error where there is to be none."""
-        self._repeats += 1
-        match self._query.policy:
-            case "local" if self._repeats == 1:
-                stream = await self._query.alone()
-                if stream is None:
-                    raise error
-                self._tell(error, f"it runs again on member {self._query.engine.mesh.member} alone")
-                return stream
-            case "wait":
-                await self._wait(error)
-            case "retry" if self._repeats <= REPEATS_MAX:
-                pass
-            case _:
-                raise error
-        stream, self._members = await self._query.again()
-        self._tell(error, f"it runs again on {', '.join(sorted(self._members))}")
-        return stream
-
-    async def _wait(self, error: SqlError) -> None:
-        """Until all members of the last attempt are up."""
-        mesh = self._query.engine.mesh
-        if missing := absent(mesh, self._members):
-            self._tell(error, f"it waits for {', '.join(missing)}")
-        while absent(mesh, self._members):
-            if self._closed:
-                raise QueryCanceled("canceling statement due to user request")
-            await asyncio.sleep(_LOOK_SECONDS)
-
-    def _tell(self, error: SqlError, what: str) -> None:
-        self._query.context.notice(f"{error.message}; {what}")
 
 
 def is_transient(error: SqlError) -> bool:

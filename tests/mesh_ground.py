@@ -18,6 +18,7 @@ from engine.catalog.files import DataRoots
 from engine.config import EngineConfig, SparkConfig
 from engine.executor import BatchStream
 from engine.local.executor import LocalExecutor
+from engine.mutation.participant import StagedWriters
 from engine.operators.mesh_tls import MeshTls
 from engine.operators.spool import Spooler
 from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, RouterSpec, SharedSpec
@@ -52,8 +53,9 @@ class MeshMember:
         self.spark = SparkExecutor(SparkConfig(), folder / name, listener=self.listener, spooler=self.spooler)
         files = ReadableFiles(name, DataRoots(folder))
         self.runtime = MeshRuntime(
-            self.link, self.listener, self.local, self.spark, self.spooler, self.operations, files
-        )
+            self.link, self.listener, self.local, self.spark, self.spooler, self.operations, files,
+            StagedWriters(folder / "tables", self.local.in_pool),
+        )  # fmt: skip
 
     @property
     def address(self) -> str:

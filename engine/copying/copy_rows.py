@@ -22,7 +22,7 @@ import pyarrow as pa
 from engine.copying import casts
 from engine.copying.source import RowSource
 from engine.executor import BatchStream
-from engine.mutation.run import to_its_end
+from engine.mutation.to_its_end import to_its_end
 from engine.plan.logical import Evaluator, Node
 from engine.plan.physical import Receive
 from engine.sql.binder.mutations.copying import BoundCopy

@@ -25,7 +25,6 @@ from engine.executor import BatchStream
 from engine.mutation import files as names
 from engine.mutation.intents import Intents
 from engine.mutation.sink import RowSink
-from engine.mutation.tasks import by_tasks
 from engine.mutation.to_its_end import to_its_end
 from engine.mutation.unique import doubles
 from engine.mutation.violations import key_exists
@@ -69,9 +68,15 @@ class Engines(Protocol):
         """Begin to run a question about the table's own files, on the engine of this member that will have the answer first."""
         ...
 
-    async def feed(self, plan: Mutate, query: Final, *, here: bool) -> Written | BatchStream:
+    async def feed(self, plan: Mutate, query: Final) -> Written | BatchStream:
         """Have a MUTATE's rows written where they are made, or open them: what was written, or the rows."""
         ...
+
+
+class Rows(Protocol):
+    """What is drained."""
+
+    async def next_batch(self) -> pa.RecordBatch | None: ...
 
 
 #: Begins to run a question.
@@ -114,6 +119,11 @@ async def run(plan: Mutate, ground: Ground, engines: Engines | None = None) -> O
     return Outcome(written.rows, returned)
 
 
+def told_in_order(plan: Mutate) -> bool:
+    """Whether RETURNING tells of the rows of the table's files, and so has their order."""
+    return bool(plan.columns and plan.targets)
+
+
 async def _input(plan: Mutate, ask: Ask) -> tuple[Node, tuple[str, ...] | None]:
     """The input over the files that are to be written anew, and those; None where none are."""
     if not plan.targets:
@@ -143,15 +153,15 @@ async def _written(
     plan: Mutate, input_: Node, ground: Ground, engines: Engines | None
 ) -> tuple[Written, Sequence[pa.RecordBatch]]:
     """The input's rows in files, and RETURNING's; no files are left where something goes wrong."""
-    query, here = Final(input_.columns, input_, plan.requirement), bool(plan.targets)
+    query = Final(input_.columns, input_, plan.requirement)
     storage = plan.table.storage
     assert storage is not None, "a stored table"
     writer = TableWriter(Path(plan.table.path), plan.table.columns, storage)
     sink = RowSink(plan, writer, ground.take, ground.output)
-    if engines is None or not by_tasks(plan):
-        stream = await ground.open(query, here=here)
+    if engines is None or plan.columns:
+        stream = await ground.open(query, here=told_in_order(plan))
     else:
-        fed = await engines.feed(plan, query, here=here)
+        fed = await engines.feed(plan, query)
         if isinstance(fed, Written):
             return fed, ()
         stream = fed
@@ -167,7 +177,7 @@ async def _written(
 
 
 async def drain(
-    stream: BatchStream,
+    stream: Rows,
     write: Callable[[pa.RecordBatch], None],
     in_pool: Callable[[Callable[[], None]], Awaitable[None]],
 ) -> None:

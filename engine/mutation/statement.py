@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import numpy as np
@@ -15,26 +16,30 @@ from engine.catalog.files import refresh
 from engine.catalog.objects import Relation, Table
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.snapshot import TEMPORARY
-from engine.distribution import CompiledQuery, Terms, compile_query
-from engine.executor import BatchStream, CompiledFragment
-from engine.fault_policy import Policy, RepeatableQuery
+from engine.distribution import CompiledQuery, DistributedQuery, Terms, compile_query
+from engine.executor import BatchStream, CompiledFragment, ExecutionContext
+from engine.fault_policy import Policy, RepeatableQuery, Repetition
+from engine.mutation.collector import collected, told_by_all
 from engine.mutation.intents import Intents
+from engine.mutation.participant import by_members
 from engine.mutation.run import Outcome, run
-from engine.mutation.tasks import write
+from engine.mutation.tasks import by_tasks, write
 from engine.plan.compile import Bindings
 from engine.plan.logical import Final as FinalNode
 from engine.plan.logical import Mutate, TableReader
+from engine.plan.physical import StagedChange
 from engine.plan.planner import optimise
 from engine.plan.rewrite import walk_all
 from engine.results import BatchesStream, StreamExecution
-from engine.spark.write_task import Written
+from engine.spark.write_task import Written, rules
 from engine.sql.binder.mutations import BoundMutation, bind_mutation
 from engine.sql.binder.mutations.target import find_table
 from engine.sql.binder.queries import QueryBinder
 from engine.sql.scope import BindContext
 from engine.sql.statements import MutationStatement, Truncate
+from engine.storage.staging_area import new_name
 from engine.utility.sequence import restart_owned
-from wire.errors import InternalError, ReadOnlySqlTransaction
+from wire.errors import InternalError, ReadOnlySqlTransaction, SqlError
 from wire.text_output import OutputSettings
 
 if TYPE_CHECKING:
@@ -134,33 +139,64 @@ class SessionGround:
             query = replace(query, terms=replace(query.terms, wish="auto"))
         return await query.open()
 
-    async def feed(self, plan: Mutate, query: FinalNode, *, here: bool) -> Written | BatchStream:
-        """Spark's tasks write where Spark alone makes the rows."""
-        repeatable = await self._query(query, here=here)
+    async def feed(self, plan: Mutate, query: FinalNode) -> Written | BatchStream:
+        """Participants write what they make, Spark's tasks where Spark alone makes the rows."""
+        repeatable = await self._query(query, change=plan)
         compiled, context = repeatable.compile_as(repeatable.terms), repeatable.context
-        fragment = compiled.runs
-        if not isinstance(fragment, CompiledFragment):
+        if isinstance(compiled.runs, DistributedQuery) and compiled.runs.area is None:
             return await repeatable.open()
-        if fragment.engine == "local" or fragment.small:
-            return await self.engine.open(compiled, context)
-        return await write(self.engine.spark, fragment, context, plan, self.output, self.engine.in_writer_pool)
+        repetition = Repetition(repeatable, repeatable.members_of(compiled))
+        while True:
+            try:
+                return await self._fed(plan, compiled, context)
+            except SqlError as error:
+                compiled = await repetition.after(error)
+                context = repeatable.next_context()
 
-    async def _query(self, plan: FinalNode, *, here: bool) -> RepeatableQuery:
-        session, engine = self.session, self.engine
-        node = await engine.in_operation_pool(lambda: self._ready(plan))
-        bindings = self.bindings(node)
-        terms = Terms.of(session.settings)
+    async def _fed(self, plan: Mutate, compiled: CompiledQuery, context: ExecutionContext) -> Written | BatchStream:
+        """One attempt."""
+        runs, pool = compiled.runs, self.engine.in_writer_pool
+        if isinstance(runs, DistributedQuery) and runs.area is not None:
+
+            async def by_participants(_folder: Path) -> Written:
+                return await told_by_all(await self.engine.open(compiled, context))
+
+            return await collected(plan.table, runs.area, pool, by_participants)
+        if isinstance(runs, CompiledFragment) and runs.engine == "spark" and not runs.small and by_tasks(plan):
+            return await write(self.engine.spark, runs, context, plan, self.output, pool)
+        return await self.engine.open(compiled, context)
+
+    def staged(self, plan: Mutate) -> StagedChange | None:
+        """How participants are to write its rows, in a folder of this attempt's own; None where they cannot.
+
+        Members see this member's folder of tables if they share its base.
+        """
+        if self.engine.config.base is None or not by_members(plan):
+            return None
+        return StagedChange(rules(plan), new_name(), self.output)
+
+    def terms(self, node: FinalNode, *, here: bool = False) -> Terms:
+        """The session's, for a statement's query. here: on this member alone."""
+        terms = Terms.of(self.session.settings)
         if here:
             terms = replace(terms, distribution="off")
         if not any(isinstance(below, TableReader) for below in walk_all(node)):
             # A list of values is written here, whatever was wished for queries: it is over before a job would have begun.
             terms = replace(terms, wish="auto")
+        return terms
+
+    async def _query(self, plan: FinalNode, *, here: bool = False, change: Mutate | None = None) -> RepeatableQuery:
+        """here: on this member alone. change: what is to be done with its rows, by its participants where they can."""
+        session, engine = self.session, self.engine
+        node = await engine.in_operation_pool(lambda: self._ready(plan))
+        bindings = self.bindings(node)
 
         def compiled(chosen: Terms) -> CompiledQuery:
-            return compile_query(node, chosen, bindings, engine.mesh, engine.config.topology)
+            staged = None if change is None else self.staged(change)
+            return compile_query(node, chosen, bindings, engine.mesh, engine.config.topology, change=staged)
 
         policy = cast("Policy", session.settings.get("sluice.fault_policy"))
-        return RepeatableQuery(engine, policy, terms, compiled, session.execution_context())
+        return RepeatableQuery(engine, policy, self.terms(node, here=here), compiled, session.execution_context())
 
     def _ready(self, plan: FinalNode) -> FinalNode:
         parameters = self._parameters()

@@ -12,21 +12,15 @@ number of files: a task has at least some megabytes of input, and none without r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from engine.catalog.objects import Table
 from engine.executor import CompiledFragment, ExecutionContext
-from engine.mutation.to_its_end import to_its_end
+from engine.mutation.collector import InPool, collected
 from engine.plan.logical import Mutate
 from engine.spark.executor import SparkExecutor
 from engine.spark.write_task import Written
-from engine.storage.staging_area import StagingArea
-from engine.storage.underway import UNDERWAY
+from engine.storage.staging_area import new_name
 from wire.text_settings import OutputSettings
-
-#: Runs a call that may block for long.
-InPool = Callable[[Callable[[], None]], Awaitable[None]]
 
 
 def by_tasks(plan: Mutate) -> bool:
@@ -46,23 +40,12 @@ async def write(
     in_pool: InPool,
 ) -> Written:
     """Run it to its end. Raises SqlError, with no file left; so does a cancel."""
-    area = StagingArea(Path(plan.table.path))
-    UNDERWAY.watch(area)
-    try:
-        await to_its_end(in_pool(area.make))
-        writing = await spark.write(fragment, context, plan, area.path, output)
+
+    async def by_job(folder: Path) -> Written:
+        writing = await spark.write(fragment, context, plan, folder, output)
         try:
-            written = await asyncio.shield(writing.ended)
+            return await asyncio.shield(writing.ended)
         finally:
             await writing.close()
-        await to_its_end(in_pool(lambda: _keep(area, plan.table, written)))
-    except BaseException:
-        await to_its_end(in_pool(area.abandon))
-        raise
-    return written
 
-
-def _keep(area: StagingArea, table: Table, written: Written) -> None:
-    for file in written.files:
-        UNDERWAY.stage(Path(table.path) / file.path, file)
-    area.keep(written.files)
+    return await collected(plan.table, new_name(), in_pool, by_job)

@@ -47,7 +47,7 @@ class OutboundStream(Protocol):
         """Say that this was all; returns when the receiver has it. Raises StreamRefused, ConnectionFailure."""
         ...
 
-    def abandon(self, sqlstate: str, message: str) -> None:
+    def abandon(self, sqlstate: str, message: str, detail: str = "", hint: str = "") -> None:
         """Give the stream up, unless it is over; never raises, leaves no socket."""
         ...
 
@@ -151,11 +151,11 @@ class RemoteStream(asyncio.Protocol):
         # It closes when it has everything. (Closing first would make TCP discard what its grants have not acknowledged.)
         await self._until(lambda: self._gone)
 
-    def abandon(self, sqlstate: str, message: str) -> None:
+    def abandon(self, sqlstate: str, message: str, detail: str = "", hint: str = "") -> None:
         if self._transport is None:
             return
         if self._machine.state is not State.OPENING:
-            self._write((self._machine.cancel(sqlstate, message),))
+            self._write((self._machine.cancel(sqlstate, message, detail, hint),))
         self._transport.close()
 
     def _trusted(self) -> bool:
@@ -249,10 +249,10 @@ class LoopbackStream:
         self._over = True
         self._inbound.arrive(BatchArrived(bytearray(), 0, True, 0))
 
-    def abandon(self, sqlstate: str, message: str) -> None:
+    def abandon(self, sqlstate: str, message: str, detail: str = "", hint: str = "") -> None:
         if not self._over and self._refused is None:
             self._over = True
-            self._inbound.cancelled(Cancel(sqlstate, message))
+            self._inbound.cancelled(Cancel(sqlstate, message, detail, hint))
 
     def _covers(self, size: int) -> bool:
         self._require_wanted()

@@ -146,7 +146,10 @@ class InboundStream:
         """The sender gave the stream up, and says why. That it lost a connection is no more the cause here than it was there."""
         self.dead = True
         lost = message.sqlstate == ConnectionFailure.default_sqlstate
-        error = ConnectionFailure(message.message) if lost else SqlError(message.message, sqlstate=message.sqlstate)
+        error: SqlError = ConnectionFailure(message.message)
+        if not lost:
+            detail, hint = message.detail or None, message.hint or None
+            error = SqlError(message.message, detail=detail, hint=hint, sqlstate=message.sqlstate)
         self._receiver.attempt_failed(self, error)
 
     def broken(self, message: str) -> None:

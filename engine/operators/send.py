@@ -169,7 +169,9 @@ class StreamSender:
     def _give_up(self, error: BaseException) -> None:
         cause = error if isinstance(error, SqlError) else SqlError(str(error) or type(error).__name__)
         try:
-            self._socket.sendall(self._machine.cancel(cause.sqlstate, cause.message))
+            self._socket.sendall(
+                self._machine.cancel(cause.sqlstate, cause.message, cause.detail or "", cause.hint or "")
+            )
         except OSError:
             return  # The receiver has gone: it knows more about the end of this query than we do.
 

@@ -38,6 +38,7 @@ from engine.plan.compile.literals import literal
 from engine.plan.compile.trees import aliased, call, cast, integer, string
 from engine.plan.distribute.hashing import hash_class
 from engine.plan.logical import Evaluator, Final, Limit, Node, Ordering, Sort, TableReader
+from engine.plan.mutation_spec import mutation_spec
 from engine.plan.ordering import asks_for_order
 from engine.plan.physical import (
     Edge,
@@ -45,6 +46,7 @@ from engine.plan.physical import (
     HashRouter,
     Instance,
     MirrorRouter,
+    Mutation,
     Ordered,
     PhysicalPlan,
     RangeRouter,
@@ -149,7 +151,9 @@ class _Compiled:
     def __init__(self, plan: PhysicalPlan, fragment: Fragment, bindings: Bindings) -> None:
         self._fragment = fragment
         self._bindings = bindings
-        self._node = fragment.root if fragment.output is None else _outlet(plan, fragment)
+        root = fragment.root if fragment.output is None else _outlet(plan, fragment)
+        self._change = root.change if isinstance(root, Mutation) else None
+        self._node = root.input if isinstance(root, Mutation) else root
         self._readers = {n.reader for n in walk_all(self._node) if isinstance(n, TableReader) and n.reader}
         self._statements: dict[Hashable, str] = {}
 
@@ -165,8 +169,9 @@ class _Compiled:
             statement,
             fragment.inputs,
             fragment.output,
-            ordered=asks_for_order(fragment.root),
+            ordered=asks_for_order(self._node),
             small=small,
+            mutation=None if self._change is None else mutation_spec(self._change),
         )
 
     def instance(self, number: int, instance: Instance) -> InstanceSpec:
@@ -279,6 +284,7 @@ def _outlet(plan: PhysicalPlan, fragment: Fragment) -> Node:
         extra.append((_Named(next(fresh), BUCKET, st.of(t.INT4)), number))
     if not extra and edge.columns == fragment.root.columns:
         return fragment.root
+    assert not isinstance(fragment.root, Mutation), "intents go to one receiver, as they are"
     return _with_extra(fragment.root, edge.columns, extra)
 
 

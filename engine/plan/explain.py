@@ -35,7 +35,7 @@ from engine.plan.logical import (
     Window,
     With,
 )
-from engine.plan.physical import Receive
+from engine.plan.physical import Mutation, Receive
 from engine.plan.rewrite import subplans
 from engine.sql.expr import Column, ColumnRef, Expr
 
@@ -64,12 +64,12 @@ class Summary:
 Annotate = Callable[[Node, Described], Described]
 
 
-def _as_it_is(node: Node, described: Described) -> Described:
+def as_it_is(node: Node, described: Described) -> Described:
     del node
     return described
 
 
-def describe_plan(node: Node, annotate: Annotate = _as_it_is) -> Described:
+def describe_plan(node: Node, annotate: Annotate = as_it_is) -> Described:
     """The plan as nested descriptions; plans of subqueries stand below the node that uses them."""
     below = tuple((label, describe_plan(child, annotate)) for label, child in _below(node))
     return annotate(node, Described(_NAMES[type(node)], dict(_properties(node)), below))
@@ -110,6 +110,7 @@ _NAMES: dict[type[Node], str] = {
     Final: "FINAL",
     Receive: "RECEIVE",
     Mutate: "MUTATE",
+    Mutation: "MUTATE",
 }
 
 
@@ -160,6 +161,8 @@ def _properties(node: Node) -> Iterator[tuple[str, str | int]]:
             yield "Columns", ", ".join(map(describe.column, node.columns))
         case Mutate():
             yield from _change(node)
+        case Mutation():
+            yield from _change(node.change.rules)
 
 
 def _place(name: str) -> str:
@@ -210,7 +213,7 @@ def _requirement(node: Final | Limit) -> Iterator[tuple[str, str]]:
         yield "Ties", "kept"
 
 
-def text_lines(plan: Node, summary: Summary | None = None, annotate: Annotate = _as_it_is) -> list[str]:
+def text_lines(plan: Node, summary: Summary | None = None, annotate: Annotate = as_it_is) -> list[str]:
     """EXPLAIN (FORMAT TEXT): one line a row of the result."""
     lines = lines_of(describe_plan(plan, annotate))
     if summary is None:
@@ -245,7 +248,7 @@ def _print(node: Described, indent: str, arrow: str, lines: list[str]) -> None:
         _print(child, inner, "->  ", lines)
 
 
-def json_text(plan: Node, summary: Summary, annotate: Annotate = _as_it_is) -> str:
+def json_text(plan: Node, summary: Summary, annotate: Annotate = as_it_is) -> str:
     """EXPLAIN (FORMAT JSON): one value, shaped as PostgreSQL's (a list of one object with a Plan)."""
     whole: dict[str, Any] = {
         "Plan": as_json(describe_plan(plan, annotate)),

@@ -21,8 +21,8 @@ import msgspec
 
 from engine.catalog.elsewhere import stand_in
 from engine.plan import describe
-from engine.plan.explain import Described, as_json, describe_plan, lines_of, shown
-from engine.plan.logical import Aggregator, Join, Node, TableReader
+from engine.plan.explain import Annotate, Described, as_it_is, as_json, describe_plan, lines_of, shown
+from engine.plan.logical import Aggregator, Final, Join, Node, TableReader
 from engine.plan.physical import (
     Edge,
     Fragment,
@@ -82,25 +82,34 @@ class PhysicalAnalysis:
 
 
 def text_lines(
-    plan: PhysicalPlan, analysis: PhysicalAnalysis | None = None, statements: Mapping[int, str] | None = None
+    plan: PhysicalPlan,
+    analysis: PhysicalAnalysis | None = None,
+    statements: Mapping[int, str] | None = None,
+    told: Annotate = as_it_is,
 ) -> list[str]:
-    """One line a row of the result. statements: the SQL given to the engines, by fragment (VERBOSE)."""
-    return list(_Listing(plan, analysis or PhysicalAnalysis(), statements or {}).lines())
+    """One line a row of the result. statements: the SQL given to the engines, by fragment (VERBOSE). told: says more of nodes."""
+    return list(_Listing(plan, analysis or PhysicalAnalysis(), statements or {}, told).lines())
 
 
 def json_text(
-    plan: PhysicalPlan, analysis: PhysicalAnalysis | None = None, statements: Mapping[int, str] | None = None
+    plan: PhysicalPlan,
+    analysis: PhysicalAnalysis | None = None,
+    statements: Mapping[int, str] | None = None,
+    told: Annotate = as_it_is,
 ) -> str:
     """One value, shaped as PostgreSQL's (a list of one object with a Plan); see the module's docstring."""
-    whole = _Document(plan, analysis or PhysicalAnalysis(), statements or {}).whole()
+    whole = _Document(plan, analysis or PhysicalAnalysis(), statements or {}, told).whole()
     return msgspec.json.format(msgspec.json.encode([whole]), indent=2).decode()
 
 
 class _Told(ABC):
     """What both forms say: the fragments' operators with what only the physical plan knows of them."""
 
-    def __init__(self, plan: PhysicalPlan, analysis: PhysicalAnalysis, statements: Mapping[int, str]) -> None:
+    def __init__(
+        self, plan: PhysicalPlan, analysis: PhysicalAnalysis, statements: Mapping[int, str], told: Annotate
+    ) -> None:
         self._plan = plan
+        self._told = told
         self._analysis = analysis
         self._statements = statements
         self._stages = stages(plan)
@@ -111,7 +120,10 @@ class _Told(ABC):
         return describe_plan(fragment.root, self._annotate)
 
     def _annotate(self, node: Node, described: Described) -> Described:
+        described = self._told(node, described)
         match node:
+            case Final() if self._plan.mutates:
+                return replace(described, name="INTENT-COLLECTOR")
             case Aggregator() if id(node) in self._stages:
                 return replace(described, name=f"{described.name} ({self._stages[id(node)]})")
             case Join() if self._is_lookup(node):

@@ -20,8 +20,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from engine.executor import EngineName
-from engine.plan.logical import Node, Ordering
+from engine.plan.logical import Mutate, Node, Ordering
 from engine.sql.expr import Column
+from wire.text_settings import OutputSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,28 @@ class Receive(Node):
     """RECEIVE: the rows that arrive over an edge. Compiled to a relation named `relation_of(edge)`."""
 
     edge: int
+
+
+@dataclass(frozen=True, slots=True)
+class StagedChange:
+    """A MUTATE that participants carry out. rules: without its input and its files (`Mutate.rules`). area: the name of the
+    statement's folder in the table's (`engine.storage.staging_area`). output: how values are written in messages."""
+
+    rules: Mutate
+    area: str
+    output: OutputSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation(Node):
+    """MUTATE on a participant: each instance writes its input's rows into staged files and gives one row, its intents: how many
+    rows changed, and the files. Always the top of its fragment. The input's columns are those of the rules' input, in order."""
+
+    input: Node
+    change: StagedChange
+
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
 
 
 def relation_of(edge: int) -> str:
@@ -163,6 +186,11 @@ class PhysicalPlan:
     @property
     def root(self) -> Fragment:
         return self.fragments[-1]
+
+    @property
+    def mutates(self) -> bool:
+        """Whether participants write, and the root collects their intents."""
+        return any(isinstance(fragment.root, Mutation) for fragment in self.fragments)
 
     @property
     def participants(self) -> tuple[str, ...]:

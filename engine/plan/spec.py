@@ -13,6 +13,9 @@ from typing import Final, Literal
 
 import msgspec
 
+from engine.plan.logical import MutateKind
+from wire.text_settings import OutputSettings
+
 
 class Struct(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """Fields go by position: new ones are added at the end, with a default."""
@@ -49,6 +52,43 @@ class EdgeSpec(Struct, frozen=True):
     counted: bool = True
 
 
+class WrittenColumn(Struct, frozen=True):
+    """A column of a table that is written. stored: its name in files, where that is another."""
+
+    name: str
+    type: int
+    typmod: int
+    nullable: bool
+    stored: str
+
+
+class MutationSpec(Struct, frozen=True):
+    """What a fragment does with its rows instead of sending them: it writes them into files of a table, and sends its intents.
+
+    schema, table: names, for messages. columns: all of the table's. location: its folder below that of tables. area: the
+        statement's folder in it, where files are staged. partition_by, sort_by: as in `engine.catalog.objects.Storage`.
+    input: Arrow IPC schema message of the rows, in carriers. The rest says which of its columns is what, by index, as
+        `engine.plan.logical.Mutate`: rows; checks, each with its constraint's name; changed, dropped and twice, -1 for none.
+    output: how values are written in messages.
+    """
+
+    kind: MutateKind
+    schema: str
+    table: str
+    columns: tuple[WrittenColumn, ...]
+    location: str
+    area: str
+    partition_by: tuple[str, ...]
+    sort_by: tuple[str, ...]
+    input: bytes
+    rows: tuple[int, ...]
+    checks: tuple[tuple[str, int], ...]
+    changed: int
+    dropped: int
+    twice: int
+    output: OutputSettings
+
+
 class FragmentSpec(Struct, frozen=True):
     """A fragment, for all its instances.
 
@@ -57,6 +97,7 @@ class FragmentSpec(Struct, frozen=True):
     output: the edge it feeds, or None for the root.
     The statement's columns are those of the edge's schema, then `bucket` where a hash router wants it.
     skip, count: the first rows to pass over, the number to pass on (-1: all); they stop the producers when reached.
+    mutation: what becomes of the statement's rows, where it is not they that the edge carries.
     """
 
     id: int
@@ -68,6 +109,7 @@ class FragmentSpec(Struct, frozen=True):
     small: bool = False
     skip: int = 0
     count: int = -1
+    mutation: MutationSpec | None = None
 
 
 class SharedSpec(Struct, frozen=True):

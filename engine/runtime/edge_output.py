@@ -73,13 +73,13 @@ class EdgeOutput:
         await self.opened()
         await asyncio.gather(*(self._finish(number) for number in range(len(self._opening))))
 
-    async def abandon(self, sqlstate: str, message: str) -> None:
+    async def abandon(self, sqlstate: str, message: str, detail: str = "", hint: str = "") -> None:
         """Give up what is not over; idempotent, never raises, leaves no socket."""
         for task in self._opening:
             task.cancel()
         await asyncio.gather(*self._opening, return_exceptions=True)
         for stream in self.streams:
-            stream.abandon(sqlstate, message)
+            stream.abandon(sqlstate, message, detail, hint)
 
     def _pieces(self, batch: pa.RecordBatch) -> Pieces:
         match self._edge.router.kind:

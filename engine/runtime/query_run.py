@@ -29,7 +29,7 @@ from engine.operators.partition_streams import Sent
 from engine.operators.receive import Receiver
 from engine.operators.send import Edge
 from engine.plan.physical import relation_of
-from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, ReaderSpec, SharedSpec
+from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, MutationSpec, ReaderSpec, SharedSpec
 from engine.runtime.edge_output import EdgeOutput, Pieces, retried
 from engine.runtime.inflow import EdgeInflow
 from engine.runtime.mailboxes import Mailboxes
@@ -59,6 +59,9 @@ class Host(Protocol):
 
     @property
     def files(self) -> ReadableFiles: ...
+
+    @property
+    def writers(self) -> Writers: ...
 
     def tls_peer(self, member: str) -> TlsPeer | None:
         """How Spark tasks are to connect to a member; None: in the clear."""
@@ -111,6 +114,17 @@ class Source(Protocol):
     async def next_batch(self) -> pa.RecordBatch | None: ...
 
     async def close(self) -> None: ...
+
+
+class Writers(Protocol):
+    """What writes a member's part of a MUTATE: `engine.mutation.participant.StagedWriters`."""
+
+    def intents(self, rows: Source, spec: MutationSpec) -> Source:
+        """One batch, when all rows are in files. Closing it closes the rows, and removes files of which nobody was told.
+
+        Raises SqlError for a folder that is not this member's to write.
+        """
+        ...
 
 
 class QueryRun:
@@ -218,7 +232,7 @@ class QueryRun:
         edge = self._edges[fragment.output]
         started = asyncio.get_running_loop().time()
         output = EdgeOutput(edge, self._opener(edge, instance.instance), self._in_pool)
-        sqlstate, message = "57014", "the query is over"
+        cause = Cause("57014", "the query is over")
         source: Source | None = None
         try:
             if edge.synchronizer == "sequential" and not fragment.inputs:
@@ -226,24 +240,26 @@ class QueryRun:
                 # them all the same: who sends them sends to others too.)
                 await output.opened()
             readers = (await self._readable(instance)).readers
-            source = self._source(fragment, instance, readers, _output_schema(edge))
+            source = self._source(fragment, instance, readers, _rows_schema(fragment, edge))
+            if fragment.mutation is not None:
+                source = self._host.writers.intents(source, fragment.mutation)
             while output.wanted and (batch := await source.next_batch()) is not None:
                 await output.send(batch)
             if output.wanted:
                 await output.finish()
         except SqlError as error:
-            sqlstate, message = error.sqlstate, error.message
+            cause = Cause.of_error(error)
             raise
         finally:
             stalls = sum(stream.stalls for stream in output.streams)
             size = sum(stream.bytes for stream in output.streams)
             self._count(instance, edge, (output.rows, output.batches, size, stalls), started)
-            await _to_the_end(self._close(source, output, sqlstate, message))
+            await _to_the_end(self._close(source, output, cause))
 
-    async def _close(self, source: Source | None, output: EdgeOutput, sqlstate: str, message: str) -> None:
+    async def _close(self, source: Source | None, output: EdgeOutput, cause: Cause) -> None:
         if self._cause is not None and self._cause.failed:
-            sqlstate, message = self._cause.sqlstate, self._cause.message
-        await output.abandon(sqlstate, message)
+            cause = self._cause
+        await output.abandon(cause.sqlstate, cause.message, cause.detail, cause.hint)
         if source is not None:
             await source.close()
 
@@ -354,8 +370,10 @@ async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
     task.result()
 
 
-def _output_schema(edge: EdgeSpec) -> pa.Schema:
-    """Of the batches that a fragment gives to its router."""
+def _rows_schema(fragment: FragmentSpec, edge: EdgeSpec) -> pa.Schema:
+    """Of the rows that a fragment's statement gives: to its router, or to files."""
+    if fragment.mutation is not None:
+        return pa.ipc.read_schema(pa.py_buffer(fragment.mutation.input))
     schema = pa.ipc.read_schema(pa.py_buffer(edge.schema))
     return schema.append(_BUCKET) if edge.router.kind in ("hash", "range") else schema
 

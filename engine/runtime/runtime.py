@@ -1,6 +1,6 @@
 """The runtime of a member: what ties queries, mailboxes, engines and the mesh together.
 
-    runtime = MeshRuntime(mesh, listener, local, spark, spooler, operations, files)
+    runtime = MeshRuntime(mesh, listener, local, spark, spooler, operations, files, writers)
     runtime.start()
     stream = runtime.open(query, shared, members, schema)       # as initiator: a BatchStream for the portal
     await runtime.close()
@@ -47,7 +47,7 @@ from engine.runtime.mailboxes import Mailbox, Mailboxes
 from engine.runtime.mesh import Mesh
 from engine.runtime.operation_pool import OperationPool
 from engine.runtime.queries import ChannelState, MemberQueries
-from engine.runtime.query_run import QueryRun, Source, TaskSenders
+from engine.runtime.query_run import QueryRun, Source, TaskSenders, Writers
 from engine.runtime.query_state import (
     SUCCESS,
     Cause,
@@ -112,10 +112,12 @@ class MeshRuntime:
         spooler: Spooler,
         operations: OperationPool,
         files: ReadableFiles,
+        writers: Writers,
     ) -> None:
         self.local = local
         self.spark = spark
         self.files = files
+        self.writers = writers
         self._listener = listener
         self.mailboxes = Mailboxes(listener, spooler, self._stream_lost)
         self._mesh = mesh

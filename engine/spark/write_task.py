@@ -79,7 +79,7 @@ class WritePartition:
             written = self._written(batches)
         except SqlError as error:
             raise TaskError(error) from None
-        yield _told(written)
+        yield told(written)
 
     def _written(self, batches: Iterable[pa.RecordBatch]) -> Written:
         table = self.plan.table
@@ -97,8 +97,9 @@ class WritePartition:
 
 
 def written_by(intents: Iterable[pa.RecordBatch]) -> Written:
-    """What a job's result tells, all of its tasks together."""
-    tasks = pa.Table.from_batches(intents, _INTENTS).to_pylist()
+    """What a job's result tells, all of its tasks together; or a query's root, all of its participants."""
+    named = [pa.RecordBatch.from_arrays(batch.columns, schema=_INTENTS) for batch in intents]
+    tasks = pa.Table.from_batches(named, _INTENTS).to_pylist()
     files = tuple(file for task in tasks for file in _FILES.decode(task["files"]))
     return Written(sum(task["changed"] for task in tasks), files)
 
@@ -106,7 +107,8 @@ def written_by(intents: Iterable[pa.RecordBatch]) -> Written:
 _FILES: Final = msgspec.json.Decoder(tuple[DataFile, ...])
 
 
-def _told(written: Written) -> pa.RecordBatch:
+def told(written: Written) -> pa.RecordBatch:
+    """Intents as they travel: `INTENTS_SCHEMA`."""
     row = {"changed": written.rows, "files": msgspec.json.encode(written.files).decode()}
     return pa.RecordBatch.from_pylist([row], schema=_INTENTS)
 

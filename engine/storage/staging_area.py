@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
@@ -30,13 +31,22 @@ from wire.errors import IoError
 SEE_THE_SAME_FOLDER: Final = "Whoever writes files of a table has to see the same folder of tables as the members."
 
 
-class StagingArea:
-    """table: the table's folder. Every method blocks on the disk."""
+#: What the folders are called.
+NAME: Final = re.compile(r"_staging-[0-9a-f]{16}")
 
-    def __init__(self, table: Path) -> None:
+
+def new_name() -> str:
+    """The name of a new area, which no other has."""
+    return f"_staging-{uuid.uuid4().hex[:16]}"
+
+
+class StagingArea:
+    """table: the table's folder. name: of the area in it. Every method blocks on the disk."""
+
+    def __init__(self, table: Path, name: str) -> None:
         self._table = table
         self._moved: list[Path] = []
-        self.path = table / f"_staging-{uuid.uuid4().hex[:16]}"
+        self.path = table / name
 
     def make(self) -> None:
         """Raises IoError."""

@@ -129,7 +129,7 @@ def test_who_does_not_belong_is_refused(one: ControlChannel, other: ControlChann
 
 def test_another_version_is_refused() -> None:
     hello = Hello(VERSION + 1, "sluice", b"A" * 32, ANN)
-    with pytest.raises(Refused, match="ann speaks version 2 of the protocol") as refused:
+    with pytest.raises(Refused, match=f"ann speaks version {VERSION + 1} of the protocol") as refused:
         End(acceptor()).hear(PREFACE + encode(hello))
     assert refused.value.reason == "version"
 

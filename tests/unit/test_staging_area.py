@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from engine.catalog.objects import DataFile
-from engine.storage.staging_area import StagingArea
+from engine.storage.staging_area import StagingArea, new_name
 from engine.storage.underway import Underway
 from wire.errors import IoError
 
 
 @pytest.fixture
 def area(tmp_path: Path) -> StagingArea:
-    area = StagingArea(tmp_path)
+    area = StagingArea(tmp_path, new_name())
     area.make()
     return area
 

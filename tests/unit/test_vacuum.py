@@ -16,7 +16,7 @@ from storage_ground import COLUMNS, created, delete, insert, on_disk, staged, ta
 from engine.catalog.store import CatalogStore
 from engine.catalog.transaction import SessionCatalog
 from engine.storage import delta, tables
-from engine.storage.staging_area import StagingArea
+from engine.storage.staging_area import StagingArea, new_name
 from engine.storage.underway import UNDERWAY, Keeper
 from wire.errors import DataCorrupted
 
@@ -82,7 +82,7 @@ def test_orphans_go_when_they_are_old(store: CatalogStore, catalog: SessionCatal
 def test_the_folder_of_a_statement_that_crashed_goes_with_its_files(
     store: CatalogStore, catalog: SessionCatalog
 ) -> None:
-    over, running = (StagingArea(Path(table(catalog).path)) for _ in range(2))
+    over, running = (StagingArea(Path(table(catalog).path), new_name()) for _ in range(2))
     for area in (over, running):
         area.make()
         (area.path / "a.parquet").write_bytes(b"rows")

@@ -17,7 +17,7 @@ from engine.spark.task_error import TaskError, told_error
 from engine.spark.write_task import WritePartition, rules, written_by
 from engine.sql import types as st
 from engine.sql.expr import Column
-from engine.storage.staging_area import StagingArea
+from engine.storage.staging_area import StagingArea, new_name
 from wire import types as t
 from wire.text_settings import OutputSettings
 
@@ -81,7 +81,7 @@ def test_an_error_is_told_whole_and_leaves_nothing(
 
 
 def test_a_task_that_comes_too_late_writes_nothing(tmp_path: Path) -> None:
-    area = StagingArea(tmp_path)
+    area = StagingArea(tmp_path, new_name())
     area.make()
     begun = task(area.path)(iter([batch((1, "1.00", True))]))
     area.abandon()

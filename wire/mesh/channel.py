@@ -131,12 +131,12 @@ class DataSender:
         header = Batch(o.edge, o.partition, o.attempt, rows, last, self.credits.remaining)
         return (encode(header, len(body)), body) if body else (encode(header),)
 
-    def cancel(self, sqlstate: str, message: str) -> bytes:
+    def cancel(self, sqlstate: str, message: str, detail: str = "", hint: str = "") -> bytes:
         """Give the stream up, telling why. Empty if it is over already."""
         if self.state in (State.DONE, State.CLOSED):
             return b""
         self.state = State.CLOSED
-        return encode(Cancel(sqlstate, message))
+        return encode(Cancel(sqlstate, message, detail, hint))
 
     def receive_data(self, data: bytes) -> list[SenderEvent]:
         """The receiver's messages in `data`. Raises RemoteProtocolError."""

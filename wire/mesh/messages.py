@@ -15,7 +15,7 @@ import msgspec
 
 from wire.mesh.vocabulary import Vocabulary
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 #: unknown: nobody has registered that channel (yet, or any more): try again. complete: the stream has been received whole
 #: from another attempt: nothing to send. The others are final.
@@ -92,6 +92,8 @@ class Cancel(Message, frozen=True):
 
     sqlstate: str
     message: str
+    detail: str = ""
+    hint: str = ""
 
 
 _VOCABULARY: Final = Vocabulary[Message](

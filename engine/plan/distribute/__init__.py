@@ -6,7 +6,7 @@ A pure function (CockroachDB's RFC, "From logical to physical"). Each logical no
 reader has an instance on every member with a split of its table; programs go on where their input is; where rows must meet, an
 exchange cuts a fragment off and rows are hashed, mirrored or gathered (`assembly`); the root is on the initiator. One file an
 operator family: `readers`, `evaluators`, `joins` (after `join_order`, with `lookups`), `aggregates` (with `partials`), `sets`,
-`windows`, `orderings`, `root`; what is not taken apart is `whole`'s.
+`windows`, `orderings`, `mutations`, `root`; what is not taken apart is `whole`'s.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.plan.distribute.join_order import order_joins
 from engine.plan.distribute.root import root
 from engine.plan.input_size import input_bytes
 from engine.plan.logical import Node, TableReader
-from engine.plan.physical import Fragment, Instance, PhysicalPlan
+from engine.plan.physical import Fragment, Instance, PhysicalPlan, StagedChange
 from engine.plan.rewrite import walk_all
 from engine.settings import size_text
 from wire.errors import FeatureNotSupported
@@ -55,8 +55,11 @@ def should_distribute(plan: Node, wish: Distribution, setting: Setting) -> Decis
     return True, f"it reads {size_text(size)} of column data"
 
 
-def distribute(plan: logical.Final, setting: Setting, reason: str = "") -> PhysicalPlan:
-    """The physical plan. reason: why it is distributed, in words (`should_distribute`).
+def distribute(
+    plan: logical.Final, setting: Setting, reason: str = "", change: StagedChange | None = None
+) -> PhysicalPlan:
+    """The physical plan. reason: why it is distributed, in words (`should_distribute`). change: the plan's rows are to be
+    written; by those who make them where that is possible (`PhysicalPlan.mutates`), else they arrive at the root.
 
     A plan that cannot be taken apart, or whose data one Spark can see, is one fragment on the initiator. Raises
     FeatureNotSupported where that is not possible, because only other members can read some of it.
@@ -69,7 +72,7 @@ def distribute(plan: logical.Final, setting: Setting, reason: str = "") -> Physi
         _check_tables(plan)
         ordered = order_joins(plan, assembly)
         assert isinstance(ordered, logical.Final)
-        fragments, edges = assembly.finish(root(ordered, assembly))
+        fragments, edges = assembly.finish(root(ordered, assembly, change))
     except NotDistributable as obstacle:
         if elsewhere:
             raise FeatureNotSupported(f"not supported: {obstacle} (it reads tables that other members hold)") from None

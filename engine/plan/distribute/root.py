@@ -11,14 +11,17 @@ from dataclasses import replace
 
 from engine.plan.distribute.assembly import Assembly
 from engine.plan.distribute.flow import Flow
+from engine.plan.distribute.mutations import collected, may_mutate
 from engine.plan.distribute.orderings import bound
 from engine.plan.logical import Final, Limit
-from engine.plan.physical import Ordered, Sequential, SingleRouter, Synchronizer, Unsynchronized
+from engine.plan.physical import Ordered, Sequential, SingleRouter, StagedChange, Synchronizer, Unsynchronized
 
 
-def root(node: Final, assembly: Assembly) -> Flow:
-    """The root's flow."""
+def root(node: Final, assembly: Assembly, change: StagedChange | None = None) -> Flow:
+    """The root's flow. change: what becomes of the rows, if those who make them may write them."""
     below = assembly.unfinished_flow(node.input)
+    if change is not None and may_mutate(below, assembly):
+        return collected(below, change, assembly)
     if assembly.is_here(below) or not _may_pass_on(below, assembly):
         below = assembly.gather(below)
         return replace(below, node=replace(node, input=below.node))

@@ -1,0 +1,61 @@
+"""The intent collector: what others have staged for a statement becomes the table's, all of it or none.
+
+Nothing counts until all who write have told their intents. Then their files are moved into the table, and the commit is the
+session's as ever. A statement that fails, for whatever reason, ends with its folder gone, and whoever still writes for it has
+nothing to write into (`engine.storage.staging_area`). So it may run again, in a folder of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path, PurePosixPath
+
+from engine.catalog.objects import Table
+from engine.executor import BatchStream
+from engine.mutation.to_its_end import to_its_end
+from engine.spark.write_task import Written, written_by
+from engine.storage.staging_area import StagingArea
+from engine.storage.underway import UNDERWAY
+from wire.errors import InternalError
+
+#: Runs a call that may block for long.
+InPool = Callable[[Callable[[], None]], Awaitable[None]]
+
+
+async def collected(table: Table, name: str, in_pool: InPool, write: Callable[[Path], Awaitable[Written]]) -> Written:
+    """Have a statement's rows written below a folder of its own, and make the files the table's. name: of the area.
+
+    Raises SqlError, with no file left; so does a cancel.
+    """
+    area = StagingArea(Path(table.path), name)
+    UNDERWAY.watch(area)
+    try:
+        await to_its_end(in_pool(area.make))
+        written = await write(area.path)
+        await to_its_end(in_pool(lambda: _keep(area, table, written)))
+    except BaseException:
+        await to_its_end(in_pool(area.abandon))
+        raise
+    return written
+
+
+def _keep(area: StagingArea, table: Table, written: Written) -> None:
+    for file in written.files:
+        UNDERWAY.stage(Path(table.path) / file.path, file)
+    area.keep(written.files)
+
+
+async def told_by_all(stream: BatchStream) -> Written:
+    """The intents that arrive at the root of a query whose participants write."""
+    intents = []
+    try:
+        while (batch := await stream.next_batch()) is not None:
+            intents.append(batch)
+    finally:
+        await stream.close()
+    written = written_by(intents)
+    for file in written.files:
+        path = PurePosixPath(file.path)
+        if path.is_absolute() or ".." in path.parts:
+            raise InternalError(f'a participant has told of a file outside of its table: "{file.path}"')
+    return written

@@ -1,0 +1,80 @@
+"""A MUTATE as participants are told of it, and back again: `engine.plan.spec.MutationSpec`.
+
+Only what the sink goes by travels (`engine.mutation.sink`): which of a row's columns is what, and the table as far as files and
+messages need it. What makes the rows is the fragment's statement; keys, and which files go, are the initiator's.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from engine.carry import carrier_of
+from engine.catalog.objects import Constraint, Storage, Table, TableColumn
+from engine.plan.logical import Mutate, Values
+from engine.plan.physical import StagedChange
+from engine.plan.spec import MutationSpec, WrittenColumn
+from engine.sql import types as st
+from engine.sql.expr import Column
+from wire import types as t
+
+
+def mutation_spec(change: StagedChange) -> MutationSpec:
+    """What participants are told."""
+    plan = change.rules
+    table, storage = plan.table, plan.table.storage
+    assert storage is not None, "a stored table"
+    assert not plan.columns, "RETURNING is the initiator's"
+    assert not plan.filled, "values of sequences are the initiator's"
+    index = {column.id: number for number, column in enumerate(plan.input.columns)}
+
+    def place(column: Column | None) -> int:
+        return -1 if column is None else index[column.id]
+
+    rows = pa.schema([pa.field(column.label, carrier_of(column.type)) for column in plan.input.columns])
+    return MutationSpec(
+        plan.kind,
+        table.schema,
+        table.name,
+        tuple(WrittenColumn(c.name, c.type.pg.oid, c.type.typmod, c.nullable, c.stored) for c in table.columns),
+        storage.location,
+        change.area,
+        storage.partition_by,
+        storage.sort_by,
+        rows.serialize().to_pybytes(),
+        tuple(map(place, plan.rows)),
+        tuple((constraint.name, place(column)) for constraint, column in plan.checks),
+        place(plan.changed),
+        place(plan.dropped),
+        place(plan.twice),
+        change.output,
+    )
+
+
+def rules_of(spec: MutationSpec) -> Mutate:
+    """The MUTATE that a participant was told of: as `StagedChange.rules`, for whoever writes."""
+    columns = tuple(
+        TableColumn(c.name, st.of(t.BY_OID[c.type], c.typmod), number, nullable=c.nullable, stored=c.stored)
+        for number, c in enumerate(spec.columns, 1)
+    )
+    storage = Storage(spec.location, 0, partition_by=spec.partition_by, sort_by=spec.sort_by)
+    table = Table(0, spec.schema, spec.table, columns, "parquet", "", (), storage=storage)
+    types = {place: column.type for place, column in zip(spec.rows, columns, strict=True)}
+    given = tuple(
+        Column(number, name, types.get(number, st.of(t.BOOL)))
+        for number, name in enumerate(pa.ipc.read_schema(pa.py_buffer(spec.input)).names)
+    )
+
+    def column(place: int) -> Column | None:
+        return None if place < 0 else given[place]
+
+    return Mutate(
+        (),
+        spec.kind,
+        table,
+        Values(given, ()),
+        tuple(given[place] for place in spec.rows),
+        tuple((Constraint(0, name, "check", ()), given[place]) for name, place in spec.checks),
+        changed=column(spec.changed),
+        dropped=column(spec.dropped),
+        twice=column(spec.twice),
+    )

@@ -1,0 +1,136 @@
+"""INSERT ... SELECT, UPDATE, DELETE and MERGE whose participants write: the same tables as one member makes, and what is left of
+a statement that fails. One set of members for all; the last test kills two of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from fault_ground import ROWS, Ground, Running, connect, wait_clean, wait_running
+from member_process import MemberProcess, wait_until
+
+_CHANGES = (
+    "insert into {} select x, s, x % 97, x / 3.0 from t where x % 5 in (1, 2)",
+    "update {} set k = k + 1000, price = price * 2 where id % 3 = 0",
+    "delete from {} where id % 10 = 7",
+    "update {} set k = -1 from (select x from t where x % 1000 = 1) as odd where odd.x = id",
+    "delete from {} where k in (select x from t where x between 20 and 30)",
+    "merge into {} as d using (select x + 300000 as x, s from t where x % 20 = 1) as n on d.id = n.x "
+    "when matched and d.id % 3 = 0 then delete when matched then update set note = 'merged' "
+    "when not matched then insert (id, note) values (n.x, 'new')",
+)
+#: One that no test waits for.
+_ENDLESS = "insert into d select a.x, b.s, 1, 1 from t a join t b on a.x % 10 = b.x % 10 where a.x * b.x % 7 = 3"
+
+
+@dataclass
+class Spread:
+    """members: three, which share a folder of tables."""
+
+    folder: Path
+    members: list[MemberProcess]
+
+    @property
+    def staged(self) -> list[Path]:
+        return sorted(self.folder.glob("tables/*/_staging-*"))
+
+    @property
+    def files(self) -> set[Path]:
+        return set(self.folder.glob("tables/**/*.parquet"))
+
+
+@pytest.fixture(scope="module")
+def spread(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spread]:
+    folder = tmp_path_factory.mktemp("spread")
+    with ExitStack() as stack:
+        members = list(Ground(folder, stack).three())
+        with members[0].connect() as connection:
+            columns = "id bigint, note text, k int check (k < 5000), price numeric(12, 3)"
+            connection.execute(f"create table d ({columns}); create table w ({columns})".encode())
+        yield Spread(folder, members)
+
+
+def plan(connection: psycopg.Connection[Any], statement: str) -> str:
+    return "\n".join(line for (line,) in connection.execute(f"explain (distsql) {statement}").fetchall())
+
+
+def writers(plan: str) -> set[str]:
+    """The members of the fragment that a MUTATE tops."""
+    [writing] = [part for part in re.split(r"^Fragment ", plan, flags=re.MULTILINE) if "MUTATE" in part]
+    return set(re.findall(r"Instance \d+: (\w+)", writing))
+
+
+def test_participants_write_what_one_member_would(spread: Spread) -> None:
+    with connect(spread.members[0]) as all_, spread.members[1].connect(options="-c sluice.distribution=off") as one:
+        for change in _CHANGES:
+            told = plan(all_, change.format("d"))
+            assert "INTENT-COLLECTOR" in told, told
+            assert writers(told) == {"m1", "m2", "m3"}, told
+            assert writers(plan(one, change.format("w"))) == {"m2"}
+            before = spread.files
+            tag = all_.execute(change.format("d")).statusmessage
+            assert len(spread.files - before) > 1, change
+            assert tag == one.execute(change.format("w")).statusmessage, change
+            for difference in ("table d except all table w", "table w except all table d"):
+                assert one.execute(f"select count(*) from ({difference}) as x").fetchone() == (0,), change
+    assert spread.staged == []
+
+
+def test_an_error_of_one_row_leaves_nothing(spread: Spread) -> None:
+    before = spread.files
+    with connect(spread.members[0]) as session:
+        with pytest.raises(psycopg.errors.CheckViolation) as caught:
+            session.execute(f"insert into d select x, s, case when x = {ROWS - 5} then 9000 else 1 end, 1 from t")
+        assert f"Failing row contains ({ROWS - 5}, row " in (caught.value.diag.message_detail or "")
+    assert spread.staged == []
+    assert spread.files == before
+    wait_clean(*spread.members)
+
+
+def test_a_cancelled_statement_leaves_nothing(spread: Spread) -> None:
+    before = spread.files
+    with connect(spread.members[0]) as session:
+        running = Running(session, _ENDLESS)
+        wait_running(*spread.members)
+        session.cancel_safe()
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            running.result()
+    assert spread.staged == []
+    assert spread.files == before
+    wait_clean(*spread.members)
+
+
+def test_members_are_killed_while_they_write(spread: Spread) -> None:
+    m1, m2, m3 = spread.members
+    notices: list[str] = []
+    with connect(m1) as session:
+        session.add_notice_handler(lambda diagnostic: notices.append(diagnostic.message_primary or ""))
+        before = spread.files
+        running = Running(session, _ENDLESS)
+        wait_running(m2, m3)
+        wait_until(lambda: spread.staged != [])
+        m3.kill()
+        with pytest.raises(psycopg.Error) as caught:
+            running.result()
+        assert caught.value.sqlstate == "40001"
+        assert spread.staged == []
+        assert spread.files == before
+        wait_clean(m1, m2)
+        assert writers(plan(session, _CHANGES[0].format("d"))) == {"m1", "m2"}
+        session.execute("set sluice.fault_policy = retry")
+        running = Running(session, _ENDLESS)
+        wait_running(m2)
+        m2.kill()
+        wait_until(lambda: [notice for notice in notices if notice.endswith("it runs again on m1")])
+        session.cancel_safe()
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            running.result()
+        assert spread.staged == []
+        assert spread.files == before
+    wait_clean(m1)
