@@ -42,7 +42,9 @@ class RecordingCatalog:
             self.volatile = True
             return self.system.counter(found, self.store.counted(found))
         if isinstance(found, Table):
-            found = refresh(found)
+            # A statement that names a table twice sees the same files twice.
+            known = self.reads.get(found.oid)
+            found = known if isinstance(known, Table) else refresh(found)
         if found is not None:
             self.reads[found.oid] = found
         return found

@@ -21,6 +21,7 @@ from engine.catalog import partitions
 from engine.catalog.elsewhere import StandIn
 from engine.catalog.infer import infer_columns
 from engine.catalog.objects import FileFormat, Table
+from engine.lakes import tables as lakes
 from engine.storage import tables as stored
 from wire.errors import InsufficientPrivilege, ObjectNotInPrerequisiteState, UndefinedFile
 
@@ -116,6 +117,8 @@ def refresh(table: Table) -> Table:
         return table if files is table.files or files == table.files else replace(table, files=files)
     if table.parts:
         return _refresh_parts(table)
+    if table.lake:
+        return lakes.refresh(table)
     files, version = list_files(table.path, table.format)
     if version == table.version and files == table.files:
         return table

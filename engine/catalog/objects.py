@@ -11,6 +11,8 @@ import pyarrow as pa
 from engine.sql.types import SqlType
 
 FileFormat = Literal["parquet", "csv", "json"]
+#: The format of a table that others keep (`engine.lakes`); none: a table is its files.
+Lake = Literal["", "delta"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,8 @@ class Table:
         stand-in (`engine.catalog.elsewhere`) for each part that another member holds.
     partition_by: of a foreign table: the columns, as its files call them, whose values are in the names of folders
         (`engine.catalog.partitions`).
+    lake: of a foreign table whose log says which files it has; its format is parquet, and `version` tells which version of
+        it `files` are.
     storage: of a table that Sluice keeps; its format is parquet, `path` its folder, and `files` are those of the version
         that it pins, with what was changed since; `version` is then a digest of which changes those are.
     last_number: the highest number that a column has had, where that one is gone.
@@ -133,6 +137,7 @@ class Table:
     guarantee: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
     partition_by: tuple[str, ...] = ()
+    lake: Lake = ""
     storage: Storage | None = None
     constraints: tuple[Constraint, ...] = ()
     comment: str | None = None

@@ -134,9 +134,9 @@ def _require_value(name: str, column: TableColumn, raw: str | None, file: str) -
 
 
 @lru_cache(1 << 14)
-def value(raw: str, typ: SqlType) -> Any:
+def value(raw: str, typ: SqlType, *, empty_is_null: bool = False) -> Any:
     """The canonical value that a folder's name says; None is null. Raises SqlError for what is no value of the type."""
-    text = text_value(raw)
+    text = None if empty_is_null and not raw else text_value(raw)
     return None if text is None else parse_text(typ.pg, text, typmod=typ.typmod, settings=_SETTINGS)
 
 

@@ -18,6 +18,7 @@ import msgspec
 
 from engine.catalog.objects import (
     Constraint,
+    Lake,
     Schema,
     Seen,
     Sequence,
@@ -185,6 +186,7 @@ class _TableBody(msgspec.Struct, omit_defaults=True):
     query: _ViewBody | None = None
     populated: bool = True
     partition_by: tuple[str, ...] = ()
+    lake: Lake = ""
 
 
 class _ViewBody(msgspec.Struct, omit_defaults=True):
@@ -233,7 +235,7 @@ def _encoded(relation: StoredRelation) -> msgspec.Struct:
             query = None if table.query is None else _view_body(table.query)
             return _TableBody(
                 _rows(columns), kind, path, dict(options), constraints, storage, table.comment, table.last_number, query,
-                table.populated, table.partition_by,
+                table.populated, table.partition_by, table.lake,
             )  # fmt: skip
         case View() as view:
             return _view_body(view)
@@ -277,7 +279,7 @@ def _table(schema: str, name: str, oid: int, body: _TableBody) -> Table:
         oid, schema, name, _columns(body.columns), body.format, body.path, files=(), options=body.options,  # type: ignore[arg-type]
         guarantee=body.storage.sort_by if body.storage is not None else (),
         storage=body.storage, constraints=body.constraints, comment=body.comment,
-        last_number=body.last_number, partition_by=body.partition_by,
+        last_number=body.last_number, partition_by=body.partition_by, lake=body.lake,
         query=None if body.query is None else _view(schema, name, oid, body.query), populated=body.populated,
     )  # fmt: skip
 

@@ -241,6 +241,7 @@ def _table(table: Table) -> TableSpec:
         table.files,
         tuple(sorted(table.options.items())),
         table.partition_by,
+        table.lake,
     )
 
 

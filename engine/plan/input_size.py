@@ -89,8 +89,8 @@ def groups_to_read(file: str, table: Table, test: Test | None) -> tuple[RowGroup
     """The row groups of a table's Parquet file that may have a row that passes the test. Raises OSError."""
     if not may_pass(file, table, test):
         return ()
-    # A stored table's file is what it was when it was named: it need not be opened again for each version of the table.
-    version = table.version if table.storage is None else 0
+    # A file that a log names is what it was when it was named: it need not be opened again for each version of the table.
+    version = table.version if table.storage is None and not table.lake else 0
     groups = _row_groups(file, version)
     if test is None:
         return groups
@@ -113,15 +113,14 @@ def _folders(file: str, table: Table) -> Told:
 
     def told(name: str) -> Facts | None:
         typ = types.get(name)
-        return None if typ is None else _folder_facts(file, name, typ)
+        return None if typ is None else _folder_facts(partitions.raw_value(file, name), typ, bool(table.lake))
 
     return told
 
 
-def _folder_facts(file: str, name: str, typ: SqlType) -> Facts | None:
-    raw = partitions.raw_value(file, name)
+def _folder_facts(raw: str | None, typ: SqlType, empty_is_null: bool) -> Facts | None:
     try:
-        canonical = None if raw is None else partitions.value(raw, typ)
+        canonical = None if raw is None else partitions.value(raw, typ, empty_is_null=empty_is_null)
     except SqlError:
         # What is no value of its type, or not there, is for the reader to say.
         return None

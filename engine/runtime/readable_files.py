@@ -63,7 +63,7 @@ class ReadableFiles:
         )
         named = Table(
             spec.oid, "", spec.name, columns, spec.format, "", files, spec.version, dict(spec.options),
-            partition_by=spec.partition_by,
+            partition_by=spec.partition_by, lake=spec.lake,
         )  # fmt: skip
         return relation_name(named), replace(named, version=zlib.crc32(digest.to_bytes(4), spec.version & 0xFFFFFFFF))
 

@@ -91,6 +91,8 @@ def read_table(session: SparkSession, table: Table) -> DataFrame:
     """A table's rows, its columns under their own names in storage types."""
     if not table.files:
         return session.createDataFrame([], st.StructType([_empty_field(column) for column in table.columns]))
+    if table.lake:
+        return _lake(session, table)
     if table.format == "parquet":
         return _parquet(session, table)
     return _text(session, table)
@@ -127,6 +129,16 @@ def _parquet(session: SparkSession, table: Table) -> DataFrame:
         columns += [f.col("_metadata.file_path").alias(VIEW_FILE), f.col("_metadata.row_index").alias(VIEW_ROW)]
     frame = _reader(session, table).schema(st.StructType(fields)).parquet(*table.files)
     return frame.select(*columns)
+
+
+def _lake(session: SparkSession, table: Table) -> DataFrame:
+    """Files that may lack columns, which are null then. What they hold for each is told by the table's log, which the columns'
+    types are from (`engine.lakes.state`)."""
+    folders = table.partition_by
+    fields = [st.StructField(c.name, st.StringType()) if c.name in folders else _empty_field(c) for c in table.columns]
+    frame = _reader(session, table).schema(st.StructType(fields)).parquet(*table.files)
+    kinds = {c.name: "string" if c.name in folders else storage_name(c.type, "spark") for c in table.columns}
+    return frame.select(*(_stored(f.col(_quoted(c.name)), c.type, kinds[c.name]).alias(c.name) for c in table.columns))
 
 
 def _reader(session: SparkSession, table: Table) -> DataFrameReader:

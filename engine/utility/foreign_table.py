@@ -4,11 +4,14 @@ Folders named `key=value` below the table's path make columns of its keys (`engi
 the same ones: of those keys that are declared where columns are, else of all. `partitioning 'hive'` insists on that, `'none'`
 leaves the names of folders without meaning. A CSV file whose header has a column of the key's name keeps it, as its columns are
 told by their places.
+
+A folder that is a table of a format with a log (`engine.lakes`) is one unless another format is asked for: read as mere files
+it would have the rows that were deleted since.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast, get_args
 
@@ -17,8 +20,9 @@ import pyarrow.parquet as pq
 from engine.catalog import partitions
 from engine.catalog.files import DataRoots, list_files, listed_from
 from engine.catalog.infer import infer_columns
-from engine.catalog.objects import FileFormat, Table, TableColumn
+from engine.catalog.objects import FileFormat, Lake, Table, TableColumn
 from engine.catalog.transaction import SessionCatalog
+from engine.lakes import tables as lakes
 from engine.sql.statements import CreateForeignTable
 from engine.sql.type_names import resolve_type
 from wire.errors import (
@@ -30,6 +34,7 @@ from wire.errors import (
 )
 
 _FORMATS: Final = get_args(FileFormat)
+_LAKES: Final = tuple(filter(None, get_args(Lake)))
 #: What each format's OPTIONS may say.
 OPTIONS: Final = {
     "parquet": ("path", "format"),
@@ -43,10 +48,12 @@ _PARTITIONING: Final = ("hive", "none")
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """partitioning: hive, none, or nothing said. options: those that say how a file is read."""
+    """lake: a table format; the empty one where another format is asked for, None where none is. partitioning: hive, none, or
+    nothing said. options: those that say how a file is read."""
 
     path: str
     format: FileFormat
+    lake: Lake | None
     partitioning: str | None
     options: Mapping[str, str]
 
@@ -77,6 +84,10 @@ def create_foreign_table(
         return
     source = _source(statement)
     path = roots.absolute(source.path)
+    lake = source.lake if source.lake is not None else lakes.kind_of(path)
+    if lake:
+        catalog.put(_lake_table(statement, catalog.new_oid(), schema, lake, path))
+        return
     files, version = list_files(path, source.format)
     keys = _folder_keys(source, files, path)
     declared = _declared(statement, files, source.format, keys)
@@ -101,23 +112,41 @@ def _source(statement: CreateForeignTable) -> _Source:
             "a foreign table needs the option path", hint="OPTIONS (path 'file.parquet', format 'parquet')"
         )
     file_format = options.get("format", _format_of(options["path"])).lower()
+    if file_format in _LAKES:
+        _require_known(options, ("path", "format"), file_format)
+        return _Source(options["path"], "parquet", cast("Lake", file_format), None, {})
     if file_format not in _FORMATS:
         raise InvalidParameterValue(
-            f'format "{file_format}" is not known', hint=f"Known formats: {', '.join(_FORMATS)}."
+            f'format "{file_format}" is not known', hint=f"Known formats: {', '.join((*_FORMATS, *_LAKES))}."
         )
-    for name in options:
-        if name not in OPTIONS[file_format] and name != "partitioning":
-            raise InvalidForeignTableOption(
-                f'invalid option "{name}"',
-                hint=f"Valid options for format {file_format} are: {', '.join(OPTIONS[file_format])}, partitioning",
-            )
+    _require_known(options, (*OPTIONS[file_format], "partitioning"), file_format)
     partitioning = options.get("partitioning")
     if partitioning is not None and partitioning.lower() not in _PARTITIONING:
         raise InvalidParameterValue(
             f'partitioning "{partitioning}" is not known', hint=f"Known are: {', '.join(_PARTITIONING)}."
         )
     rest = {name: value for name, value in options.items() if name not in ("path", "format", "partitioning")}
-    return _Source(options["path"], cast("FileFormat", file_format), partitioning and partitioning.lower(), rest)
+    lake: Lake | None = "" if "format" in options or partitioning else None
+    return _Source(options["path"], cast("FileFormat", file_format), lake, partitioning and partitioning.lower(), rest)
+
+
+def _require_known(options: Iterable[str], known: Sequence[str], file_format: str) -> None:
+    for name in options:
+        if name not in known:
+            raise InvalidForeignTableOption(
+                f'invalid option "{name}"', hint=f"Valid options for format {file_format} are: {', '.join(known)}"
+            )
+
+
+def _lake_table(statement: CreateForeignTable, oid: int, schema: str, lake: Lake, path: str) -> Table:
+    """A table whose log says what it is; the columns that are declared must be as it says."""
+    state = lakes.newest(lake, path)
+    wanted = _columns_of(statement)
+    columns = state.declared(wanted, path) if wanted else state.table_columns(path)
+    return Table(
+        oid, schema, statement.name.name, columns, "parquet", path, state.files, state.digest,
+        partition_by=state.partition_by, lake=lake,
+    )  # fmt: skip
 
 
 def _format_of(path: str) -> str:
@@ -174,10 +203,8 @@ def _not_in_header(source: _Source, columns: Mapping[str, TableColumn], keys: Se
 def _declared(
     statement: CreateForeignTable, files: tuple[str, ...], file_format: FileFormat, keys: Sequence[str]
 ) -> _Shape:
-    names = [column.name for column in statement.columns]
-    for name in names:
-        if names.count(name) > 1:
-            raise DuplicateColumn(f'column "{name}" specified more than once')
+    columns = _columns_of(statement)
+    names = [column.name for column in columns]
     if names and file_format == "parquet":
         there = {*pq.read_schema(files[0]).names, *keys}
         for name in names:
@@ -186,8 +213,16 @@ def _declared(
                     f'column "{name}" does not exist in "{files[0]}"',
                     hint=f"Its columns are: {', '.join(sorted(there))}.",
                 )
-    columns = tuple(
+    return _Shape(columns, tuple(key for key in keys if key in names))
+
+
+def _columns_of(statement: CreateForeignTable) -> tuple[TableColumn, ...]:
+    """The columns that the statement lists."""
+    names = [column.name for column in statement.columns]
+    for name in names:
+        if names.count(name) > 1:
+            raise DuplicateColumn(f'column "{name}" specified more than once')
+    return tuple(
         TableColumn(column.name, resolve_type(column.type), number, not column.not_null)
         for number, column in enumerate(statement.columns, 1)
     )
-    return _Shape(columns, tuple(key for key in keys if key in names))

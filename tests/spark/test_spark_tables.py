@@ -15,11 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 import pytest_asyncio
 import stored_values
+from deltalake import write_deltalake
 from sqlglot import exp
 
 from engine.catalog.objects import FileFormat, Table, TableColumn
 from engine.config import SparkConfig
 from engine.executor import CompiledFragment, ExecutionContext, OutputColumn, QueryId
+from engine.lakes import delta
 from engine.plan.compile.storage import relation_name
 from engine.spark.executor import SparkExecutor
 from engine.sql import types as st
@@ -247,3 +249,25 @@ async def test_spark_opens_no_file_that_folders_exclude(spark: SparkExecutor, tm
     assert [b.to_pylist() for b in await rows_of(spark, table, where="k = 1")] == [[{"x": 1, "k": 1}]]
     with pytest.raises(SqlError):
         await rows_of(spark, table)
+
+
+async def test_a_table_whose_log_names_its_files(spark: SparkExecutor, tmp_path: Path) -> None:
+    """Columns that came later, old and new instants, partitions: as in process."""
+    moment = pa.array([INSTANT], pa.timestamp("us", "UTC"))
+    write_deltalake(tmp_path, pa.table({"id": [1], "p": ["a b"], "m": moment}), partition_by=["p"])
+    (file,) = delta.newest(str(tmp_path)).files
+    pq.write_table(pa.table({"id": [1], "m": moment}), file, use_deprecated_int96_timestamps=True)
+    later = pa.table(
+        {"id": [2], "p": pa.array([None], pa.utf8()), "m": moment, "e": [[1.5]], "s": pa.array([3], pa.int8())}
+    )
+    write_deltalake(tmp_path, later, mode="append", schema_mode="merge")
+    state = delta.newest(str(tmp_path))
+    table = Table(
+        next(_OIDS), "public", "t", state.table_columns(""), "parquet", str(tmp_path), state.files, state.digest,
+        partition_by=state.partition_by, lake="delta",
+    )  # fmt: skip
+    found = [row for batch in await rows_of(spark, table) for row in batch.to_pylist()]
+    assert sorted(found, key=lambda row: int(row["id"])) == [
+        {"id": 1, "p": "a b", "m": INSTANT, "e": None, "s": None},
+        {"id": 2, "p": None, "m": INSTANT, "e": [1.5], "s": 3},
+    ]

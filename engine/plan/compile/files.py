@@ -16,8 +16,9 @@ from sqlglot import exp
 
 from engine.catalog.objects import Table, TableColumn
 from engine.catalog.partitions import NULL
-from engine.plan.compile.storage import storage_name
-from engine.plan.compile.trees import call, conjunction, label, name, string
+from engine.lakes.file_columns import common
+from engine.plan.compile.storage import storage_name, storage_type
+from engine.plan.compile.trees import aliased, call, cast, conjunction, label, name, string, table_alias
 from engine.plan.compile.unsupported import Unsupported
 from engine.plan.logical import FILE, ROW
 from engine.sql.types import SqlType
@@ -49,8 +50,7 @@ class Splits:
 def file_reader(
     table: Table, names: Sequence[str], alias: str, splits: Splits | None = None
 ) -> tuple[exp.Expression, list[exp.Expression]]:
-    """The table function over the table's files, or over those that an instance is told, and its columns of these names
-    under `alias`."""
+    """What is read of the table's files, or of those that an instance is told, called `alias`, and its columns of these names."""
     lowered = [c.name.lower() for c in table.columns]
     folders = [n for n in names if n in table.partition_by]
     if len(set(lowered)) < len(lowered):
@@ -68,13 +68,48 @@ def file_reader(
     location = {FILE: label(file_name), ROW: label(ROW_NUMBER)}
     trees: list[exp.Expression] = [exp.Column(this=location.get(n) or name(n), table=label(alias)) for n in names]
     file = exp.Column(this=label(file_name), table=label(alias))
-    return reader, [_folder_value(file, n) if n in folders else tree for n, tree in zip(names, trees, strict=True)]
+    trees = [_folder_value(table, file, n) if n in folders else tree for n, tree in zip(names, trees, strict=True)]
+    if table.lake:
+        return _of_lake(table, names, reader, alias, trees)
+    return exp.Table(this=reader, alias=table_alias(alias)), trees
 
 
-def _folder_value(file: exp.Expression, key: str) -> exp.Expression:
+def _folder_value(table: Table, file: exp.Expression, key: str) -> exp.Expression:
     """What a file's folders say for a key, as text. DuckDB computes it once a file, and opens none that a filter on it excludes."""
     found = call("REGEXP_EXTRACT", file.copy(), string(f"^.*/{re.escape(key)}=([^/]*)/"), exp.Literal.number(1))
-    return call("NULLIF", call("URL_DECODE", found), string(NULL))
+    value = call("NULLIF", call("URL_DECODE", found), string(NULL))
+    return call("NULLIF", value, string("")) if table.lake else value
+
+
+def _of_lake(
+    table: Table, names: Sequence[str], reader: exp.Anonymous, alias: str, trees: Sequence[exp.Expression]
+) -> tuple[exp.Expression, list[exp.Expression]]:
+    """Files that may differ in their columns, and in how they write instants: DuckDB takes the first file's for those of all."""
+    inside = {c.name: c for c in table.columns if c.name in names and c.name not in table.partition_by}
+    files = common(table.files, tuple(inside))
+    instants = {n for n, column in inside.items() if column.type.pg is t.TIMESTAMPTZ}
+    if mixed := files.mixed_instants & instants:
+        raise Unsupported("local", f'instants in both of Parquet\'s ways in column "{min(mixed)}" of "{table.name}"')
+    old = files.old_instants & instants
+    found = [_of_utc(tree) if n in old else tree for n, tree in zip(names, trees, strict=True)]
+    if not files.lacking:
+        return exp.Table(this=reader, alias=table_alias(alias)), found
+    reader.append("expressions", _option("union_by_name", exp.true()))
+    nulls = [aliased(cast(exp.Null(), _type_in_file(inside[n], old=n in old)), n) for n in inside if n in files.lacking]
+    everything = exp.select("*").from_(exp.Table(this=reader))
+    nothing = exp.Select(expressions=nulls, where=exp.Where(this=exp.false()))
+    # No file that is read need have the column: of the other side its type is known, which gives no row.
+    union = exp.Union(this=everything, expression=nothing, distinct=False, by_name=True)
+    return exp.Subquery(this=union, alias=table_alias(alias)), found
+
+
+def _type_in_file(column: TableColumn, *, old: bool) -> exp.DataType:
+    return exp.DataType.build("TIMESTAMP", dialect="duckdb") if old else storage_type(column.type, "local")
+
+
+def _of_utc(tree: exp.Expression) -> exp.Expression:
+    """An instant from a wall clock of UTC, as which DuckDB reads INT96."""
+    return call("TIMEZONE", string("UTC"), tree)
 
 
 def in_range(splits: Splits, alias: str) -> exp.Expression:

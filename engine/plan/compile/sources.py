@@ -54,12 +54,12 @@ def table_reader(node: TableReader, scope: Scope) -> Block:
         }
         return Block(scope, source)
     splits = Splits(node.reader, node.ranged) if node.reader else None
-    reader, columns = file_reader(node.table, node.names, alias, splits)
+    source, columns = file_reader(node.table, node.names, alias, splits)
     scope.columns = {
         c.id: _padded(_from_file(tree, c.type, node.table), c.type)
         for c, tree in zip(node.columns, columns, strict=True)
     }
-    block = Block(scope, exp.Table(this=reader, alias=table_alias(alias)))
+    block = Block(scope, source)
     if splits is not None and splits.ranged:
         block.where.append(in_range(splits, alias))
         block.stage = Stage.FILTERED

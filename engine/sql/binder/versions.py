@@ -1,4 +1,5 @@
-"""`t FOR VERSION AS OF 3`, `t FOR TIMESTAMP AS OF '2024-05-01 12:00'`: a stored table as it was (`engine.storage.history`).
+"""`t FOR VERSION AS OF 3`, `t FOR TIMESTAMP AS OF '2024-05-01 12:00'`: a stored table as it was (`engine.storage.history`), or
+somebody else's (`engine.lakes.tables`).
 
 The number and the moment are constants: which files are read is decided when the statement is bound.
 """
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from engine.catalog.objects import SystemTable, Table
+from engine.lakes import tables as lakes
 from engine.sql.expr import Const
 from engine.sql.scope import Scope, cursor, position
 from engine.storage import history
@@ -35,15 +37,17 @@ def read(binder: QueryBinder, item: exp.Table, table: Table | SystemTable) -> Ta
     version = item.args.get("version")
     if version is None:
         return table
-    if not isinstance(table, Table) or table.storage is None:
+    if not isinstance(table, Table) or (table.storage is None and not table.lake):
         refuse(item, f'"{table.name}" is none')
         raise AssertionError("a version was asked for")
     # The log may be published, and its files removed, while the catalog stays as it is.
     binder.context.stable = False
     try:
         if version.name == "VERSION":
-            return history.at_version(table, _constant(binder, version, t.INT8))
-        return history.at_time(table, _constant(binder, version, t.TIMESTAMPTZ))
+            number = _constant(binder, version, t.INT8)
+            return lakes.at_version(table, number) if table.lake else history.at_version(table, number)
+        micros = _constant(binder, version, t.TIMESTAMPTZ)
+        return lakes.at_time(table, micros) if table.lake else history.at_time(table, micros)
     except SqlError as error:
         error.position = error.position or cursor(position(version.expression))
         raise

@@ -1,0 +1,233 @@
+"""Somebody else's Delta table: columns, partition columns and active files of a version, through `deltalake`.
+
+What Delta's protocol calls a reader feature is a promise that readers without it would give wrong rows; so those that are not
+known here are refused by name. Known are those that change nothing for a reader of the active files (v2 checkpoints, vacuum's
+protocol check, in-commit timestamps, timestamps without a zone), deletion vectors as long as no active file has one, and
+column mapping by name, which is what `TableColumn.stored` is for. Mapping by id would need the ids in the files' footers.
+
+Values of partition columns are read from the names of folders (`engine.catalog.partitions`), whereas Delta's truth is its log.
+All writers name folders so, but need not: the two are compared for every version, and a table where they differ is refused.
+
+A version that was read is kept. Whether it is still the newest costs a `stat` of the log's folder: a commit is a new file in it.
+As file systems' clocks tick in milliseconds, a folder that changed a moment ago is asked anew.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from engine.catalog import partitions
+from engine.lakes.state import LakeColumn, LakeState, digest, lake_column
+from engine.storage.remembered import Remembered
+from wire.errors import DataCorrupted, FeatureNotSupported, InvalidParameterValue, UndefinedFile
+
+LOG: Final = "_delta_log"
+_HARMLESS: Final = frozenset(
+    ("timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "inCommitTimestamp", "deletionVectors", "columnMapping")
+)
+_SETTLED_NS: Final = 2_000_000_000
+_NEWEST: Final = 256
+_MAPPING: Final = "delta.columnMapping."
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+Stamp = tuple[int, int]
+#: By path, id of the table and number.
+_STATES: Final[Remembered[tuple[str, str, int], LakeState]] = Remembered(256)
+
+
+class _Newest:
+    """The newest state of each path, and the stamp of its log when it was that. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, tuple[Stamp, LakeState]] = OrderedDict()
+
+    def get(self, path: str, stamp: Stamp) -> LakeState | None:
+        with self._lock:
+            known = self._known.get(path)
+            return known[1] if known is not None and known[0] == stamp else None
+
+    def put(self, path: str, stamp: Stamp, state: LakeState) -> None:
+        with self._lock:
+            self._known[path] = (stamp, state)
+            self._known.move_to_end(path)
+            if len(self._known) > _NEWEST:
+                self._known.popitem(last=False)
+
+
+_NEWEST_STATES: Final = _Newest()
+
+
+def is_delta(path: str) -> bool:
+    """Whether a folder is a Delta table."""
+    return os.path.isdir(os.path.join(path, LOG))
+
+
+def newest(path: str) -> LakeState:
+    """The newest version. May block. Raises UndefinedFile, DataCorrupted, FeatureNotSupported."""
+    stamp = _stamp(path)
+    known = None if stamp is None else _NEWEST_STATES.get(path, stamp)
+    if known is not None:
+        return known
+    state = _state(path, _open(path))
+    if stamp is not None and time.time_ns() - stamp[0] > _SETTLED_NS:
+        _NEWEST_STATES.put(path, stamp, state)
+    return state
+
+
+def at_version(path: str, number: int) -> LakeState:
+    """A version. May block. Raises InvalidParameterValue for one that is not there, or lacks files by now, and as `newest`."""
+    last = newest(path).number
+    if not 0 <= number <= last:
+        raise InvalidParameterValue(
+            f'the Delta table at "{path}" has no version {number}', detail=f"Its newest version is {last}."
+        )
+    try:
+        state = _state(path, _open(path, number))
+    except DataCorrupted as error:
+        raise InvalidParameterValue(
+            f'version {number} of the Delta table at "{path}" is not there any more', detail=error.message
+        ) from error
+    lost = sum(1 for file in state.files if not os.path.exists(file))
+    if lost:
+        raise InvalidParameterValue(
+            f'version {number} of the Delta table at "{path}" is not there any more',
+            detail=f"{lost} of its {len(state.files)} files are gone.",
+        )
+    return state
+
+
+def at_time(path: str, micros: int) -> LakeState:
+    """The version that was the newest at a moment, in microseconds since 1970. Raises as `at_version`."""
+    history = _open(path).history()
+    times = {entry["version"]: entry["timestamp"] for entry in history if "timestamp" in entry}
+    found = max((number for number, made in times.items() if made * 1000 <= micros), default=None)
+    if found is None:
+        detail = "Its log has no times."
+        if times:
+            first = min(times)
+            moment = _EPOCH + dt.timedelta(milliseconds=times[first])
+            detail = f"The first that its log knows is {first}, of {moment:%Y-%m-%d %H:%M:%S.%f+00}."
+        raise InvalidParameterValue(f'the Delta table at "{path}" has no version of that time', detail=detail)
+    return at_version(path, found)
+
+
+def _stamp(path: str) -> Stamp | None:
+    try:
+        status = os.stat(os.path.join(path, LOG))
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino
+
+
+def _open(path: str, version: int | None = None) -> DeltaTable:
+    try:
+        return DeltaTable(path, version=version)
+    except TableNotFoundError as error:
+        raise UndefinedFile(f'could not read a Delta table at "{path}": there is none') from error
+    except (DeltaError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise DataCorrupted(f'could not read the Delta table at "{path}": {reason}') from error
+
+
+def _state(path: str, table: DeltaTable) -> LakeState:
+    metadata = table.metadata()
+    key = (path, str(metadata.id), table.version())
+    return _STATES.get(key, lambda: _read(path, table, digest(*map(str, key))))
+
+
+def _read(path: str, table: DeltaTable, number: int) -> LakeState:
+    mapping = _require_readable(path, table)
+    columns = {column.stored: column for column in _columns(table, mapping)}
+    by_name = {column.name: column for column in columns.values()}
+    partition_by = tuple(by_name[name].stored for name in table.metadata().partition_columns)
+    actions = pa.table(table.get_add_actions(flatten=False))
+    files = _files(path, actions["path"].to_pylist())
+    _require_as_in_folders(path, files, [by_name[name] for name in table.metadata().partition_columns], actions)
+    return LakeState("Delta", table.version(), number, columns, partition_by, tuple(sorted(files)))
+
+
+def _require_readable(path: str, table: DeltaTable) -> bool:
+    """Whether columns are mapped. Raises FeatureNotSupported for what a reader of the active files would get wrong."""
+    protocol = table.protocol()
+    features = frozenset(protocol.reader_features or ())
+    for feature in sorted(features - _HARMLESS):
+        raise _unsupported(path, f"the reader feature {feature}")
+    if protocol.min_reader_version > 3:
+        raise _unsupported(path, f"reader version {protocol.min_reader_version}")
+    if "deletionVectors" in features and _has_deletion_vectors(table):
+        raise _unsupported(
+            path, "deletion vectors", "Its owner can write them into the files: REORG TABLE ... APPLY (PURGE)."
+        )
+    mode = table.metadata().configuration.get(f"{_MAPPING}mode", "none")
+    if mode not in ("none", "name"):
+        raise _unsupported(path, f"column mapping by {mode}")
+    return mode == "name"
+
+
+def _has_deletion_vectors(table: DeltaTable) -> bool:
+    """Whether an active file has one. One that cannot be read is one."""
+    try:
+        return any(batch.num_rows for batch in table.deletion_vectors())
+    except DeltaError:
+        return True
+
+
+def _columns(table: DeltaTable, mapping: bool) -> Sequence[LakeColumn]:
+    arrow = pa.schema(table.schema().to_arrow())
+    fields: Mapping[str, Any] = {field.name: field for field in table.schema().fields}
+    return [
+        lake_column(
+            field.name,
+            fields[field.name].metadata[f"{_MAPPING}physicalName"] if mapping else field.name,
+            field.type,
+            nullable=field.nullable,
+        )
+        for field in arrow
+    ]
+
+
+def _files(path: str, named: Sequence[str]) -> list[str]:
+    """The files of the log's paths, which are percent-encoded below the table's folder."""
+    files = []
+    for name in named:
+        below = unquote(name)
+        if "://" in name or below.startswith("/") or ".." in below.split("/"):
+            raise _unsupported(path, f'files outside of its folder ("{below}")')
+        files.append(f"{path.rstrip('/')}/{below}")
+    return files
+
+
+def _require_as_in_folders(path: str, files: Sequence[str], columns: Sequence[LakeColumn], actions: pa.Table) -> None:
+    """Raises FeatureNotSupported where the log says another value of a partition column than the names of folders."""
+    if not columns or not files:
+        return
+    values = actions["partition"].combine_chunks()
+    for column in columns:
+        if column.type is None or not partitions.may_hold(column.type):
+            raise _unsupported(path, f'partition column "{column.name}" of type {column.told}')
+        raws = [partitions.raw_value(file, column.stored) for file in files]
+        texts = [(raw and partitions.text_value(raw)) or None for raw in raws]
+        logged = pc.struct_field(values, column.name)
+        try:
+            told = pa.array(texts, pa.utf8()).cast(logged.type)
+        except pa.ArrowInvalid:
+            told = None
+        if None in raws or told is None or not told.equals(logged):
+            raise _unsupported(path, f'partition column "{column.name}" whose values the names of folders do not say')
+
+
+def _unsupported(path: str, what: str, hint: str | None = None) -> FeatureNotSupported:
+    return FeatureNotSupported(f'not supported: {what} in the Delta table at "{path}"', hint=hint)

@@ -1,0 +1,107 @@
+"""What a table format says of one version of a table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+
+from engine.catalog.infer import type_of_arrow
+from engine.catalog.objects import Table, TableColumn
+from engine.sql.types import SqlType
+from wire.errors import FeatureNotSupported, ObjectNotInPrerequisiteState, UndefinedColumn
+
+#: Engines keep a table's version in signed 64 bits.
+_DIGEST_BYTES: Final = 7
+
+
+@dataclass(frozen=True, slots=True)
+class LakeColumn:
+    """name: today's; stored: the files'. type: None where PostgreSQL has none for it. told: the format's word for the type."""
+
+    name: str
+    stored: str
+    type: SqlType | None
+    nullable: bool
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class LakeState:
+    """number: the format's own of this version. digest: differs between any two versions of any two tables.
+    columns: by what files call them, in their order. partition_by: those that only names of folders say. files: absolute."""
+
+    kind: str
+    number: int
+    digest: int
+    columns: Mapping[str, LakeColumn]
+    partition_by: tuple[str, ...]
+    files: tuple[str, ...]
+
+    def table_columns(self, path: str) -> tuple[TableColumn, ...]:
+        """All columns. Raises FeatureNotSupported for one whose type PostgreSQL lacks."""
+        for column in self.columns.values():
+            if column.type is None:
+                raise FeatureNotSupported(
+                    f'not supported: column "{column.name}" of type {column.told} in the {self.kind} table at "{path}"',
+                    hint="List the columns to read in CREATE FOREIGN TABLE and leave this one out.",
+                )
+        return tuple(_table_column(column, number) for number, column in enumerate(self.columns.values(), 1))
+
+    def declared(self, wanted: Sequence[TableColumn], path: str) -> tuple[TableColumn, ...]:
+        """These columns, found by their names. Raises UndefinedColumn, ObjectNotInPrerequisiteState for another type."""
+        by_name = {column.name: column for column in self.columns.values()}
+        found = []
+        for column in wanted:
+            known = by_name.get(column.name)
+            if known is None:
+                raise UndefinedColumn(
+                    f'column "{column.name}" does not exist in the {self.kind} table at "{path}"',
+                    hint=f"Its columns are: {', '.join(sorted(by_name))}.",
+                )
+            self._require_type(column, known)
+            found.append(replace(_table_column(known, column.number), nullable=column.nullable))
+        return tuple(found)
+
+    def of(self, table: Table) -> Table:
+        """The table with this version's files. Raises ObjectNotInPrerequisiteState where its columns are others by now."""
+        for column in table.columns:
+            known = self.columns.get(column.file_column)
+            if known is None:
+                raise ObjectNotInPrerequisiteState(
+                    f'the {self.kind} table behind "{table.name}" has no column "{column.name}" in version {self.number}',
+                    hint="Create the foreign table again to have the columns that it has now.",
+                )
+            self._require_type(column, known)
+        if self.partition_by != table.partition_by:
+            raise ObjectNotInPrerequisiteState(
+                f'the {self.kind} table behind "{table.name}" is partitioned otherwise in version {self.number}',
+                hint="Create the foreign table again.",
+            )
+        return replace(table, files=self.files, version=self.digest)
+
+    def _require_type(self, column: TableColumn, known: LakeColumn) -> None:
+        if known.type is None or known.type != column.type:
+            told = known.told if known.type is None else known.type
+            raise ObjectNotInPrerequisiteState(
+                f'column "{column.name}" is of type {told} in the {self.kind} table, not of type {column.type}',
+                hint="Declare that type, or no columns at all, and cast it where it is used.",
+            )
+
+
+def lake_column(name: str, stored: str, arrow: pa.DataType, *, nullable: bool) -> LakeColumn:
+    return LakeColumn(name, stored, type_of_arrow(arrow), nullable, str(arrow))
+
+
+def digest(*parts: str) -> int:
+    whole = "\0".join(parts).encode()
+    return int.from_bytes(hashlib.blake2b(whole, digest_size=_DIGEST_BYTES).digest(), "big")
+
+
+def _table_column(column: LakeColumn, number: int) -> TableColumn:
+    assert column.type is not None, "a column of a type that PostgreSQL has"
+    stored = "" if column.stored == column.name else column.stored
+    return TableColumn(column.name, column.type, number, column.nullable, stored=stored)

@@ -1,0 +1,252 @@
+"""Somebody else's Delta tables: columns, versions, partitions, columns that came later; and what is refused by name."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from local_member import LocalMember, local_member
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+INSTANT = dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)
+
+
+@pytest.fixture(scope="module")
+def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMember]:
+    with local_member(tmp_path_factory.mktemp("member")) as running:
+        yield running
+
+
+@pytest.fixture
+def connection(member: LocalMember) -> Iterator[Connection]:
+    with member.connect() as client:
+        yield client
+
+
+def attach(connection: Connection, path: Path, columns: str = "", **options: str) -> None:
+    connection.execute("drop foreign table if exists t")
+    told = ", ".join(f"{name} '{value}'" for name, value in {"path": str(path), **options}.items())
+    connection.execute(f"create foreign table t {columns} options ({told})")
+
+
+def rows(connection: Connection, sql: str) -> list[tuple[Any, ...]]:
+    return connection.execute(sql).fetchall()
+
+
+def refused(connection: Connection, path: Path, error: type[psycopg.Error], match: str, columns: str = "") -> None:
+    with pytest.raises(error, match=match):
+        attach(connection, path, columns, format="delta")
+
+
+def test_what_a_log_says_and_nothing_else(connection: Connection, tmp_path: Path) -> None:
+    write_deltalake(tmp_path, pa.table({"id": [1, 2, 3], "s": ["a", "b", None]}))
+    DeltaTable(tmp_path).delete("id = 2")
+    for options in ({}, {"format": "delta"}):
+        attach(connection, tmp_path, **options)
+        assert rows(connection, "select * from t order by id") == [(1, "a"), (3, None)]
+    attach(connection, tmp_path, format="parquet")
+    assert rows(connection, "select count(*) from t") == [(5,)]
+
+
+def test_each_statement_sees_the_newest_version(connection: Connection, tmp_path: Path) -> None:
+    write_deltalake(tmp_path, pa.table({"id": [0]}))
+    attach(connection, tmp_path)
+    for number in range(1, 6):
+        write_deltalake(tmp_path, pa.table({"id": [number]}), mode="append")
+        assert rows(connection, "select count(*), max(id) from t") == [(number + 1, number)]
+        assert rows(connection, "select count(*) from t a join t b on a.id = b.id") == [(number + 1,)]
+
+
+def test_earlier_versions(connection: Connection, tmp_path: Path) -> None:
+    for number in range(3):
+        write_deltalake(tmp_path, pa.table({"id": [number]}), mode="overwrite")
+    attach(connection, tmp_path)
+    for number in range(3):
+        assert rows(connection, f"select id from t for version as of {number}") == [(number,)]
+    assert rows(connection, "select a.id, b.id from t for version as of 0 a, t b") == [(0, 2)]
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="has no version 3"):
+        rows(connection, "select * from t for version as of 3")
+    times = [entry["timestamp"] for entry in reversed(DeltaTable(tmp_path).history())]
+    moment = dt.datetime.fromtimestamp(times[1] / 1000, dt.UTC).isoformat()
+    expected = max(number for number, made in enumerate(times) if made <= times[1])
+    assert rows(connection, f"select id from t for timestamp as of '{moment}'") == [(expected,)]
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="no version of that time"):
+        rows(connection, "select * from t for timestamp as of '2000-01-01'")
+    for file in tmp_path.glob("*.parquet"):
+        if str(file) not in DeltaTable(tmp_path).file_uris():
+            file.unlink()
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="not there any more"):
+        rows(connection, "select * from t for version as of 1")
+
+
+def test_partitions(connection: Connection, tmp_path: Path) -> None:
+    regions = ["EU", "a b/c%ü", None, "", "__x", "1+1"]
+    days = [dt.date(2024, 1, 1 + i % 2) for i in range(6)]
+    data = pa.table({"id": list(range(6)), "region": regions, "day": days, "ok": [True, None] * 3})
+    write_deltalake(tmp_path, data, partition_by=["region", "day", "ok"])
+    attach(connection, tmp_path)
+    told = [region or None for region in regions]  # Delta has no empty text among its partitions
+    assert rows(connection, "select id, region, day, ok from t order by id") == list(
+        zip(range(6), told, days, [True, None] * 3, strict=True)
+    )
+    assert rows(connection, "select id from t where region = 'a b/c%ü' and day = '2024-01-02'") == [(1,)]
+    assert rows(connection, "select id from t where region is null order by id") == [(2,), (3,)]
+    assert rows(connection, "select id from t where region >= 'a' and ok is null") == [(1,)]
+
+
+def test_a_column_that_came_later(connection: Connection, tmp_path: Path) -> None:
+    write_deltalake(tmp_path, pa.table({"id": [1], "p": ["x"]}), partition_by=["p"])
+    later = pa.table({"extra": [[1.5]], "id": [2], "p": ["y"], "moment": [INSTANT]})
+    write_deltalake(tmp_path, later, mode="append", schema_mode="merge")
+    attach(connection, tmp_path)
+    assert rows(connection, "select id, p, extra, moment from t order by id") == [
+        (1, "x", None, None),
+        (2, "y", [1.5], INSTANT),
+    ]
+    assert rows(connection, "select extra, moment from t where p = 'x'") == [(None, None)]
+    assert rows(connection, "select count(*), count(extra) from t where extra is null") == [(1, 0)]
+
+
+def test_columns_that_went_or_changed_are_told(connection: Connection, tmp_path: Path) -> None:
+    write_deltalake(tmp_path, pa.table({"id": [1], "v": ["x"]}))
+    attach(connection, tmp_path)
+    write_deltalake(tmp_path, pa.table({"id": [1], "v": [2.5]}), mode="overwrite", schema_mode="overwrite")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match='"v" is of type double precision'):
+        rows(connection, "select * from t")
+    attach(connection, tmp_path)
+    assert rows(connection, "select * from t") == [(1, 2.5)]
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match='"v" is of type text'):
+        rows(connection, "select * from t for version as of 0")
+    write_deltalake(tmp_path, pa.table({"id": [1]}), mode="overwrite", schema_mode="overwrite")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match='no column "v" in version 2'):
+        rows(connection, "select * from t")
+
+
+def test_declared_columns(connection: Connection, tmp_path: Path) -> None:
+    write_deltalake(tmp_path, pa.table({"id": [1], "v": ["x"], "s": [{"a": 1}]}))
+    refused(connection, tmp_path, psycopg.errors.FeatureNotSupported, 'column "s" of type struct')
+    attach(connection, tmp_path, "(v text, id bigint)", format="delta")
+    assert rows(connection, "select * from t") == [("x", 1)]
+    refused(connection, tmp_path, psycopg.errors.UndefinedColumn, '"w" does not exist', "(w text)")
+    refused(connection, tmp_path, psycopg.errors.ObjectNotInPrerequisiteState, "of type bigint", "(id int)")
+
+
+def test_instants_of_old(connection: Connection, tmp_path: Path) -> None:
+    """Spark writes INT96, whose readers disagree about the zone: Delta's timestamps are instants."""
+    write_deltalake(tmp_path, pa.table({"moment": [INSTANT]}))
+    (file,) = tmp_path.glob("*.parquet")
+    pq.write_table(pa.table({"moment": [INSTANT]}), file, use_deprecated_int96_timestamps=True)
+    attach(connection, tmp_path)
+    connection.execute("set TimeZone = 'America/New_York'")
+    assert rows(connection, "select moment = '2024-02-29 12:00Z', moment::text from t") == [
+        (True, "2024-02-29 07:00:00-05")
+    ]
+    write_deltalake(tmp_path, pa.table({"moment": [INSTANT]}), mode="append")
+    connection.execute("set sluice.engine = local")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="instants in both of Parquet's ways"):
+        rows(connection, "select * from t")
+
+
+def test_nothing_there(connection: Connection, tmp_path: Path) -> None:
+    refused(connection, tmp_path / "nowhere", psycopg.errors.UndefinedFile, "there is none")
+    refused(connection, tmp_path, psycopg.errors.UndefinedFile, "there is none")
+
+
+# -- logs that other writers write -----------------------------------------------------------------------------------
+
+
+def by_hand(
+    folder: Path,
+    fields: Sequence[Mapping[str, Any]],
+    files: Sequence[Mapping[str, Any]],
+    protocol: Mapping[str, Any],
+    partition_by: Sequence[str] = (),
+    **configuration: str,
+) -> None:
+    """A log of one commit."""
+    schema = json.dumps({"type": "struct", "fields": [{"nullable": True, "metadata": {}, **f} for f in fields]})
+    actions: list[Any] = [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2, **protocol}},
+        {
+            "metaData": {
+                "id": str(folder), "format": {"provider": "parquet", "options": {}}, "schemaString": schema,
+                "partitionColumns": list(partition_by), "configuration": configuration, "createdTime": 1,
+            }
+        },
+    ]  # fmt: skip
+    common = {"partitionValues": {}, "size": 100, "modificationTime": 1, "dataChange": True}
+    actions += [{"add": {**common, **file}} for file in files]
+    (folder / "_delta_log").mkdir(parents=True)
+    (folder / "_delta_log" / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
+
+
+def features(*names: str) -> dict[str, Any]:
+    return {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": names, "writerFeatures": names}
+
+
+ID = {"name": "id", "type": "long"}
+
+
+def test_deletion_vectors(connection: Connection, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1, 2, 3]}), tmp_path / "f.parquet")
+    vector = {
+        "storageType": "u",
+        "pathOrInlineDv": "vBn[lx{q8@P<9BNH/isA",
+        "offset": 1,
+        "sizeInBytes": 36,
+        "cardinality": 2,
+    }
+    by_hand(tmp_path, [ID], [{"path": "f.parquet", "deletionVector": vector}], features("deletionVectors"))
+    refused(connection, tmp_path, psycopg.errors.FeatureNotSupported, "deletion vectors")
+    none = tmp_path / "none"
+    by_hand(none, [ID], [{"path": "f.parquet"}], features("deletionVectors"))
+    (tmp_path / "f.parquet").rename(none / "f.parquet")
+    attach(connection, none)
+    assert rows(connection, "select count(*) from t") == [(3,)]
+
+
+@pytest.mark.parametrize("feature", ["typeWidening", "variantType"])
+def test_features_that_are_not_known(connection: Connection, tmp_path: Path, feature: str) -> None:
+    by_hand(tmp_path, [ID], [{"path": "f.parquet"}], features(feature))
+    refused(connection, tmp_path, psycopg.errors.FeatureNotSupported, f"the reader feature {feature}")
+
+
+def test_columns_that_are_mapped(connection: Connection, tmp_path: Path) -> None:
+    def mapped(name: str, typ: str, number: int) -> dict[str, Any]:
+        told = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"col-{number}"}
+        return {"name": name, "type": typ, "metadata": told}
+
+    (tmp_path / "col-2=z").mkdir()
+    pq.write_table(pa.table({"col-1": [7], "col-3": ["v"]}), tmp_path / "col-2=z" / "f.parquet")
+    fields = [mapped("col-3", "long", 1), mapped("p", "string", 2), mapped("s", "string", 3)]
+    file = {"path": "col-2=z/f.parquet", "partitionValues": {"col-2": "z"}}
+    mode = {"delta.columnMapping.mode": "name"}
+    by_hand(tmp_path, fields, [file], {"minReaderVersion": 2, "minWriterVersion": 5}, ["p"], **mode)
+    attach(connection, tmp_path)
+    assert rows(connection, "select \"col-3\", p, s from t where p = 'z'") == [(7, "z", "v")]
+    by_id = tmp_path / "id"
+    mode = {"delta.columnMapping.mode": "id"}
+    by_hand(by_id, fields, [file], {"minReaderVersion": 2, "minWriterVersion": 5}, ["p"], **mode)
+    refused(connection, by_id, psycopg.errors.FeatureNotSupported, "column mapping by id")
+
+
+@pytest.mark.parametrize("path", ["file:///etc/f.parquet", "/etc/f.parquet", "../f.parquet", "%2E%2E/f.parquet"])
+def test_files_outside_of_the_folder(connection: Connection, tmp_path: Path, path: str) -> None:
+    by_hand(tmp_path, [ID], [{"path": path}], {})
+    refused(connection, tmp_path, psycopg.errors.FeatureNotSupported, "files outside of its folder")
+
+
+def test_folders_that_do_not_say_what_the_log_says(connection: Connection, tmp_path: Path) -> None:
+    fields = [ID, {"name": "p", "type": "string"}]
+    for number, (path, value) in enumerate({"p=a/f.parquet": "b", "f.parquet": "a", "p=/f.parquet": "x"}.items()):
+        folder = tmp_path / str(number)
+        by_hand(folder, fields, [{"path": path, "partitionValues": {"p": value}}], {}, ["p"])
+        refused(connection, folder, psycopg.errors.FeatureNotSupported, "whose values the names of folders do not say")
