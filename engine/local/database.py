@@ -6,7 +6,12 @@ statement changes nothing but its cursor's time zone. Extensions are neither fet
 program are not visible, and a query that outgrows the memory limit spills to the member's own folder.
 
 A cursor runs one statement at a time, and DuckDB takes no other until its result is gone. Cursors are kept by time zone;
-each remembers the relations of its last statements, since binding a text again costs as much as running a short one.
+each remembers plans of its last statements over tables in memory and inputs, since to parse, bind and optimize a short one costs
+as much as to run it, and for a final stage over a few rows many times as much. Statements over files are planned each time: a
+plan knows the files as they were.
+
+DuckDB's relations are not used to run anything: they bind a statement once more than it needs, and give no way to run
+a prepared one as a stream. What they call in the end, `_submit`, does both; the version of DuckDB is pinned.
 """
 
 from __future__ import annotations
@@ -16,6 +21,8 @@ import shutil
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -31,7 +38,9 @@ from wire.errors import InvalidParameterValue
 
 _IDLE_PER_ZONE: Final = 8
 _ZONES: Final = 32
-_RELATIONS: Final = 64
+_PLANS: Final = 64
+#: DuckDB's: no batch has fewer rows for less work.
+_VECTOR: Final = 2048
 _SYSTEM_TABLES: Final = 128
 _PART: Final = "sluice_part"
 #: Bytes of an input whose name stays registered.
@@ -53,13 +62,22 @@ class _Held:
         return self.rows.__arrow_c_stream__(requested_schema)
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A prepared statement: the statements that run it, and that end it."""
+
+    execute: str
+    deallocate: str
+
+
 class LocalCursor:
     """One connection of the database, in one time zone. Used by one thread at a time, but for `interrupt`."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, time_zone: str) -> None:
         self.time_zone = time_zone
         self._connection = connection
-        self._relations: OrderedDict[Hashable, duckdb.DuckDBPyRelation] = OrderedDict()
+        self._plans: OrderedDict[Hashable, _Plan | None] = OrderedDict()
+        self._numbers = count(1)
         self._registered: OrderedDict[str, None] = OrderedDict()
         self._inputs: dict[str, tuple[Literal["held", "view", "table"], pa.Schema]] = {}
         self._held: dict[str, _Held] = {}
@@ -70,28 +88,49 @@ class LocalCursor:
         tables: Sequence[Table | SystemTable],
         batch_rows: int,
         parameters: Mapping[str, Any] | None = None,
+        *,
+        in_memory: bool = False,
     ) -> Any:
-        """Begin to run a statement: an Arrow reader. `tables`: what it reads; another version is bound anew."""
+        """Begin to run a statement: an Arrow reader.
+
+        tables: what it reads of the catalog's. in_memory: it reads nothing but tables of this database, whose names never
+        stand for others, and inputs; so its plan may be kept.
+        """
         for table in tables:
             if isinstance(table, SystemTable):
                 self._register(table)
-        # A relation names its inputs, and takes what has their names when it runs; their types are those it was bound to.
-        inputs = tuple((name, schema) for name, (_, schema) in self._inputs.items())
-        key = (statement, tuple((table.oid, table.version) for table in tables), _hashable(parameters), inputs)
-        relation = self._relations.get(key)
-        if relation is None:
-            relation = self._bound(statement, parameters)
-            self._relations[key] = relation
-            if len(self._relations) > _RELATIONS:
-                self._relations.popitem(last=False)
-        else:
-            self._relations.move_to_end(key)
-        return relation.to_arrow_reader(batch_rows)
+        values = dict(parameters) if parameters else None
+        text = self._planned(statement) if in_memory and values is None else statement
+        return self._submit(text, values, batch_rows).arrow_reader()
 
-    def _bound(self, statement: str, parameters: Mapping[str, Any] | None) -> duckdb.DuckDBPyRelation:
-        return (
-            self._connection.sql(statement, params=dict(parameters)) if parameters else self._connection.sql(statement)
-        )
+    def _planned(self, statement: str) -> str:
+        """What to run in the statement's place: the plan of one that comes again, and the first time itself."""
+        # A plan reads what has its inputs' names when it runs, if the types are those for which it was made.
+        key = (statement, tuple((name, schema) for name, (_, schema) in self._inputs.items()))
+        if key not in self._plans:
+            self._plans[key] = None
+            if len(self._plans) > _PLANS:
+                self._forget_plan(self._plans.popitem(last=False)[1])
+            return statement
+        self._plans.move_to_end(key)
+        plan = self._plans[key]
+        if plan is None:
+            name = f"plan_{next(self._numbers)}"
+            self._submit(_command("PREPARE", f"{name} AS {statement}"))
+            plan = self._plans[key] = _Plan(_command("EXECUTE", name), _command("DEALLOCATE", name))
+        return plan.execute
+
+    def _forget_plans(self) -> None:
+        while self._plans:
+            self._forget_plan(self._plans.popitem()[1])
+
+    def _forget_plan(self, plan: _Plan | None) -> None:
+        if plan is not None:
+            self._submit(plan.deallocate)
+
+    def _submit(self, text: str, values: dict[str, Any] | None = None, batch_rows: int = _VECTOR) -> Any:
+        """Run one statement; its result, of which `arrow_reader` gives the rows. More than one are an error."""
+        return self._connection._submit(text, values, "stream", batch_rows)
 
     def hold(self, name: str, rows: pa.Table) -> None:
         """Have a fragment's input known by name until `forget_inputs` (`engine.local.inputs`)."""
@@ -105,6 +144,7 @@ class LocalCursor:
         if held is not None and held.rows.schema == rows.schema:
             held.rows = rows
         else:
+            self._drop_held(name)
             held = self._held[name] = _Held(rows)
             self._connection.register(name, held)
         self._inputs[name] = ("held", rows.schema)
@@ -149,6 +189,8 @@ class LocalCursor:
     def _drop_held(self, name: str) -> None:
         if self._held.pop(name, None) is not None:
             self._connection.unregister(name)
+            # They would go on reading what had the name when they were made.
+            self._forget_plans()
 
     def _register(self, table: SystemTable) -> None:
         """Have a system table's rows known by name."""
@@ -159,15 +201,13 @@ class LocalCursor:
         self._connection.register(name, table.rows)
         self._registered[name] = None
         if len(self._registered) > _SYSTEM_TABLES:
-            # What was bound to the oldest one must not be run again.
-            self._relations.clear()
             self._connection.unregister(self._registered.popitem(last=False)[0])
+            self._forget_plans()
 
     def interrupt(self) -> None:
         self._connection.interrupt()
 
     def close(self) -> None:
-        self._relations.clear()
         self._connection.close()
 
 
@@ -243,10 +283,9 @@ class LocalDatabase:
         return dropped
 
 
-def _hashable(parameters: Mapping[str, Any] | None) -> Hashable:
-    """Parameters as a part of a key; lists are files' names."""
-    items = (parameters or {}).items()
-    return tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in items)
+def _command(word: str, what: str) -> str:
+    """A command of which sqlglot has no tree but its first word."""
+    return exp.Command(this=word, expression=what).sql("duckdb")
 
 
 def zone_name(time_zone: str) -> str:

@@ -336,8 +336,10 @@ class LocalStream:
     def _start(self) -> Any:
         """Begin to run the statement, in the database that is made for its like."""
         work, statement, parameters = self._work, self._work.statement, self._work.parameters
+        in_memory = False
         if self._cursor is None:  # else its inputs are large, and stored where it will run
             self._placed = self._small.place(statement, parameters, self._inputs.values())
+            in_memory = self._placed is not None
             if self._placed is None and is_scan(statement):
                 self._placed = Placed(statement, parameters)
         if self._placed is not None:
@@ -345,7 +347,7 @@ class LocalStream:
         cursor = self._borrow()
         while self._inputs:
             cursor.hold(*self._inputs.popitem())
-        return cursor.run(statement, work.tables, work.batch_rows, parameters)
+        return cursor.run(statement, work.tables, work.batch_rows, parameters, in_memory=in_memory)
 
     def _home(self) -> LocalDatabase:
         return self._database if self._placed is None else self._single

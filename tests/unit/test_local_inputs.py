@@ -5,19 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 from engine.config import EngineConfig
-from engine.local import inputs
+from engine.local import database, inputs
 from engine.local.executor import LocalExecutor, LocalStream, LocalWork
+from engine.local.statements import readers_of
 from wire.errors import DivisionByZero, QueryCanceled, SqlError
 
 _SCHEMA = pa.schema([("c1", pa.int64()), ("c2", pa.timestamp("us"))])
 _RESULT = pa.schema([("rows", pa.int64()), ("total", pa.decimal128(38, 0))])
 _TOTALS = "select count(*) as rows, sum(c1)::decimal(38, 0) as total from edge_1"
+#: The same as compiled fragments are spelled, so that it is known what they read, and their plans are kept.
+_KNOWN_TOTALS = "SELECT COUNT(*) AS rows, CAST(SUM(c1) AS DECIMAL(38, 0)) AS total FROM edge_1"
+_KNOWN_MOST = "SELECT MAX(c1) AS most FROM edge_1"
 
 
 class Arriving:
@@ -105,28 +110,47 @@ async def test_a_failed_input_is_the_streams_error(engine: LocalExecutor) -> Non
     assert engine.statistics()["cursors"] == 0
 
 
-async def test_a_statement_that_is_bound_already_reads_the_inputs_of_each_run(
-    engine: LocalExecutor, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("statement", [_TOTALS, _KNOWN_TOTALS])
+async def test_a_statement_that_is_planned_already_reads_the_inputs_of_each_run(
+    engine: LocalExecutor, monkeypatch: pytest.MonkeyPatch, statement: str
 ) -> None:
-    for rows, held in ((10, 1 << 20), (20, 1 << 20), (3000, 64), (5, 1 << 20)):
+    assert (readers_of(statement) is not None) == (statement is _KNOWN_TOTALS)
+    for rows, held in ((10, 1 << 20), (0, 1 << 20), (20, 1 << 20), (3000, 64), (5, 1 << 20), (7, 1 << 20)):
         monkeypatch.setattr(inputs, "HELD_BYTES", held)
         source = Arriving()
         for item in (_batch(0, rows), None):
             source.queue.put_nowait(item)
-        stream = engine.run(LocalWork(_TOTALS, _RESULT, 2048, inputs={"edge_1": source}))
-        assert await _rows(stream) == [{"rows": rows, "total": rows * (rows - 1) // 2}]
-    assert engine.statistics()["idle_cursors"] == 1
+        stream = engine.run(LocalWork(statement, _RESULT, 2048, inputs={"edge_1": source}))
+        assert await _rows(stream) == [{"rows": rows, "total": rows * (rows - 1) // 2 if rows else None}]
 
 
-async def test_inputs_of_the_same_name_and_another_type_are_bound_anew(engine: LocalExecutor) -> None:
-    for values, typ in (([1, 2], pa.int64()), (["a", "b"], pa.string()), ([3], pa.int64())):
+@pytest.mark.parametrize("statement", ["select max(c1) as most from edge_1", _KNOWN_MOST])
+async def test_inputs_of_the_same_name_and_another_type_are_planned_anew(engine: LocalExecutor, statement: str) -> None:
+    numbers: list[tuple[list[Any], pa.DataType]] = [([n, n + 1], pa.int64()) for n in range(4)]
+    texts: list[tuple[list[Any], pa.DataType]] = [(["a", text], pa.string()) for text in "bcd"]
+    for values, typ in (*numbers, *texts, *numbers):
         source = Arriving()
         source.schema = pa.schema([("c1", typ)])
         for item in (pa.record_batch([pa.array(values, typ)], schema=source.schema), None):
             source.queue.put_nowait(item)
         schema = pa.schema([("most", typ)])
-        stream = engine.run(LocalWork("select max(c1) as most from edge_1", schema, 2048, inputs={"edge_1": source}))
+        stream = engine.run(LocalWork(statement, schema, 2048, inputs={"edge_1": source}))
         assert await _rows(stream) == [{"most": values[-1]}]
+
+
+async def test_plans_that_make_room_for_others_are_made_again(
+    engine: LocalExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_PLANS", 2)
+    for number in range(30):
+        source = Arriving()
+        for item in (_batch(number, 2), None):
+            source.queue.put_nowait(item)
+        more, schema = number // 3 % 4, pa.schema([("more", pa.int64())])
+        statement = f"SELECT MAX(c1) + {more} AS more FROM edge_1"
+        stream = engine.run(LocalWork(statement, schema, 2048, inputs={"edge_1": source}))
+        assert await _rows(stream) == [{"more": number + 1 + more}]
+    assert engine.statistics()["idle_cursors"] == 1
 
 
 async def test_closing_while_inputs_arrive_leaves_nothing(engine: LocalExecutor) -> None:
