@@ -6,8 +6,9 @@
     await runtime.close()
 
 Messages go IO loop -> operation pool -> loop: an operation thread steps the pure machines (`engine.runtime.queries`) of its
-partition of the queries, so that messages of one query are always taken in order by one thread; what the machines want is
-then done on the loop, in their order. Fragments run on the fragment pool (`engine.local`) or on Spark.
+partition of the queries, so that messages of one query are always taken in order, one at a time; what the machines want is
+then done on the loop, in their order. A step that has none before it, and no long plan to read, is taken on the loop itself:
+it is over before a thread would have woken. Fragments run on the fragment pool (`engine.local`) or on Spark.
 
 Batches do not pass through the operation pool: a data connection carries one stream, so its order is TCP's already, and to take
 a batch is to put it into a queue, which costs less than waking a thread would.
@@ -21,6 +22,7 @@ import asyncio
 import contextlib
 import functools
 import logging
+import threading
 import time
 import zlib
 from collections import defaultdict
@@ -82,6 +84,8 @@ _log = logging.getLogger(__name__)
 _TICK_SECONDS: Final = 0.5
 #: How long the initiator waits for counters once all rows are there.
 _COUNTED_SECONDS: Final = 5.0
+#: A body that the loop reads by itself; longer ones are left to a thread.
+_SHORT_BODY: Final = 1 << 16
 _CLOSED_EARLY: Final = Cause(SUCCESS, "the initiator wants no more rows")
 
 _Ask = Callable[[MemberQueries, float], list[Instruction]]
@@ -96,7 +100,7 @@ class _Prepared:
     spec: MemberSpec | None
 
 
-#: What an operation thread leaves for the loop to do.
+#: What a step leaves for the loop to do.
 _Do = Instruction | _Prepared
 
 
@@ -124,6 +128,7 @@ class MeshRuntime:
         self._operations = operations
         self._shards = [MemberQueries(mesh.member) for _ in range(operations.threads)]
         self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
         self._runs: dict[str, QueryRun] = {}
         self._streams: dict[str, DistributedStream] = {}
         self._requests: Requests[ChannelOk] = Requests(_not_connected)
@@ -251,16 +256,17 @@ class MeshRuntime:
                 self._hand_over(member, message.query, message, body)  # type: ignore[attr-defined]
 
     def _hand_over(self, member: str, query: str, message: ControlMessage, body: bytes) -> None:
-        self._post(query, lambda queries, now: queries.on_message(member, message, body, now))
+        step = functools.partial(self._step, lambda queries, now: queries.on_message(member, message, body, now))
+        self._submit(query, step, short=len(body) <= _SHORT_BODY)
 
     def _on_lost(self, member: str) -> None:
         self._requests.member_lost(member)
         self._post_all(lambda queries, now: queries.on_member_lost(member, now))
 
     def _judge_channel(self, member: str, message: OpenChannel | Produced, shard: int) -> None:
-        """On an operation thread: is the query that a sender speaks of wanted here?"""
+        """In the query's turn: is what a sender speaks of wanted here?"""
         state = self._shards[shard].channel(message.query, time.monotonic())
-        self._loop.call_soon_threadsafe(self._answer_channel, member, message, state)
+        self._later(self._answer_channel, member, message, state)
 
     def _answer_channel(self, member: str, message: OpenChannel | Produced, state: ChannelState) -> None:
         answer: ControlMessage
@@ -306,11 +312,12 @@ class MeshRuntime:
         for shard in range(len(self._shards)):
             self._operations.post(shard, functools.partial(self._step, ask, shard))
 
-    def _submit(self, query: str, call: Callable[[int], None]) -> None:
+    def _submit(self, query: str, call: Callable[[int], None], *, short: bool = True) -> None:
         if self._closed:
             return
         shard = self._partition(query)
-        self._operations.post(shard, functools.partial(call, shard))
+        run = self._operations.run_or_post if short else self._operations.post
+        run(shard, functools.partial(call, shard))
 
     def _partition(self, query: str) -> int:
         return zlib.crc32(query.encode()) % len(self._shards)
@@ -322,11 +329,18 @@ class MeshRuntime:
         return [tuple(part) for part in parts.values()]
 
     def _step(self, ask: _Ask, shard: int) -> None:
-        """On an operation thread."""
+        """In the shard's turn, on an operation thread or on the loop's."""
         instructions = ask(self._shards[shard], time.monotonic())
         prepared: list[_Do] = [_prepared(i) if isinstance(i, Run) else i for i in instructions]
         if prepared:
-            self._loop.call_soon_threadsafe(self._perform, prepared)
+            self._later(self._perform, prepared)
+
+    def _later(self, call: Callable[..., None], *args: Any) -> None:
+        """Have the loop call it when it comes to it: never within another call, and in the order of the steps."""
+        if threading.get_ident() == self._thread:
+            self._loop.call_soon(call, *args)
+        else:
+            self._loop.call_soon_threadsafe(call, *args)
 
     def _perform(self, instructions: list[_Do]) -> None:
         for instruction in instructions:

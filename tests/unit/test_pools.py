@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import logging
 import threading
@@ -241,3 +242,49 @@ async def test_the_loop_takes_the_fragment_pool_as_an_executor(fragments: Fragme
         await loop.run_in_executor(fragments, lambda: 1 // 0)
     with FragmentPool(1) as pool:
         assert pool.submit(max, 3, 5).result(SECONDS) == 5
+
+
+def test_a_call_with_none_before_it_runs_at_once_and_others_wait_for_it(operations: OperationPool) -> None:
+    order: list[tuple[str, str]] = []
+
+    def note(what: str) -> None:
+        order.append((what, threading.current_thread().name))
+
+    def first() -> None:
+        behind.append(operations.submit(0, lambda: note("second")))
+        operations.run_or_post(0, lambda: note("third"))
+        note("first")
+
+    behind: list[Future[None]] = []
+    operations.run_or_post(0, first)
+    behind[0].result(SECONDS)
+    operations.close()
+    here = threading.current_thread().name
+    assert order == [("first", here), ("second", "test-operation-0"), ("third", "test-operation-0")]
+    with pytest.raises(RuntimeError, match="operation pool is closed"):
+        operations.run_or_post(0, lambda: None)
+
+
+def test_calls_of_a_partition_never_overlap_wherever_they_run(operations: OperationPool) -> None:
+    seen: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
+    turns = [threading.Lock() for _ in range(3)]
+
+    def note(partition: int, submitter: str, number: int) -> None:
+        assert turns[partition].acquire(blocking=False), "two calls of a partition overlap"
+        seen[partition, submitter].append(number)
+        turns[partition].release()
+
+    def submit_all(submitter: str) -> None:
+        for number in range(1500):
+            submit = operations.post if number % 7 == 0 else operations.run_or_post
+            submit(number % 3, functools.partial(note, number % 3, submitter, number))
+
+    submitters = [threading.Thread(target=submit_all, args=(name,)) for name in "abcd"]
+    for submitter in submitters:
+        submitter.start()
+    for submitter in submitters:
+        submitter.join()
+    operations.close()
+    for partition in range(3):
+        for name in "abcd":
+            assert seen[partition, name] == list(range(partition, 1500, 3))
