@@ -23,7 +23,7 @@ from wire.errors import FeatureNotSupported
 _CHANGES: Final = (
     s.CreateView, s.CreateForeignTable, s.CreateSchema, s.CreateTable, s.CreateTableAs,
     s.CreateMaterializedView, s.RefreshMaterializedView, s.CreateSequence, s.AlterTable,
-    s.AlterSequence, s.AlterSchema, s.Comment, s.Drop, s.MutationStatement, s.Truncate, s.Vacuum, CopyFrom,
+    s.AlterSequence, s.AlterSchema, s.Comment, s.Drop, s.MutationStatement, s.Truncate, s.Vacuum, s.Analyze, CopyFrom,
 )  # fmt: skip
 _STANDBY: Final[Mapping[str, str]] = {"default_transaction_read_only": "on", "transaction_read_only": "on"}
 

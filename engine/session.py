@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from engine import defining, session_functions, upkeep
+from engine import analyzing, defining, session_functions, upkeep
 from engine.api import Client, EngineSession, Execution, Prepared, ResultColumn
 from engine.catalog.objects import Relation, Table
 from engine.catalog.snapshot import TEMPORARY
@@ -376,6 +376,8 @@ class Session(EngineSession):
                 return StreamExecution(None, f"DROP {statement.kind.upper()}")
             case s.Vacuum():
                 return StreamExecution(None, await upkeep.run(self, self._engine, statement))
+            case s.Analyze():
+                return StreamExecution(None, await analyzing.run(self, self._engine, statement))
             case s.SetVariable():
                 for name, value in ((statement.name, statement.value), *statement.also):
                     self.settings.set(name, value, local=statement.local)

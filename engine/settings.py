@@ -233,6 +233,8 @@ SETTINGS: Final[dict[str, Setting]] = {
             _s("max_index_keys", "32", "integer", fixed=True),
             _s("row_security", "on", "bool"),
             _s("check_function_bodies", "on", "bool"),
+            _s("default_statistics_target", "100", "integer", "How many common values and parts of a histogram ANALYZE keeps.",
+               minimum=1, maximum=10_000),
             _s("default_tablespace", ""),
             _s("default_table_access_method", "heap"),
             _s("escape_string_warning", "on", "bool"),

@@ -1,9 +1,10 @@
-"""Looking after stored tables, as a statement: VACUUM, and what FULL adds to it."""
+"""Looking after stored tables, as a statement: VACUUM, and what FULL and ANALYZE add to it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine import analyzing
 from engine.catalog.objects import Table
 from engine.distribution import Terms
 from engine.mutation.compaction import compact
@@ -28,6 +29,8 @@ async def run(session: Session, engine: Engine, statement: Vacuum) -> str:
     for table in meant if statement.full else ():
         await _compact(session, engine, table, statement, around)
     await engine.in_writer_pool(lambda: vacuum(statement, meant, engine.store, around))
+    if statement.analyze is not None:
+        await analyzing.run(session, engine, statement.analyze)
     return "VACUUM"
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from engine.catalog.statistics import TableStatistics
 from engine.sql.types import SqlType
 
 FileFormat = Literal["parquet", "csv", "json"]
@@ -123,6 +124,7 @@ class Table:
         that it pins, with what was changed since; `version` is then a digest of which changes those are.
     last_number: the highest number that a column has had, where that one is gone.
     query: of a materialized view: whose rows these are; populated: whether they have been written.
+    statistics: what ANALYZE found, if it has run. No part of what the table is: tables are equal whatever they say.
     """
 
     oid: int
@@ -144,6 +146,7 @@ class Table:
     last_number: int = 0
     query: View | None = None
     populated: bool = True
+    statistics: TableStatistics | None = field(default=None, compare=False, repr=False)
 
     @property
     def next_number(self) -> int:

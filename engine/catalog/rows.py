@@ -9,7 +9,7 @@ transaction made. All rows of a transaction are written in the one that makes th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +28,8 @@ from engine.catalog.objects import (
     TableColumn,
     View,
 )
-from engine.catalog.snapshot import AnyChange, Change, Snapshot, net_changes
+from engine.catalog.snapshot import Analysis, AnyChange, Change, Snapshot, net_changes
+from engine.catalog.statistics import TableStatistics, by_relation, encoded
 from engine.sql import types as st
 from engine.storage import tables
 from engine.storage.delta import Published
@@ -46,6 +47,8 @@ StepKind = Literal[
     "drop decisions",
     "put dropped",
     "drop counter",
+    "put statistics",
+    "drop statistics",
 ]
 
 
@@ -53,7 +56,7 @@ StepKind = Literal[
 class Step:
     """One row written or deleted. values: (name, oid, comment) or (name,) of a schema; (schema, name, oid, kind, body) or
     (schema, name) of a relation; (location,) of a stored table's folder that comes or goes; (number, location, body) of a
-    decision; (location, seconds) of a folder that was dropped."""
+    decision; (location, seconds) of a folder that was dropped; (oid, body) or (oid,) of a table's statistics."""
 
     kind: StepKind
     values: tuple[str | int | None, ...]
@@ -77,6 +80,17 @@ def steps(before: Snapshot, changes: Iterable[AnyChange], after: Snapshot, secon
     for location, files in net_changes(changes).items():
         if location in live and files:
             yield Step("decide", (after.version, location, msgspec.json.encode(files).decode()))
+    yield from _statistics(before, changes, after)
+
+
+def _statistics(before: Snapshot, changes: Iterable[AnyChange], after: Snapshot) -> Iterator[Step]:
+    present = {table.oid: table.statistics for table in after.tables()}
+    for oid in sorted({change.before.oid for change in changes if isinstance(change, Analysis)}):
+        if (known := present.get(oid)) is not None:
+            yield Step("put statistics", (oid, encoded(known)))
+    for table in before.tables():
+        if table.statistics is not None and table.oid not in present:
+            yield Step("drop statistics", (table.oid,))
 
 
 def _step(change: Change) -> Step:
@@ -142,22 +156,32 @@ def snapshot(
     schemas: Iterable[tuple[Any, ...]],
     relations: Iterable[tuple[Any, ...]],
     content: Content,
+    statistics: Iterable[tuple[int, str]],
     root: Path,
 ) -> Snapshot:
-    """The state that a database's rows describe: (name, oid, comment) of schemas, (schema, name, oid, kind, body) of relations.
+    """The state that a database's rows describe: (name, oid, comment) of schemas, (schema, name, oid, kind, body) of relations,
+    (oid, body) of tables' statistics.
 
     root: the folder of stored tables.
     """
+    analysed = by_relation(statistics)
     return Snapshot(
         version,
         {name: Schema(oid, name, comment) for name, oid, comment in schemas},
-        {(row[0], row[1]): _placed(_relation(*row), content, root) for row in relations},
+        {(row[0], row[1]): _placed(_relation(*row), content, analysed, root) for row in relations},
     )
 
 
-def _placed(relation: StoredRelation, content: Content, root: Path) -> StoredRelation:
-    """A stored table with its files; its path is each member's own, as it sees the folder of tables."""
-    if not isinstance(relation, Table) or relation.storage is None:
+def _placed(
+    relation: StoredRelation, content: Content, analysed: Mapping[int, TableStatistics], root: Path
+) -> StoredRelation:
+    """A table with its statistics, and a stored one with its files; its path is each member's own, as it sees the folder of
+    tables."""
+    if not isinstance(relation, Table):
+        return relation
+    if relation.oid in analysed:
+        relation = replace(relation, statistics=analysed[relation.oid])
+    if relation.storage is None:
         return relation
     return content.of_table(replace(relation, path=str(tables.folder(root, relation.storage))))
 

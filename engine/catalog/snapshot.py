@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from engine.catalog.objects import Schema, StoredRelation, Table, View
+from engine.catalog.statistics import TableStatistics
 from engine.storage import tables
 from engine.storage.tables import FileChange
 from wire.errors import DuplicateSchema, DuplicateTable, InvalidSchemaName, SerializationFailure, UndefinedTable
@@ -76,7 +77,22 @@ class Guard:
         return self.before.schema, self.before.name
 
 
-AnyChange = Change | DataChange | Guard
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """Statistics of a table, which conflict with nothing: where the table is gone by the commit, so are they.
+
+    before: the table that the statement saw.
+    """
+
+    before: Table
+    statistics: TableStatistics
+
+    @property
+    def key(self) -> Key:
+        return self.before.schema, self.before.name
+
+
+AnyChange = Change | DataChange | Guard | Analysis
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +201,8 @@ class Snapshot:
                 return self
             case DataChange():
                 return self._with_files(change)
+            case Analysis():
+                return self._analysed(change)
             case _:
                 return self._with(change, moving)
 
@@ -206,6 +224,12 @@ class Snapshot:
         if name and schema not in self.schemas:
             raise UndefinedTable(f'schema "{schema}" was dropped by another transaction')
         return self._apply(replace(change, after=after))
+
+    def _analysed(self, change: Analysis) -> Snapshot:
+        present = self.relations.get(change.key)
+        if not isinstance(present, Table) or present.oid != change.before.oid:
+            return self
+        return self._apply(Change(change.key, analysed(present, change.statistics)))
 
     def _require_unchanged(self, guard: Guard) -> None:
         if tables.missing(self._present(guard.key, guard.before), guard.paths):
@@ -250,7 +274,12 @@ def _redefined(present: Table, before: Table, after: Table) -> Table:
 
 
 def _with_files_of(present: Table, after: Table) -> Table:
-    return replace(after, storage=present.storage, version=present.version, files=())
+    return replace(after, storage=present.storage, version=present.version, files=(), statistics=present.statistics)
+
+
+def analysed(table: Table, statistics: TableStatistics) -> Table:
+    """The table with these, and with what is known of other columns."""
+    return replace(table, statistics=statistics.after(table.statistics))
 
 
 def _changed_by_another(name: str) -> SerializationFailure:

@@ -55,6 +55,7 @@ _SCHEMA: Final = (
         number bigint not null, location text not null, body text not null, primary key (location, number)
     )""",
     "create table if not exists sluice_catalog.dropped (location text primary key, seconds bigint not null)",
+    "create table if not exists sluice_catalog.statistics (oid bigint primary key, body text not null)",
 )
 _STEPS: Final[dict[StepKind, str]] = {
     "put schema": (
@@ -73,6 +74,10 @@ _STEPS: Final[dict[StepKind, str]] = {
     "decide": "insert into sluice_catalog.decisions values (%s, %s, %s)",
     "drop decisions": "delete from sluice_catalog.decisions where location = %s",
     "put dropped": "insert into sluice_catalog.dropped values (%s, %s)",
+    "put statistics": (
+        "insert into sluice_catalog.statistics values (%s, %s) on conflict (oid) do update set body = excluded.body"
+    ),
+    "drop statistics": "delete from sluice_catalog.statistics where oid = %s",
 }
 _COUNTER: Final = "select value, called from sluice_catalog.counters where oid = %s"
 _DECISIONS: Final = "select number, location, body from sluice_catalog.decisions"
@@ -237,6 +242,7 @@ def _read(connection: Connection, tables: Path) -> Snapshot:
             connection.execute("select location, version, number from sluice_catalog.storages"),
             connection.execute(_DECISIONS),
         ),
+        connection.execute("select oid, body from sluice_catalog.statistics"),
         tables,
     )
 

@@ -40,6 +40,7 @@ _SCHEMA: Final = (
         number integer not null, location text not null, body text not null, primary key (location, number)
     ) strict""",
     "create table if not exists dropped (location text primary key, seconds integer not null) strict",
+    "create table if not exists statistics (oid integer primary key, body text not null) strict",
 )
 #: What makes an older format this one, after `_SCHEMA`.
 _UPGRADES: Final = {1: ("alter table schemas add column comment text",)}
@@ -54,6 +55,8 @@ _STEPS: Final[dict[StepKind, str]] = {
     "decide": "insert into decisions values (?, ?, ?)",
     "drop decisions": "delete from decisions where location = ?",
     "put dropped": "insert into dropped values (?, ?)",
+    "put statistics": "insert or replace into statistics values (?, ?)",
+    "drop statistics": "delete from statistics where oid = ?",
 }
 _DECISIONS: Final = "select number, location, body from decisions"
 _VERSION: Final = "select value from meta where key = 'version'"
@@ -130,6 +133,7 @@ class SqliteDatabase:
                 self._writer.execute("select location, version, number from storages"),
                 self._writer.execute(_DECISIONS),
             ),
+            self._writer.execute("select oid, body from statistics"),
             self._tables,
         )
 

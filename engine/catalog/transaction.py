@@ -17,7 +17,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from engine.catalog.objects import DataFile, Schema, StoredRelation, Table
-from engine.catalog.snapshot import TEMPORARY, AnyChange, Change, DataChange, Guard, Key, Snapshot, net_changes
+from engine.catalog.snapshot import (
+    TEMPORARY,
+    Analysis,
+    AnyChange,
+    Change,
+    DataChange,
+    Guard,
+    Key,
+    Snapshot,
+    analysed,
+    net_changes,
+)
+from engine.catalog.statistics import TableStatistics
 from engine.catalog.store import CatalogStore
 from engine.storage import tables
 from engine.storage.tables import FileChange
@@ -204,6 +216,10 @@ class SessionCatalog:
         """What was read need not be as it was."""
         self._changes = [change for change in self._changes if not isinstance(change, Guard)]
 
+    def keep_statistics(self, table: Table, statistics: TableStatistics) -> None:
+        """What ANALYZE found about a table, as the statement saw it; seen by others at the commit."""
+        self._record(Analysis(table, statistics))
+
     def files(self, table: Table) -> Sequence[DataFile]:
         """A stored table's files. May block."""
         return tuple(tables.described(table).values())
@@ -225,6 +241,10 @@ class SessionCatalog:
                 present = self._temporary[change.key]
                 assert isinstance(present, Table)
                 self._temporary[change.key] = tables.changed(present, change.files)
+            case Analysis():
+                present = self._temporary[change.key]
+                assert isinstance(present, Table)
+                self._temporary[change.key] = analysed(present, change.statistics)
             case Change(after=None):
                 del self._temporary[change.key]
             case Change(after=relation) if relation is not None:

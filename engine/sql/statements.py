@@ -574,8 +574,17 @@ class Truncate(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vacuum(Statement):
-    """VACUUM [FULL] [VERBOSE] [table, ...]. tables: none are all."""
+    """VACUUM [FULL] [VERBOSE] [ANALYZE] [table [(column, ...)], ...]. tables: none are all. analyze: what to analyse of them."""
 
     tables: tuple[QualifiedName, ...] = ()
     full: bool = False
+    verbose: bool = False
+    analyze: Analyze | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analyze(Statement):
+    """ANALYZE [VERBOSE] [table [(column, ...)], ...]. tables: none are all; each with columns, none being all."""
+
+    tables: tuple[tuple[QualifiedName, tuple[str, ...]], ...] = ()
     verbose: bool = False

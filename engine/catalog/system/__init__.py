@@ -22,7 +22,7 @@ from engine.catalog.counters import Count
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.objects import SystemTable, TableColumn
 from engine.catalog.snapshot import Snapshot
-from engine.catalog.system import cluster, definitions, others, relations, sessions, tables, types
+from engine.catalog.system import cluster, definitions, others, relations, sessions, statistics, tables, types
 from engine.catalog.system.declared import PG_CATALOG, Key, Row, SystemContext, SystemRelation
 from wire.carriers import carrier
 
@@ -30,7 +30,7 @@ __all__ = ["PG_CATALOG", "SystemCatalog", "SystemContext"]
 
 SYSTEM: Final[Mapping[Key, SystemRelation]] = {
     relation.key: relation
-    for module in (types, relations, definitions, others, sessions, cluster, tables)
+    for module in (types, relations, definitions, statistics, others, sessions, cluster, tables)
     for relation in module.SYSTEM
 }
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table, TableColumn, View
 from engine.catalog.snapshot import SLUICE, TEMPORARY
+from engine.catalog.statistics import TableStatistics
 from engine.catalog.system.declared import PG_CATALOG, Row, SystemContext, SystemRelation
 from engine.catalog.system.types import alignment, by_value, collation, storage
 from engine.sql import types as st
@@ -75,6 +76,7 @@ def _pg_class(context: SystemContext) -> Iterator[Row]:
             relation.oid, relation.name, schema, _kind(relation), len(_columns(relation)), bool(indexes),
             len(constraints) - len(indexes), relation.schema == TEMPORARY,
             not isinstance(relation, Table) or relation.populated,
+            relation.statistics if isinstance(relation, Table) else None,
         )  # fmt: skip
         for key in indexes:
             yield _class_row(key.oid, key.name, schema, "i", len(key.columns), temporary=relation.schema == TEMPORARY)
@@ -90,10 +92,12 @@ def _class_row(
     checks: int = 0,
     temporary: bool = False,
     populated: bool = True,
+    statistics: TableStatistics | None = None,
 ) -> Row:
+    pages, rows = (statistics.pages, statistics.rows) if statistics is not None else (0, -1.0)
     method = {"r": 2, "m": 2, "i": 403}.get(kind, 0)
     return (
-        oid, name, namespace, 0, 0, _OWNER, method, 0, 0, 0, -1.0, 0, 0, indexed, False, "t" if temporary else "p", kind,
+        oid, name, namespace, 0, 0, _OWNER, method, 0, 0, pages, rows, 0, 0, indexed, False, "t" if temporary else "p", kind,
         columns, checks, kind == "v", False, False, False, False, populated, "d" if kind in "rm" else "n", False, 0, 0, 0, None,
         None, None,
     )  # fmt: skip

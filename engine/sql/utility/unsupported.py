@@ -9,7 +9,7 @@ from engine.sql.utility.reader import StatementReader
 
 _STATEMENTS: Final = frozenset(
     (
-        "alter", "analyse", "analyze", "call", "checkpoint", "cluster", "comment", "create", "delete", "do", "drop",
+        "alter", "call", "checkpoint", "cluster", "comment", "create", "delete", "do", "drop",
         "grant", "import", "insert", "listen", "load", "lock", "merge", "notify", "reassign", "refresh", "reindex", "revoke",
         "security", "truncate", "update",
     )
@@ -43,7 +43,7 @@ def refuse(reader: StatementReader) -> NoReturn:
 def _described(reader: StatementReader) -> str:
     verb = reader.token.text.upper()
     if verb not in ("CREATE", "ALTER", "DROP"):
-        return "ANALYZE" if verb == "ANALYSE" else verb
+        return verb
     ahead = 1
     while reader.ahead(ahead).text in _PASSED:
         ahead += 1

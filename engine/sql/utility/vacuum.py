@@ -1,12 +1,12 @@
-"""VACUUM, its options as words and in parentheses (gram.y: VacuumStmt; vacuum.c: ExecVacuum)."""
+"""VACUUM and ANALYZE, their options as words and in parentheses (gram.y: VacuumStmt, AnalyzeStmt; vacuum.c: ExecVacuum)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from engine.sql.lexer import Token
-from engine.sql.statements import QualifiedName, Statement, Vacuum
+from engine.sql.statements import Analyze, QualifiedName, Statement, Vacuum
 from engine.sql.utility.options import boolean, options
 from engine.sql.utility.reader import StatementReader
 from wire.errors import FeatureNotSupported, SqlSyntaxError
@@ -18,7 +18,8 @@ _OPTIONS: Final = frozenset(
         "truncate", "parallel",
     )
 )  # fmt: skip
-_OURS: Final = ("full", "verbose")
+_OURS: Final = ("full", "verbose", "analyze")
+_ANALYZE_OPTIONS: Final = ("verbose", "skip_locked")
 #: Options that take something else than a Boolean.
 _OTHERS: Final = ("index_cleanup", "parallel")
 
@@ -31,12 +32,47 @@ def _vacuum(reader: StatementReader) -> Statement:
     else:
         for word in ("full", "freeze", "verbose", "analyze"):
             _word(reader, word, chosen)
-    tables: list[QualifiedName] = []
-    if not reader.at_end() and not reader.symbol_at(";"):
-        tables.append(_table(reader))
+    verbose = "verbose" in chosen
+    relations = tuple(_relations(reader))
+    if "analyze" not in chosen and any(columns for _, columns in relations):
+        raise FeatureNotSupported("ANALYZE option must be specified when a column list is provided")
+    analyze = Analyze(tables=relations, verbose=verbose, text="") if "analyze" in chosen else None
+    tables = tuple(name for name, _ in relations)
+    return Vacuum(tables=tables, full="full" in chosen, verbose=verbose, analyze=analyze, text="")
+
+
+def _analyze(reader: StatementReader) -> Statement:
+    reader.next()
+    verbose = False
+    if reader.symbol_at("("):
+        for name, value, token in options(reader):
+            if name not in _ANALYZE_OPTIONS:
+                raise SqlSyntaxError(f'unrecognized ANALYZE option "{name}"', position=token.start + 1)
+            # Nothing is locked, so that nothing is skipped.
+            verbose = boolean(name, value) if name == "verbose" else verbose
+    else:
+        verbose = reader.take("verbose")
+    return Analyze(tables=tuple(_relations(reader)), verbose=verbose, text="")
+
+
+def _relations(reader: StatementReader) -> Iterator[tuple[QualifiedName, tuple[str, ...]]]:
+    """Tables with the columns that are named of each (gram.y: opt_vacuum_relation_list)."""
+    if reader.at_end() or reader.symbol_at(";"):
+        return
+    yield _relation(reader)
+    while reader.take_symbol(","):
+        yield _relation(reader)
+
+
+def _relation(reader: StatementReader) -> tuple[QualifiedName, tuple[str, ...]]:
+    name = reader.qualified_name()
+    columns: list[str] = []
+    if reader.take_symbol("("):
+        columns.append(reader.name())
         while reader.take_symbol(","):
-            tables.append(_table(reader))
-    return Vacuum(tables=tuple(tables), full="full" in chosen, verbose="verbose" in chosen, text="")
+            columns.append(reader.name())
+        reader.expect_symbol(")")
+    return name, tuple(columns)
 
 
 def _word(reader: StatementReader, word: str, chosen: set[str]) -> None:
@@ -62,11 +98,7 @@ def _options(reader: StatementReader, chosen: set[str]) -> None:
             chosen.discard(name)
 
 
-def _table(reader: StatementReader) -> QualifiedName:
-    name = reader.qualified_name()
-    if reader.symbol_at("("):
-        raise FeatureNotSupported("ANALYZE option must be specified when a column list is provided")
-    return name
-
-
-READERS: Final[dict[str, Callable[[StatementReader], Statement]]] = {"vacuum": _vacuum}
+READERS: Final[dict[str, Callable[[StatementReader], Statement]]] = {
+    "vacuum": _vacuum,
+    **dict.fromkeys(("analyze", "analyse"), _analyze),
+}

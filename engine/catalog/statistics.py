@@ -1,0 +1,77 @@
+"""What ANALYZE found out about a table, as the catalog keeps it: how many rows, and what of its columns' values.
+
+The same measures as PostgreSQL's pg_statistic has, because they are the ones that a planner can use: the part of nulls, how many
+values there are, the most common ones and how common, and of the rest values that cut them into parts of about equal size.
+
+Values are text, as the type's output function gives it in ISO style: JSON has no dates, and most are never looked at. Statistics
+are no part of a table's definition: they conflict with nothing, and the newest that were committed stand. A column that has
+another type by now has none.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+
+import msgspec
+
+
+class ColumnStatistics(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Of one column.
+
+    number, type: the column's, and its type's OID then. nulls: the part of the rows that have none. width: bytes of a value, as
+    PostgreSQL would store it. distinct: how many values; negative: what part of the rows (pg_stats.n_distinct); 0: not known.
+    common, frequencies: the most common values and which part of all rows has each. bounds: of the other values, in order, those
+    that part them evenly. least, greatest: of all values.
+    """
+
+    number: int
+    type: int
+    nulls: float
+    width: int
+    distinct: float = 0
+    common: tuple[str, ...] = ()
+    frequencies: tuple[float, ...] = ()
+    bounds: tuple[str, ...] = ()
+    least: str | None = None
+    greatest: str | None = None
+
+    def values(self, rows: float) -> float | None:
+        """About how many distinct values are in so many rows; None: not known."""
+        if not self.distinct:
+            return None
+        return self.distinct if self.distinct > 0 else max(1.0, -self.distinct * rows)
+
+
+class TableStatistics(msgspec.Struct, frozen=True, omit_defaults=True):
+    """rows, pages: how many there were; pages are of 8 KB. columns: those that were analysed, one for each number."""
+
+    rows: float
+    pages: int
+    columns: tuple[ColumnStatistics, ...] = ()
+
+    def of(self, number: int, type_oid: int) -> ColumnStatistics | None:
+        """A column's, if it has the type that it had."""
+        return next((c for c in self.columns if c.number == number and c.type == type_oid), None)
+
+    def after(self, earlier: TableStatistics | None) -> TableStatistics:
+        """These, with what was known before of columns that were not analysed again."""
+        anew = {column.number for column in self.columns}
+        kept = [column for column in earlier.columns if column.number not in anew] if earlier is not None else []
+        columns = sorted((*self.columns, *kept), key=lambda column: column.number)
+        return TableStatistics(self.rows, self.pages, tuple(columns))
+
+
+def encoded(statistics: TableStatistics) -> str:
+    return msgspec.json.encode(statistics).decode()
+
+
+@functools.lru_cache(maxsize=4096)
+def decoded(body: str) -> TableStatistics:
+    """The catalog is read anew after each commit of another member, and most of this is as it was."""
+    return msgspec.json.decode(body, type=TableStatistics)
+
+
+def by_relation(rows: Iterable[tuple[int, str]]) -> dict[int, TableStatistics]:
+    """From rows (oid, body)."""
+    return {oid: decoded(body) for oid, body in rows}
