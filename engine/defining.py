@@ -13,12 +13,14 @@ import pyarrow as pa
 from sqlglot import exp
 
 from engine.api import Prepared
+from engine.catalog.files import refresh
 from engine.catalog.objects import Table, View
 from engine.mutation import statement as mutations
+from engine.mutation.named_tables import NamedTables
 from engine.sql import statements as s
 from engine.utility import materialized
 from engine.utility.alter_table import alter_table
-from engine.utility.filling import BesideBefore, filling, reading_before
+from engine.utility.filling import BEFORE, filling, reading_before
 from engine.utility.table import create_table_as
 from engine.utility.view import create_view
 from wire import types as t
@@ -123,10 +125,10 @@ async def _fill(
     parameters: Sequence[t.PgType] = (),
     arguments: Sequence[Any] = (),
 ) -> int:
-    """Carry out an INSERT of our own; how many rows it wrote. before: see `BesideBefore`."""
+    """Carry out an INSERT of our own; how many rows it wrote. before: see `BEFORE`."""
     context, catalog = session.bind_context([p.oid for p in parameters], {})
     if before is not None:
-        context.catalog = BesideBefore(catalog, before)
+        context.catalog = NamedTables({BEFORE: refresh(before) if isinstance(before, Table) else before}, catalog)
     planned = await mutations.plan(engine, statement, context, catalog.reads.values, None)
     await session.guard(planned.bound.locks, planned.reads)
     return (await mutations.outcome(session, engine, planned, arguments)).rows

@@ -173,7 +173,7 @@ class Session(EngineSession):
         catalog = self._recording_catalog()
         parameters = ParameterTypes(parameter_types, digits)
         path, settings = self.search_path(), self._input_settings()
-        return BindContext(catalog, path, settings, parameters, self.database, self._notify), catalog
+        return BindContext(catalog, path, settings, parameters, self.database, self.notify), catalog
 
     def _recording_catalog(self, members: Sequence[MemberInfo] | None = None) -> RecordingCatalog:
         """members: all of them, known before where this runs on another thread than the loop's."""
@@ -253,7 +253,7 @@ class Session(EngineSession):
             query=self._engine.new_query_id(),
             time_zone=self.settings.get("TimeZone"),
             page_bytes=self.settings.size_bytes("cursor_buffer_size"),
-            notice=self._notify,
+            notice=self.notify,
             settings={"spool_limit": self.settings.size_bytes("sluice.spool_limit")},
         )
 
@@ -365,13 +365,13 @@ class Session(EngineSession):
             case s.CreateForeignTable():
                 await self._engine.in_operation_pool(
                     lambda: create_foreign_table(
-                        statement, self.catalog, self.search_path(), self._engine.roots, self._notify
+                        statement, self.catalog, self.search_path(), self._engine.roots, self.notify
                     )
                 )
                 return StreamExecution(None, "CREATE FOREIGN TABLE")
             case s.Drop():
                 await self._engine.in_operation_pool(
-                    lambda: drop(statement, self.catalog, self.search_path(), self._notify)
+                    lambda: drop(statement, self.catalog, self.search_path(), self.notify)
                 )
                 return StreamExecution(None, f"DROP {statement.kind.upper()}")
             case s.Vacuum():
@@ -403,9 +403,9 @@ class Session(EngineSession):
 
         def context() -> BindContext:
             catalog = self._recording_catalog(members)
-            return BindContext(catalog, path, settings, database=self.database, notice=self._notify)
+            return BindContext(catalog, path, settings, database=self.database, notice=self.notify)
 
-        return Definer(self.catalog, path, self._notify, context, self.sequences)
+        return Definer(self.catalog, path, self.notify, context, self.sequences)
 
     def _show_columns(self, name: str) -> tuple[ResultColumn, ...]:
         if name == "all":
@@ -489,7 +489,8 @@ class Session(EngineSession):
     def _is_repeatable(self) -> bool:
         return self.settings.get("transaction_isolation") in ("repeatable read", "serializable")
 
-    def _notify(self, message: str, detail: str | None = None) -> None:
+    def notify(self, message: str, detail: str | None = None) -> None:
+        """Tell the client something."""
         self.client.notice(Notice(message, detail=detail))
 
 

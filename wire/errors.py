@@ -175,6 +175,14 @@ class NotNullViolation(SqlError):
     default_sqlstate = "23502"
 
 
+class ForeignKeyViolation(SqlError):
+    default_sqlstate = "23503"
+
+
+class InvalidForeignKey(SqlError):
+    default_sqlstate = "42830"
+
+
 class UniqueViolation(SqlError):
     default_sqlstate = "23505"
 

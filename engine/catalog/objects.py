@@ -42,17 +42,39 @@ class TableColumn:
         return self.stored or self.name
 
 
+#: What becomes of rows whose foreign key names a row that is gone, or has another key now.
+KeyAction = Literal["no action", "restrict", "cascade", "set null", "set default"]
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """What a foreign key names. table: its OID. columns: numbers of the columns of one of its keys, in the order of the
+    constraint's own. full: MATCH FULL."""
+
+    table: int
+    columns: tuple[int, ...]
+    on_update: KeyAction = "no action"
+    on_delete: KeyAction = "no action"
+    full: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Constraint:
     """A table's constraint beside NOT NULL. columns: those of a key, in its order; those that a check reads.
-    expression: a check's text, else empty."""
+    expression: a check's text, else empty. references: a foreign key's, else None."""
 
     oid: int
     name: str
-    kind: Literal["check", "primary key", "unique"]
+    kind: Literal["check", "primary key", "unique", "foreign key"]
     columns: tuple[str, ...]
     expression: str = ""
     comment: str | None = None
+    references: References | None = None
+
+    @property
+    def is_key(self) -> bool:
+        """Whether it says that no two rows are alike: PostgreSQL has an index for it."""
+        return self.kind in ("primary key", "unique")
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

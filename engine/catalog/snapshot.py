@@ -66,11 +66,12 @@ class Guard:
     """No change, but what a transaction depends on: it has read the rows of a stored table FOR UPDATE. The files that these
     were in must still be the table's when it commits: no row of them was changed or removed. Files may have come.
 
-    before: the table that the statement saw. paths: of its files, below its folder.
+    before: the table that the statement saw. paths: of its files, below its folder. whole: files may not have come, either.
     """
 
     before: Table
     paths: tuple[str, ...]
+    whole: bool = False
 
     @property
     def key(self) -> Key:
@@ -232,7 +233,8 @@ class Snapshot:
         return self._apply(Change(change.key, analysed(present, change.statistics)))
 
     def _require_unchanged(self, guard: Guard) -> None:
-        if tables.missing(self._present(guard.key, guard.before), guard.paths):
+        present = self._present(guard.key, guard.before)
+        if (guard.whole and not _same_files(present, guard.before)) or tables.missing(present, guard.paths):
             raise _changed_by_another(guard.before.name)
 
     def _present(self, key: Key, before: Table) -> Table:

@@ -201,16 +201,18 @@ class SessionCatalog:
             raise InternalError(f'file "{strangers[0]}" is to be removed from "{table.name}", which does not have it')
         self._record(change)
 
-    def guard(self, table: Table) -> None:
+    def guard(self, table: Table, *, whole: bool = False) -> None:
         """The rows of a stored table were read FOR UPDATE, in the transaction that is open: it commits only if no other commit
         has taken away one of the files that they were in. May block when the version was never opened before.
 
-        table: as the statement saw it.
+        table: as the statement saw it. whole: it depends on what is not in the table, too: no commit may have added to it.
         """
         known = (change for change in self._changes if isinstance(change, Guard))
-        if table.schema == TEMPORARY or any(g.key == (table.schema, table.name) and _same(g, table) for g in known):
+        if table.schema == TEMPORARY or any(
+            g.key == (table.schema, table.name) and _same(g, table) and g.whole >= whole for g in known
+        ):
             return
-        self._changes.append(Guard(table, tuple(tables.described(table))))
+        self._changes.append(Guard(table, tuple(tables.described(table)), whole))
 
     def forget_guards(self) -> None:
         """What was read need not be as it was."""

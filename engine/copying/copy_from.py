@@ -75,7 +75,9 @@ class CopyFromExecution:
             SessionGround(self._session, self._engine, ()), self._engine, self._bound, self._format, source
         )
         try:
-            return (await run(self._bound.plan, ground)).rows
+            told = await run(self._bound.plan, ground)
+            await ground.inner.judge(self._bound.plan)
+            return told.rows
         except SqlError as error:
             raise ground.placed(error) from None
 

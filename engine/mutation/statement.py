@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -19,8 +19,10 @@ from engine.catalog.snapshot import TEMPORARY
 from engine.distribution import CompiledQuery, DistributedQuery, Terms, compile_query
 from engine.executor import BatchStream, CompiledFragment, ExecutionContext
 from engine.fault_policy import Policy, RepeatableQuery, Repetition
+from engine.mutation import foreign_keys
 from engine.mutation.collector import collected, told_by_all
 from engine.mutation.intents import Intents
+from engine.mutation.named_tables import NamedTables
 from engine.mutation.participant import by_members
 from engine.mutation.run import Outcome, run
 from engine.mutation.tasks import by_tasks, write
@@ -39,7 +41,7 @@ from engine.sql.scope import BindContext
 from engine.sql.statements import MutationStatement, Truncate
 from engine.storage.staging_area import new_name
 from engine.utility.sequence import restart_owned
-from wire.errors import InternalError, ReadOnlySqlTransaction, SqlError
+from wire.errors import FeatureNotSupported, InternalError, ReadOnlySqlTransaction, SqlError
 from wire.text_output import OutputSettings
 
 if TYPE_CHECKING:
@@ -83,7 +85,9 @@ async def outcome(session: Session, engine: Engine, planned: PlannedMutation, ar
     change = planned.bound.plan
     require_writable(session, _TAGS[change.kind].split()[0], change.table)
     ground = SessionGround(session, engine, tuple(arguments))
-    return await run(change, ground, ground)
+    told = await run(change, ground, ground)
+    await ground.judge(change)
+    return told
 
 
 def answer(planned: PlannedMutation, prepared: Prepared, outcome: Outcome) -> Execution:
@@ -102,7 +106,8 @@ async def truncate(session: Session, engine: Engine, statement: Truncate, contex
         found = [find_table(binder, tree, "truncate") for tree in statement.tables]
         return list({table.oid: table for table in found}.values())
 
-    for table in await engine.in_operation_pool(all_files):
+    tables = await engine.in_operation_pool(all_files)
+    for table in _with_referencing(session, tables, cascade=statement.cascade):
         require_writable(session, "TRUNCATE TABLE", table)
         if statement.restart:
             await engine.in_operation_pool(lambda table=table: restart_owned(table, session.catalog))  # type: ignore[misc]
@@ -111,6 +116,25 @@ async def truncate(session: Session, engine: Engine, statement: Truncate, contex
             ground = SessionGround(session, engine, ())
             await ground.record(table, Intents(removed=removed), appends_only=False, whole=True)
     return StreamExecution(None, "TRUNCATE TABLE")
+
+
+def _with_referencing(session: Session, tables: Sequence[Table], *, cascade: bool) -> Sequence[Table]:
+    """The tables, and those whose foreign keys name them. Raises FeatureNotSupported where these were not said, nor CASCADE."""
+    found = list(tables)
+    everyone = list(session.catalog.current().tables())
+    for there in found:
+        for child, _ in foreign_keys.referencing(everyone, there):
+            if any(child.oid == table.oid for table in found):
+                continue
+            if not cascade:
+                raise FeatureNotSupported(
+                    "cannot truncate a table referenced in a foreign key constraint",
+                    detail=f'Table "{child.name}" references "{there.name}".',
+                    hint=f'Truncate table "{child.name}" at the same time, or use TRUNCATE ... CASCADE.',
+                )
+            session.notify(f'truncate cascades to table "{child.name}"')
+            found.append(child)
+    return found
 
 
 def require_writable(session: Session, command: str, table: Table) -> None:
@@ -127,6 +151,7 @@ class SessionGround:
     engine: Engine
     arguments: tuple[Any, ...]
     values: dict[str, Any] = field(default_factory=dict)
+    _recorded: Intents = field(default_factory=Intents)
 
     async def open(self, plan: FinalNode, *, here: bool) -> BatchStream:
         query = await self._query(plan, here=here)
@@ -225,6 +250,30 @@ class SessionGround:
         await self.engine.in_operation_pool(
             lambda: catalog.change_data(table, intents.added, intents.removed, appends_only=appends_only, whole=whole)
         )
+        self._recorded = intents
+
+    # -- foreign keys --------------------------------------------------------------------------------------------
+
+    async def judge(self, plan: Mutate) -> None:
+        """Raises ForeignKeyViolation for what was recorded."""
+        await foreign_keys.judge(plan, self._recorded, self)
+
+    def tables(self) -> list[Table]:
+        """The session's, as of now."""
+        return [table for table in self.session.catalog.current().tables() if table.storage is not None]
+
+    async def refreshed(self, table: Table) -> Table:
+        return await self.in_writer_pool(lambda: refresh(table))
+
+    async def guard(self, table: Table, *, whole: bool) -> None:
+        await self.engine.in_operation_pool(lambda: self.session.catalog.guard(table, whole=whole))
+
+    async def carry_out(self, statement: MutationStatement, tables: Mapping[str, Table]) -> None:
+        """A statement of our own that reads these besides."""
+        context, catalog = self.session.bind_context((), {})
+        context.catalog = NamedTables(tables, catalog)
+        planned = await plan(self.engine, statement, context, catalog.reads.values, None)
+        await outcome(self.session, self.engine, planned, ())
 
     @property
     def output(self) -> OutputSettings:

@@ -13,11 +13,12 @@ here, as in the standard, the statement is judged at its end.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
-from engine.catalog.objects import Constraint, Relation, Table
+from engine.catalog.objects import Constraint, Table
+from engine.mutation.named_tables import NamedTables, named
 from engine.plan.input_size import groups_to_read
 from engine.plan.judgement import Test, may_overlap
 from engine.plan.logical import Final
@@ -31,30 +32,6 @@ from wire.text_settings import InputSettings
 _NEW, _OLD = "new", "old"
 
 
-@dataclass(frozen=True, slots=True)
-class _Tables:
-    """A catalog of the two."""
-
-    new: Table
-    old: Table
-
-    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
-        del schema, search_path
-        return {_NEW: self.new, _OLD: self.old}.get(name)
-
-    def by_oid(self, oid: int) -> Relation | None:
-        del oid
-        return None
-
-    def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
-        del schema, name, search_path
-        return None
-
-    def has_schema(self, name: str) -> bool:
-        del name
-        return False
-
-
 def doubles(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[str], rows: int) -> Final | None:
     """The query that gives a key that would be there twice; None where none can be.
 
@@ -62,7 +39,7 @@ def doubles(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[
     keys are left out. May block on the files.
     """
     queries = []
-    for test in (_overlap(table, name, added) for name in key.columns):
+    for test in (overlap(table, name, added) for name in key.columns):
         kept = [file for file in kept if groups_to_read(file, table, test)]
     if rows > 1:
         queries.append(_within(key))
@@ -75,16 +52,17 @@ def doubles(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[
         tree = exp.Union(this=queries[0], expression=queries[1], distinct=False)
     tree.set("limit", exp.Limit(expression=exp.Literal.number(1)))
     plain = replace(table, constraints=(), parts=())
-    catalog = _Tables(narrowed(plain, added), narrowed(plain, kept))
+    catalog = NamedTables({_NEW: narrowed(plain, added), _OLD: narrowed(plain, kept)})
     context = BindContext(catalog, (), InputSettings())
     return bind_query(Query(tree=tree, text=""), context).plan
 
 
-def _overlap(table: Table, name: str, added: Sequence[str]) -> Test | None:
+def overlap(table: Table, name: str, added: Sequence[str], other: str | None = None) -> Test | None:
     """What a file's statistics must allow for it to have one of the new keys. Those of floats leave NaN out, which is equal
-    to itself."""
+    to itself. other: how the column is called in the file; None: as in the new ones."""
     column = table.column(name)
     assert column is not None, "a key is made of its table's columns"
+    called = column.file_column if other is None else other
     if column.type.pg in (t.FLOAT4, t.FLOAT8):
         return None
     facts = [group.facts(column.file_column) for file in added for group in groups_to_read(file, table, None)]
@@ -92,7 +70,7 @@ def _overlap(table: Table, name: str, added: Sequence[str]) -> Test | None:
     if not known or len(known) < len(facts):
         return None
     between = min(low for low, _ in known), max(high for _, high in known)
-    return lambda told: may_overlap(told(column.file_column), between)
+    return lambda told: may_overlap(told(called), between)
 
 
 def _within(key: Constraint) -> exp.Expression:
@@ -101,7 +79,7 @@ def _within(key: Constraint) -> exp.Expression:
     there = [exp.Not(this=exp.Is(this=_column(name), expression=exp.Null())) for name in key.columns]
     return exp.Select(
         expressions=[_column(name) for name in key.columns],
-        from_=exp.From(expressions=[_table(_NEW)]),
+        from_=exp.From(expressions=[named(_NEW)]),
         where=exp.Where(this=_all(there)),
         group=exp.Group(expressions=[_column(name) for name in key.columns]),
         having=exp.Having(this=many),
@@ -111,7 +89,7 @@ def _within(key: Constraint) -> exp.Expression:
 def _between(key: Constraint) -> exp.Expression:
     """SELECT new.k FROM new JOIN old ON new.k = old.k"""
     same = [exp.EQ(this=_column(name, _NEW), expression=_column(name, _OLD)) for name in key.columns]
-    join = exp.Join(left=_table(_NEW), this=_table(_OLD), kind="INNER", on=_all(same))
+    join = exp.Join(left=named(_NEW), this=named(_OLD), kind="INNER", on=_all(same))
     return exp.Select(expressions=[_column(name, _NEW) for name in key.columns], from_=exp.From(expressions=[join]))
 
 
@@ -125,7 +103,3 @@ def _all(conditions: Sequence[exp.Expression]) -> exp.Expression:
 def _column(name: str, table: str = "") -> exp.Expression:
     of = {"table": exp.Identifier(this=table, quoted=True)} if table else {}
     return exp.Column(this=exp.Identifier(this=name, quoted=True), **of)
-
-
-def _table(name: str) -> exp.Expression:
-    return exp.Table(this=exp.Identifier(this=name, quoted=True))

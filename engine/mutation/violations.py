@@ -9,7 +9,14 @@ import pyarrow as pa
 
 from engine.catalog.objects import Constraint, Table, TableColumn
 from engine.plan.logical import MutateKind
-from wire.errors import CardinalityViolation, CheckViolation, NotNullViolation, SqlError, UniqueViolation
+from wire.errors import (
+    CardinalityViolation,
+    CheckViolation,
+    ForeignKeyViolation,
+    NotNullViolation,
+    SqlError,
+    UniqueViolation,
+)
 from wire.text_output import EncodedColumn, OutputSettings, text_column
 
 #: Bytes of a value that a message shows.
@@ -30,12 +37,47 @@ def check_failed(
 
 def key_exists(table: Table, constraint: Constraint, key: pa.RecordBatch, settings: OutputSettings) -> SqlError:
     """key: one row, the constraint's columns."""
-    columns = [_column(table, name) for name in constraint.columns]
-    values = ", ".join(texts(columns, key, 0, settings))
     return UniqueViolation(
         f'duplicate key value violates unique constraint "{constraint.name}"',
-        detail=f"Key ({', '.join(constraint.columns)})=({values}) already exists.",
+        detail=f"Key {_shown_key(table, constraint.columns, key, settings)} already exists.",
     )
+
+
+def no_such_key(
+    table: Table, constraint: Constraint, there: Table, key: pa.RecordBatch, settings: OutputSettings
+) -> SqlError:
+    """key: one row, the constraint's columns. there: the table that it names."""
+    return ForeignKeyViolation(
+        f'insert or update on table "{table.name}" violates foreign key constraint "{constraint.name}"',
+        detail=f'Key {_shown_key(table, constraint.columns, key, settings)} is not present in table "{there.name}".',
+    )
+
+
+def half_null_key(table: Table, constraint: Constraint) -> SqlError:
+    return ForeignKeyViolation(
+        f'insert or update on table "{table.name}" violates foreign key constraint "{constraint.name}"',
+        detail="MATCH FULL does not allow mixing of null and nonnull key values.",
+    )
+
+
+def still_referenced(
+    table: Table, child: Table, constraint: Constraint, key: pa.RecordBatch, settings: OutputSettings
+) -> SqlError:
+    """table: whose key is gone. key: one row, its columns. child: whose constraint names it."""
+    assert constraint.references is not None
+    called = {column.number: column.name for column in table.columns}
+    columns = [called[number] for number in constraint.references.columns]
+    return ForeignKeyViolation(
+        f'update or delete on table "{table.name}" violates foreign key constraint "{constraint.name}" '
+        f'on table "{child.name}"',
+        detail=f'Key {_shown_key(table, columns, key, settings)} is still referenced from table "{child.name}".',
+    )
+
+
+def _shown_key(table: Table, names: Sequence[str], key: pa.RecordBatch, settings: OutputSettings) -> str:
+    """(a, b)=(1, x)"""
+    values = texts([_column(table, name) for name in names], key, 0, settings)
+    return f"({', '.join(names)})=({', '.join(values)})"
 
 
 def changed_twice(kind: MutateKind) -> SqlError:

@@ -276,7 +276,8 @@ class Mutate(Node):
     dropped: true where the row is not to be written; None: all are.
     twice: true where the statement would change the row a second time, which is an error.
     again: true where a row is passed over for one before it; not more than one of these columns may ever be true.
-    keys: the table's keys, where the statement may break them. whole: what it does depends on all rows of the table.
+    keys: the table's keys, where the statement may break them; foreign_keys: the same of these.
+    whole: what it does depends on all rows of the table.
     filled: columns of `rows` that take values of a sequence (its OID) as they are written; `passed`: the columns that
         RETURNING has of them, each with the one of `rows` that it shows.
     requirement: the order in which rows come. numbered: where they come in another, a column by which RETURNING's are ordered.
@@ -294,6 +295,7 @@ class Mutate(Node):
     located: Node | None = None
     targets: tuple[Column, ...] = ()
     keys: tuple[Constraint, ...] = ()
+    foreign_keys: tuple[Constraint, ...] = ()
     whole: bool = False
     filled: tuple[tuple[Column, int], ...] = ()
     passed: tuple[tuple[Column, Column], ...] = ()

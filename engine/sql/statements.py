@@ -12,6 +12,8 @@ from typing import Literal
 
 from sqlglot import exp
 
+from engine.catalog.objects import KeyAction
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
@@ -91,14 +93,26 @@ class SequenceOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReferencedKey:
+    """REFERENCES table [(columns)] [MATCH FULL] [ON UPDATE ...] [ON DELETE ...]. columns: none are the primary key's."""
+
+    table: QualifiedName
+    columns: tuple[str, ...] = ()
+    full: bool = False
+    on_update: KeyAction = "no action"
+    on_delete: KeyAction = "no action"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConstraintDefinition:
     """A constraint of a column or a table. name: None where PostgreSQL chooses one. columns: a key's; those of a check are
-    in its formula. position: where it stands in the statement."""
+    in its formula. references: a foreign key's. position: where it stands in the statement."""
 
-    kind: Literal["check", "primary key", "unique"]
+    kind: Literal["check", "primary key", "unique", "foreign key"]
     name: str | None = None
     columns: tuple[str, ...] = ()
     formula: Formula | None = None
+    references: ReferencedKey | None = None
     position: int = -1
 
 

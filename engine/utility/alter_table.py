@@ -35,7 +35,7 @@ from engine.utility.definer import Definer
 from engine.utility.dependencies import Dependencies, Thing, kind_of, remove
 from engine.utility.filling import filling, reading_before
 from engine.utility.names import Names
-from engine.utility.questions import Question, keys_twice, not_null, violated
+from engine.utility.questions import Question, keys_twice, not_null, violated, without_match
 from engine.utility.renaming import move, rename, rename_column, rename_constraint
 from engine.utility.sequence import altered
 from wire import types as t
@@ -175,6 +175,12 @@ class _Alteration:
                 self._ask(constraint)
 
     def _ask(self, constraint: Constraint) -> None:
+        if constraint.references is not None:
+            itself = constraint.references.table == self.table.oid
+            there = self.table if itself else self.definer.table_of(constraint.references.table)
+            assert there is not None, "what a foreign key names is there"
+            self.questions += without_match(self.table, constraint, there)
+            return
         ask = violated if constraint.kind == "check" else keys_twice
         self.questions.append(ask(self.table, constraint))
 
@@ -266,7 +272,7 @@ class _Alteration:
         self.table = replace(
             table,
             columns=tuple(c for c in table.columns if c is not column),
-            constraints=tuple(c for c in table.constraints if column.name not in c.columns),
+            constraints=tuple(c for c in table.constraints if column.name not in c.columns and not _names(c, thing)),
             last_number=table.next_number - 1,
         )
 
@@ -313,8 +319,13 @@ class _Alteration:
                 raise UndefinedObject(message)
             self.definer.notify(f"{message}, skipping")
             return
-        kept = tuple(c for c in self.table.constraints if c.name != action.name)
-        self.table = replace(self.table, constraints=kept)
+        definer = self.definer
+        thing = Thing(next(c.oid for c in self.table.constraints if c.name == action.name), kind="constraint")
+        dependencies = Dependencies(definer.snapshot, definer.search_path)
+        gone = {found.thing.oid for found in dependencies.closure([thing])}
+        what = dependencies.describe(thing)
+        remove([thing], what, action.cascade, definer.catalog, definer.search_path, definer.notify)
+        self.table = replace(self.table, constraints=tuple(c for c in self.table.constraints if c.oid not in gone))
 
     # -- types ---------------------------------------------------------------------------------------------------
 
@@ -327,6 +338,7 @@ class _Alteration:
         self._check_layout(column, "alter")
         self._check_cast(column, typ, action.using is not None)
         self._check_views(column)
+        self._check_foreign_keys(column, typ)
         changed = replace(column, type=typ)
         self._check_dependents(changed)
         self._replace(changed)
@@ -353,6 +365,20 @@ class _Alteration:
                     "cannot alter type of a column used by a view or rule",
                     detail=f'rule _RETURN on {kind_of(relation)} {view.name} depends on column "{column.name}"',
                 )
+
+    def _check_foreign_keys(self, column: TableColumn, typ: SqlType) -> None:
+        """Values of a foreign key and of the key that it names are compared: their types may not part."""
+        named = any(
+            _names(constraint, Thing(self.table.oid, column.number))
+            for table in self.definer.snapshot.tables()
+            for constraint in table.constraints
+        )
+        own = any(c.references is not None and column.name in c.columns for c in self.table.constraints)
+        if (named or own) and not _is_relabelling(column.type, typ):
+            raise FeatureNotSupported(
+                f'not supported: another type for column "{column.name}", which a foreign key constraint is about',
+                hint="Drop the constraint, and add it again afterwards.",
+            )
 
     def _check_dependents(self, column: TableColumn) -> None:
         """The column's default and the checks that read it must go on making sense."""
@@ -417,6 +443,12 @@ class _Alteration:
         owner = (self.table.oid, column.number)
         relations = self.definer.snapshot.relations.values()
         return next(r for r in relations if isinstance(r, NumberSequence) and r.internal and r.owner == owner)
+
+
+def _names(constraint: Constraint, column: Thing) -> bool:
+    """Whether it is a foreign key that names this column."""
+    there = constraint.references
+    return there is not None and there.table == column.oid and column.column in there.columns
 
 
 def _pass(action: s.TableAction) -> int:

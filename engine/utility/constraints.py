@@ -12,6 +12,7 @@ from engine.sql.scope import cursor
 from engine.sql.statements import ConstraintDefinition
 from engine.sql.stored_text import columns_of
 from engine.utility.definer import Definer
+from engine.utility.foreign_keys import with_foreign_key
 from engine.utility.names import Names
 from wire import types as t
 from wire.errors import (
@@ -26,7 +27,7 @@ from wire.errors import (
 
 def with_constraints(table: Table, written: Sequence[ConstraintDefinition], definer: Definer, names: Names) -> Table:
     """The table with constraints added: keys first, as PostgreSQL makes them last of all but judges them first."""
-    keys = [c for c in written if c.kind != "check"]
+    keys = [c for c in written if c.kind in ("primary key", "unique")]
     primary = [c for c in keys if c.kind == "primary key"]
     if len(primary) + sum(c.kind == "primary key" for c in table.constraints) > 1:
         raise InvalidTableDefinition(
@@ -41,6 +42,8 @@ def with_constraints(table: Table, written: Sequence[ConstraintDefinition], defi
         table = _with_check(table, check, definer, names)
     for key in [*primary, *(c for c in keys if c.kind == "unique")]:
         table = _with_key(table, key, definer, names)
+    for key in (c for c in written if c.kind == "foreign key"):
+        table = with_foreign_key(table, key, definer, names)
     return table
 
 
@@ -67,7 +70,7 @@ def _check_free(table: Table, name: str) -> None:
 def _with_key(table: Table, written: ConstraintDefinition, definer: Definer, names: Names) -> Table:
     """The table with a key; none where an unnamed one says what another does already in the same statement."""
     primary = written.kind == "primary key"
-    same = [c for c in table.constraints if c.kind != "check" and c.columns == written.columns]
+    same = [c for c in table.constraints if c.is_key and c.columns == written.columns]
     if same and written.name is None and not primary:
         return table
     name = written.name

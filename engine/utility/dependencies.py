@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from engine.catalog.objects import Constraint, StoredRelation, Table, View
 from engine.catalog.objects import Sequence as NumberSequence
-from engine.catalog.objects import StoredRelation, Table, View
 from engine.catalog.snapshot import Snapshot
 from engine.catalog.transaction import SessionCatalog
 from engine.sql.stored_text import quoted, sequences_of
@@ -26,12 +26,12 @@ Notify = Callable[..., None]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Thing:
-    """What may be dropped: a relation, a column of one, a column's default, a schema. oid: of the relation or schema.
-    column: its number, else 0."""
+    """What may be dropped: a relation, a column of one, a column's default, a constraint, a schema. oid: of the relation, the
+    constraint or the schema. column: its number, else 0."""
 
     oid: int
     column: int = 0
-    kind: Literal["relation", "column", "default", "schema"] = "relation"
+    kind: Literal["relation", "column", "default", "constraint", "schema"] = "relation"
 
 
 @dataclass(slots=True)
@@ -50,6 +50,7 @@ class Dependencies:
         self._snapshot = snapshot
         self._path = search_path
         self._relations = {relation.oid: relation for relation in snapshot.relations.values()}
+        self._constraints = {c.oid: (table, c) for table in snapshot.tables() for c in table.constraints}
 
     # -- who depends on a thing ----------------------------------------------------------------------------------
 
@@ -69,8 +70,25 @@ class Dependencies:
                 for view in self._snapshot.dependents(thing.oid):
                     if view.reads_column(thing.oid, thing.column):
                         yield Thing(view.oid), False
+                for _, constraint in self._naming(thing.oid):
+                    assert constraint.references is not None
+                    if thing.column in constraint.references.columns:
+                        yield Thing(constraint.oid, kind="constraint"), False
+            case "constraint":
+                table, key = self._constraints[thing.oid]
+                numbers = {column.number for column in table.columns if column.name in key.columns}
+                for _, constraint in self._naming(table.oid) if key.is_key else ():
+                    assert constraint.references is not None
+                    if set(constraint.references.columns) == numbers:
+                        yield Thing(constraint.oid, kind="constraint"), False
             case "default":
                 return
+
+    def _naming(self, table: int) -> Iterator[tuple[Table, Constraint]]:
+        """The foreign keys that name a table's key."""
+        for owner, constraint in self._constraints.values():
+            if constraint.references is not None and constraint.references.table == table:
+                yield owner, constraint
 
     def _of_relation(self, relation: StoredRelation) -> Iterator[tuple[Thing, bool]]:
         for view in self._snapshot.dependents(relation.oid):
@@ -83,6 +101,11 @@ class Dependencies:
             for column in relation.columns:
                 if column.default is not None:
                     yield Thing(relation.oid, column.number, "default"), True
+            for _, constraint in self._naming(relation.oid):
+                yield Thing(constraint.oid, kind="constraint"), False
+            for constraint in relation.constraints:
+                if constraint.references is not None:
+                    yield Thing(constraint.oid, kind="constraint"), True
 
     def _owned(self, table: int, column: int | None) -> Iterator[tuple[Thing, bool]]:
         for relation in self._relations.values():
@@ -122,6 +145,9 @@ class Dependencies:
         """As PostgreSQL's getObjectDescription."""
         if thing.kind == "schema":
             return "schema " + next(s.name for s in self._snapshot.schemas.values() if s.oid == thing.oid)
+        if thing.kind == "constraint":
+            table, constraint = self._constraints[thing.oid]
+            return f"constraint {quoted(constraint.name)} on table {self.name(table)}"
         relation = self._relations[thing.oid]
         whole = f"{kind_of(relation)} {self.name(relation)}"
         if thing.kind == "relation":
@@ -142,6 +168,10 @@ class Dependencies:
 
     def relation(self, oid: int) -> StoredRelation:
         return self._relations[oid]
+
+    def constraint(self, oid: int) -> tuple[Table, Constraint]:
+        """With its table."""
+        return self._constraints[oid]
 
 
 def kind_of(relation: StoredRelation) -> Literal["table", "foreign table", "view", "materialized view", "sequence"]:
@@ -191,7 +221,11 @@ def remove(
 
 def _because(found: _Found, dependencies: Dependencies) -> str:
     assert found.on is not None
-    return f"{dependencies.describe(found.thing)} depends on {dependencies.describe(found.on)}"
+    on = dependencies.describe(found.on)
+    if found.on.kind == "constraint":
+        # A foreign key depends on the index that the key has.
+        on = f"index {quoted(dependencies.constraint(found.on.oid)[1].name)}"
+    return f"{dependencies.describe(found.thing)} depends on {on}"
 
 
 def _remove(thing: Thing, gone: set[Thing], dependencies: Dependencies, catalog: SessionCatalog) -> None:
@@ -202,6 +236,12 @@ def _remove(thing: Thing, gone: set[Thing], dependencies: Dependencies, catalog:
         table = next(table for table in catalog.current().tables() if table.oid == thing.oid)
         columns = tuple(replace(c, default=None) if c.number == thing.column else c for c in table.columns)
         catalog.put(replace(table, columns=columns), replacing=True)
+    elif thing.kind == "constraint":
+        owner, _ = dependencies.constraint(thing.oid)
+        if Thing(owner.oid) not in gone:
+            owner = next(table for table in catalog.current().tables() if table.oid == owner.oid)
+            kept = tuple(constraint for constraint in owner.constraints if constraint.oid != thing.oid)
+            catalog.put(replace(owner, constraints=kept), replacing=True)
     elif thing.kind == "schema":
         schemas = catalog.current().schemas
         catalog.remove_schema(next(name for name, schema in schemas.items() if schema.oid == thing.oid))

@@ -71,5 +71,5 @@ def keys_like(like: LikeTable, definer: Definer) -> Iterator[ConstraintDefinitio
     if "indexes" not in like.including or not isinstance(source, Table):
         return
     for key in source.constraints:
-        if key.kind != "check":
+        if key.kind in ("primary key", "unique"):
             yield ConstraintDefinition(kind=key.kind, columns=key.columns)

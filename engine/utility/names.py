@@ -73,7 +73,7 @@ def _numbered(first: str, second: str, label: str) -> Iterator[str]:
 
 def keys(constraints: Sequence[Constraint]) -> Iterator[Constraint]:
     """The constraints that PostgreSQL has an index for."""
-    return (constraint for constraint in constraints if constraint.kind != "check")
+    return (constraint for constraint in constraints if constraint.is_key)
 
 
 def key_named(snapshot: Snapshot, schema: str, name: str) -> tuple[Table, Constraint] | None:

@@ -13,7 +13,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from engine.catalog.objects import Constraint, Table, TableColumn
-from engine.mutation.violations import texts
+from engine.mutation.foreign_keys import half_null, pairs_of, unmatched
+from engine.mutation.violations import half_null_key, no_such_key, texts
 from engine.sql.stored_text import read_formula
 from wire.errors import CheckViolation, NotNullViolation, SqlError, UniqueViolation
 from wire.text_output import OutputSettings
@@ -64,15 +65,37 @@ def keys_twice(table: Table, key: Constraint) -> Question:
     return Question(tree, error)
 
 
+def without_match(table: Table, constraint: Constraint, there: Table) -> list[Question]:
+    """Rows that name a key which is not there. there: the table that the constraint names."""
+    own, other = _named(table), _named(there)
+    found = [
+        Question(
+            _first(unmatched(own, other, pairs_of(constraint, there))),
+            lambda row, settings: no_such_key(table, constraint, there, row, settings),
+        )
+    ]
+    if constraint.references is not None and constraint.references.full:
+        found.insert(0, Question(_first(half_null(own, constraint)), lambda _row, _: half_null_key(table, constraint)))
+    return found
+
+
+def _first(tree: exp.Select) -> exp.Select:
+    tree.set("limit", exp.Limit(expression=exp.Literal.number(1)))
+    return tree
+
+
 def _select(values: Sequence[exp.Expression], table: Table, where: exp.Expression) -> exp.Select:
-    named = exp.Table(
-        this=exp.Identifier(this=table.name, quoted=True), db=exp.Identifier(this=table.schema, quoted=True)
-    )
     return exp.Select(
         expressions=list(values),
-        from_=exp.From(expressions=[named]),
+        from_=exp.From(expressions=[_named(table)]),
         where=exp.Where(this=where),
         limit=exp.Limit(expression=exp.Literal.number(1)),
+    )
+
+
+def _named(table: Table) -> exp.Table:
+    return exp.Table(
+        this=exp.Identifier(this=table.name, quoted=True), db=exp.Identifier(this=table.schema, quoted=True)
     )
 
 

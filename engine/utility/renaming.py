@@ -125,7 +125,7 @@ def rename_constraint(relation: StoredRelation, name: str, to: str, definer: Def
         raise UndefinedObject(f'constraint "{name}" for table "{relation.name}" does not exist')
     if any(c.name == to for c in relation.constraints):
         raise DuplicateObject(f'constraint "{to}" for relation "{relation.name}" already exists')
-    if found.kind != "check" and Names(definer.snapshot, relation.schema).has_relation(to):
+    if found.is_key and Names(definer.snapshot, relation.schema).has_relation(to):
         raise DuplicateTable(f'relation "{to}" already exists')
     constraints = tuple(replace(c, name=to) if c is found else c for c in relation.constraints)
     definer.catalog.put(replace(relation, constraints=constraints), replacing=True)

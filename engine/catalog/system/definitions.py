@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from engine.catalog.objects import Constraint, Schema, Sequence, StoredRelation, Table, View
+from engine.catalog.objects import Constraint, References, Schema, Sequence, StoredRelation, Table, View
 from engine.catalog.snapshot import PUBLIC, SLUICE, Snapshot
 from engine.catalog.system.declared import Row, SystemContext, SystemRelation
 from engine.catalog.system.relations import keys, namespace
@@ -18,7 +18,8 @@ from engine.sql.stored_text import quoted, shown
 PG_CLASS: Final = 1259
 PG_NAMESPACE: Final = 2615
 PG_CONSTRAINT: Final = 2606
-_KINDS: Final = {"check": "c", "primary key": "p", "unique": "u"}
+_KINDS: Final = {"check": "c", "primary key": "p", "unique": "u", "foreign key": "f"}
+_ACTIONS: Final = {"no action": "a", "restrict": "r", "cascade": "c", "set null": "n", "set default": "d"}
 
 
 def _tables(context: SystemContext) -> Iterator[Table]:
@@ -47,12 +48,30 @@ def _pg_constraint(context: SystemContext) -> Iterator[Row]:
     for table in _tables(context):
         numbers = {column.name: column.number for column in table.columns}
         for c in table.constraints:
-            index = 0 if c.kind == "check" else c.oid
+            there, key = _named(context, c)
+            update, delete, match = (" ", " ", " ")
+            if c.references is not None:
+                update, delete = _ACTIONS[c.references.on_update], _ACTIONS[c.references.on_delete]
+                match = "f" if c.references.full else "s"
             yield (
-                c.oid, c.name, namespace(context, table.schema), _KINDS[c.kind], False, False, True, table.oid, 0, index, 0, 0,
-                " ", " ", " ", True, 0, c.kind != "check", [numbers[name] for name in c.columns], None, None, None, None,
-                None, None, c.expression or None,
+                c.oid, c.name, namespace(context, table.schema), _KINDS[c.kind], False, False, True, table.oid, 0,
+                c.oid if c.is_key else key, 0, there, update, delete, match, True, 0, c.kind != "check",
+                [numbers[name] for name in c.columns], list(c.references.columns) if c.references is not None else None,
+                None, None, None, None, None, c.expression or None,
             )  # fmt: skip
+
+
+def _named(context: SystemContext, constraint: Constraint) -> tuple[int, int]:
+    """The table that a foreign key names, and the index of its key; zeros for others."""
+    if constraint.references is None:
+        return 0, 0
+    table = _table(context, constraint.references.table)
+    names = {column.name for column in table.columns if column.number in constraint.references.columns}
+    return table.oid, next((key.oid for key in keys(table.constraints) if set(key.columns) == names), 0)
+
+
+def _table(context: SystemContext, oid: int) -> Table:
+    return next(table for table in _tables(context) if table.oid == oid)
 
 
 def _pg_index(context: SystemContext) -> Iterator[Row]:
@@ -99,7 +118,7 @@ def _object_definitions(context: SystemContext) -> Iterator[Row]:
     """number: of an index's column, 0 for the whole. pretty: with as few parentheses as can be."""
     for table in _tables(context):
         for constraint in table.constraints:
-            whole = constraint_definition(constraint)
+            whole = _constraint_definition(context, constraint)
             check = constraint.kind == "check"
             yield "constraint", constraint.oid, 0, whole, f"CHECK ({constraint.expression})" if check else whole
         for key in keys(table.constraints):
@@ -124,11 +143,23 @@ def _index_definitions(table: Table, key: Constraint) -> Iterator[Row]:
         yield "index", key.oid, number, column, column
 
 
-def constraint_definition(constraint: Constraint) -> str:
-    """As pg_get_constraintdef: `PRIMARY KEY (a)`, `CHECK ((a > 0))`."""
+def _constraint_definition(context: SystemContext, constraint: Constraint) -> str:
+    """As pg_get_constraintdef: `PRIMARY KEY (a)`, `CHECK ((a > 0))`, `FOREIGN KEY (a) REFERENCES t(b)`."""
     if constraint.kind == "check":
         return f"CHECK (({constraint.expression}))"
-    return f"{constraint.kind.upper()} ({', '.join(map(quoted, constraint.columns))})"
+    said = f"{constraint.kind.upper()} ({', '.join(map(quoted, constraint.columns))})"
+    return said if constraint.references is None else said + _references(context, constraint.references)
+
+
+def _references(context: SystemContext, said: References) -> str:
+    table = _table(context, said.table)
+    called = {column.number: column.name for column in table.columns}
+    schema = "" if table.schema == PUBLIC else quoted(table.schema) + "."
+    text = f" REFERENCES {schema}{quoted(table.name)}({', '.join(quoted(called[n]) for n in said.columns)})"
+    text += " MATCH FULL" if said.full else ""
+    for event, action in (("UPDATE", said.on_update), ("DELETE", said.on_delete)):
+        text += "" if action == "no action" else f" ON {event} {action.upper()}"
+    return text
 
 
 SYSTEM: Final = (

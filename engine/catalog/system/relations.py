@@ -36,7 +36,7 @@ _IDENTITY: Final = {"": "", "always": "a", "by default": "d"}
 
 def keys(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
     """The constraints that PostgreSQL has an index for; it has the constraint's name, and here its OID."""
-    return (constraint for constraint in constraints if constraint.kind != "check")
+    return (constraint for constraint in constraints if constraint.is_key)
 
 
 def _kind(relation: StoredRelation) -> str:

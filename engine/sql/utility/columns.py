@@ -6,14 +6,16 @@ Which of them go together is judged by `engine.utility.table`, as in PostgreSQL,
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
+from engine.catalog.objects import KeyAction
 from engine.sql.lexer import Kind, Token
-from engine.sql.statements import ColumnDefinition, ConstraintDefinition, Formula, SequenceOptions
+from engine.sql.statements import ColumnDefinition, ConstraintDefinition, Formula, ReferencedKey, SequenceOptions
 from engine.sql.utility.reader import StatementReader
 from engine.sql.utility.sequences import options_in_parentheses
-from wire.errors import SqlSyntaxError
+from wire.errors import FeatureNotSupported, SqlSyntaxError
 
+_KEY_ACTIONS: Final[tuple[KeyAction, ...]] = ("no action", "restrict", "cascade", "set null", "set default")
 _CONSTRAINT_WORDS = ("constraint", "check", "unique", "primary", "foreign", "exclude")
 
 
@@ -64,7 +66,6 @@ def _quality(reader: StatementReader, column: str, table: str, said: _Qualities)
     """One of ColQualList; False where it ends."""
     token = reader.token
     name = reader.name() if reader.take("constraint") else None
-    at = reader.token
     if reader.word_at("null") or reader.words_at("not", "null"):
         _nullability(reader, column, table, said, token)
     elif reader.take("default"):
@@ -75,10 +76,8 @@ def _quality(reader: StatementReader, column: str, table: str, said: _Qualities)
         said.default = formula(reader, bare=True)
     elif reader.take("generated"):
         _generated(reader, column, table, said, token)
-    elif reader.word_at("check", "unique", "primary"):
+    elif reader.word_at("check", "unique", "primary", "references"):
         said.constraints.append(_constraint(reader, name, token, own=column))
-    elif reader.word_at("references"):
-        reader.unsupported("FOREIGN KEY", at)
     elif name is None and take_collation(reader):
         pass
     elif name is None and reader.word_at("compression", "storage"):
@@ -144,11 +143,9 @@ def table_constraint(reader: StatementReader) -> ConstraintDefinition:
     """TableConstraint."""
     token = reader.token
     name = reader.name() if reader.take("constraint") else None
-    if reader.word_at("foreign"):
-        reader.unsupported("FOREIGN KEY")
     if reader.word_at("exclude"):
         reader.unsupported("EXCLUDE")
-    if not reader.word_at("check", "unique", "primary"):
+    if not reader.word_at("check", "unique", "primary", "foreign"):
         reader.fail()
     return _constraint(reader, name, token, own=None)
 
@@ -164,6 +161,8 @@ def _constraint(reader: StatementReader, name: str | None, token: Token, own: st
         if reader.take("nulls") and not reader.take("distinct"):
             reader.unsupported("UNIQUE NULLS NOT DISTINCT")
         made = ConstraintDefinition(kind="unique", name=name, columns=_key(reader, own), position=at)
+    elif reader.word_at("foreign", "references"):
+        made = _foreign_key(reader, name, at, own)
     else:
         reader.expect("primary", "key")
         made = ConstraintDefinition(kind="primary key", name=name, columns=_key(reader, own), position=at)
@@ -182,6 +181,50 @@ def _key(reader: StatementReader, own: str | None) -> tuple[str, ...]:
     if reader.word_at("using"):
         reader.unsupported("USING INDEX TABLESPACE")
     return columns
+
+
+def _foreign_key(reader: StatementReader, name: str | None, at: int, own: str | None) -> ConstraintDefinition:
+    """[FOREIGN KEY (columns)] REFERENCES table ..."""
+    columns: tuple[str, ...] = (own,) if own is not None else ()
+    if own is None:
+        reader.expect("foreign", "key")
+        columns = tuple(c.name for c in reader.names())
+    reader.expect("references")
+    table = reader.qualified_name()
+    there = tuple(c.name for c in reader.names()) if reader.symbol_at("(") else ()
+    full = _match(reader)
+    actions: dict[str, KeyAction] = {}
+    while reader.word_at("on"):
+        reader.next()
+        event = reader.next()
+        if event.text not in ("update", "delete") or event.text in actions:
+            reader.fail(event)
+        actions[event.text] = _key_action(reader)
+    key = ReferencedKey(
+        table=table, columns=there, full=full, on_update=actions.get("update", "no action"),
+        on_delete=actions.get("delete", "no action"),
+    )  # fmt: skip
+    return ConstraintDefinition(kind="foreign key", name=name, columns=columns, references=key, position=at)
+
+
+def _match(reader: StatementReader) -> bool:
+    """Whether MATCH FULL is said."""
+    start = reader.token
+    if not reader.take("match") or reader.take("simple"):
+        return False
+    if reader.word_at("partial"):
+        raise FeatureNotSupported("MATCH PARTIAL not yet implemented", position=start.start + 1)
+    reader.expect("full")
+    return True
+
+
+def _key_action(reader: StatementReader) -> KeyAction:
+    for action in _KEY_ACTIONS:
+        if reader.take(*action.split()):
+            if reader.symbol_at("("):
+                reader.unsupported(f"{action.upper()} of some columns")
+            return action
+    reader.fail()
 
 
 def _attributes(reader: StatementReader) -> None:

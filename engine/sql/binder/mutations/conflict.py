@@ -105,7 +105,7 @@ def _by_name(table: Table, name: exp.Identifier) -> Constraint:
     found = next((c for c in table.constraints if c.name == name.name), None)
     if found is None:
         raise UndefinedObject(f'constraint "{name.name}" for table "{table.name}" does not exist')
-    if found.kind == "check":
+    if not found.is_key:
         raise FeatureNotSupported("constraint in ON CONFLICT clause has no associated index", sqlstate="42809")
     return found
 

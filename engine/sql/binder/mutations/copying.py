@@ -21,7 +21,15 @@ from engine.sql.binder.blocks import passed, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.insert import filled_columns, unfilled, whole_row
 from engine.sql.binder.mutations.outcome import Change, completed
-from engine.sql.binder.mutations.target import assigned, find_columns, find_table, keys, row_columns, row_source
+from engine.sql.binder.mutations.target import (
+    assigned,
+    find_columns,
+    find_table,
+    foreign_keys,
+    keys,
+    row_columns,
+    row_source,
+)
 from engine.sql.binder.queries import QueryBinder
 from engine.sql.depth import bounded
 from engine.sql.expr import Column, Expr
@@ -103,7 +111,10 @@ def _planned(
         numbered = Evaluator(columns, Receive((*copied.values, copied.number), EDGE), (*emit, refer(copied.number)))
         node = Evaluator(columns, numbered, passed(columns), _condition(binder, where, source, filled))
     requirement = () if kept is None else (OrderKey(kept),)
-    change = Change("insert", table, node, rows, source, keys=keys(table), filled=filled, requirement=requirement)
+    change = Change(
+        "insert", table, node, rows, source, keys=keys(table), foreign_keys=foreign_keys(table), filled=filled,
+        requirement=requirement,
+    )  # fmt: skip
     plan, _ = completed(binder, change, (), Scope(binder.context, binder))
     return plan, kept
 

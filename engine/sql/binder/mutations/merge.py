@@ -24,7 +24,16 @@ from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.insert import cells, whole_row
 from engine.sql.binder.mutations.outcome import Change, completed
 from engine.sql.binder.mutations.rewrite import assignments, same_place
-from engine.sql.binder.mutations.target import Rows, find_columns, find_table, keys, read, row_columns, row_source
+from engine.sql.binder.mutations.target import (
+    Rows,
+    find_columns,
+    find_table,
+    foreign_keys,
+    keys,
+    read,
+    row_columns,
+    row_source,
+)
 from engine.sql.binder.numbers import row_number
 from engine.sql.expr import Case, Coalesce, Column, Const, Expr, InList, IsNull
 from engine.sql.scope import Scope
@@ -98,6 +107,7 @@ def bind(binder: QueryBinder, statement: Merge, outer: Scope) -> tuple[Mutate, t
         located=located,
         targets=targets,
         keys=tuple(key for key in keys(table) if inserts or written & set(key.columns)),
+        foreign_keys=tuple(key for key in foreign_keys(table) if inserts or written & set(key.columns)),
         whole=inserts,
     )
     return completed(binder, change, (), outer)

@@ -50,6 +50,7 @@ class Change:
     located: Node | None = None
     targets: tuple[Column, ...] = ()
     keys: tuple[Constraint, ...] = ()
+    foreign_keys: tuple[Constraint, ...] = ()
     whole: bool = False
     filled: tuple[tuple[Column, int], ...] = ()
     requirement: Ordering = ()
@@ -86,6 +87,7 @@ def completed(
         located=change.located,
         targets=change.targets,
         keys=change.keys,
+        foreign_keys=change.foreign_keys,
         whole=change.whole,
         filled=change.filled,
         passed=tuple((columns[i], column) for i, column in shown),

@@ -34,6 +34,7 @@ from engine.sql.binder.mutations.target import (
     default,
     find_column,
     find_table,
+    foreign_keys,
     is_default,
     keys,
     read,
@@ -223,6 +224,7 @@ def _rewritten(
     others = tuple(c for c in node.columns if c not in old)
     written = {c.name for c in matching.table.columns if c.number in values}
     touched = tuple(key for key in keys(matching.table) if written & set(key.columns))
+    named = tuple(key for key in foreign_keys(matching.table) if written & set(key.columns))
     return Change(
         "delete" if deletes else "update",
         matching.table,
@@ -235,6 +237,7 @@ def _rewritten(
         located=_located(matching),
         targets=targets,
         keys=touched,
+        foreign_keys=named,
     )
 
 

@@ -200,8 +200,12 @@ def checks(binder: QueryBinder, table: Table, row: Source) -> list[tuple[Constra
 
 def keys(table: Table) -> tuple[Constraint, ...]:
     """The PRIMARY KEY and UNIQUE constraints, as old as they are."""
-    found = (c for c in table.constraints if c.kind != "check")
-    return tuple(sorted(found, key=lambda c: c.oid))
+    return tuple(sorted((c for c in table.constraints if c.is_key), key=lambda c: c.oid))
+
+
+def foreign_keys(table: Table) -> tuple[Constraint, ...]:
+    """The FOREIGN KEY constraints, by name, in which order PostgreSQL's triggers ask them."""
+    return tuple(sorted((c for c in table.constraints if c.references is not None), key=lambda c: c.name))
 
 
 @contextmanager

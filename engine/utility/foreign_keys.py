@@ -1,0 +1,93 @@
+"""FOREIGN KEY as written, made a table's: the key that it names is looked up (tablecmds.c: ATAddForeignKeyConstraint,
+transformFkeyGetPrimaryKey, transformFkeyCheckAttrs). What it does when rows change: `engine.mutation.foreign_keys`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from engine.catalog.objects import Constraint, References, Table, TableColumn
+from engine.catalog.snapshot import TEMPORARY
+from engine.sql.binder.casts import can_coerce
+from engine.sql.statements import ConstraintDefinition, ReferencedKey
+from engine.utility.definer import Definer
+from engine.utility.names import Names
+from wire.errors import (
+    DatatypeMismatch,
+    DuplicateObject,
+    InvalidForeignKey,
+    InvalidTableDefinition,
+    UndefinedColumn,
+    UndefinedObject,
+    UndefinedTable,
+    WrongObjectType,
+)
+
+
+def with_foreign_key(table: Table, written: ConstraintDefinition, definer: Definer, names: Names) -> Table:
+    """The table with one more. Raises as PostgreSQL does."""
+    assert written.references is not None
+    said = written.references
+    there = _referenced(table, said, definer)
+    own = [_column(table, name) for name in written.columns]
+    key = _key_columns(there, said)
+    if len(own) != len(key):
+        raise InvalidForeignKey("number of referencing and referenced columns for foreign key disagree")
+    name = written.name
+    if name is None:
+        name = names.constraint(table.name, "_".join(written.columns), "fkey")
+    elif any(constraint.name == name for constraint in table.constraints):
+        raise DuplicateObject(f'constraint "{name}" for relation "{table.name}" already exists')
+    else:
+        names.take(name, key=False)
+    _check_types(name, own, key)
+    numbers = tuple(column.number for column in key)
+    references = References(there.oid, numbers, said.on_update, said.on_delete, said.full)
+    made = Constraint(definer.catalog.new_oid(), name, "foreign key", written.columns, references=references)
+    return replace(table, constraints=(*table.constraints, made))
+
+
+def _referenced(table: Table, said: ReferencedKey, definer: Definer) -> Table:
+    """The table that is named; it may be the one that is being made."""
+    if said.table.name == table.name and said.table.schema in (None, table.schema):
+        return table
+    found = definer.resolve(said.table)
+    if found is None:
+        raise UndefinedTable(f'relation "{said.table}" does not exist')
+    if not isinstance(found, Table) or found.query is not None or found.storage is None:
+        raise WrongObjectType(f'referenced relation "{found.name}" is not a table')
+    if (found.schema == TEMPORARY) != (table.schema == TEMPORARY):
+        kind = "temporary" if table.schema == TEMPORARY else "permanent"
+        raise InvalidTableDefinition(f"constraints on {kind} tables may reference only {kind} tables")
+    return found
+
+
+def _column(table: Table, name: str) -> TableColumn:
+    column = table.column(name)
+    if column is None:
+        raise UndefinedColumn(f'column "{name}" referenced in foreign key constraint does not exist')
+    return column
+
+
+def _key_columns(there: Table, said: ReferencedKey) -> Sequence[TableColumn]:
+    if not said.columns:
+        primary = next((c for c in there.constraints if c.kind == "primary key"), None)
+        if primary is None:
+            raise UndefinedObject(f'there is no primary key for referenced table "{there.name}"')
+        return [_column(there, name) for name in primary.columns]
+    columns = [_column(there, name) for name in said.columns]
+    if not any(c.is_key and set(c.columns) == set(said.columns) for c in there.constraints):
+        raise InvalidForeignKey(
+            f'there is no unique constraint matching given keys for referenced table "{there.name}"'
+        )
+    return columns
+
+
+def _check_types(name: str, own: Sequence[TableColumn], key: Sequence[TableColumn]) -> None:
+    for mine, theirs in zip(own, key, strict=True):
+        a, b = mine.type.pg, theirs.type.pg
+        if a is not b and not can_coerce(a, b, "implicit") and not can_coerce(b, a, "implicit"):
+            raise DatatypeMismatch(
+                f'foreign key constraint "{name}" cannot be implemented',
+                detail=f'Key columns "{mine.name}" and "{theirs.name}" are of incompatible types: {a.sql_name} and {b.sql_name}.',
+            )
