@@ -26,6 +26,7 @@ from engine.config import EngineConfig
 from engine.distribution import CompiledQuery
 from engine.executor import BatchStream, CompiledFragment, EngineName, ExecutionContext, Executor, QueryId
 from engine.initiation import Initiation, session_settings
+from engine.lakes import stores
 from engine.local.executor import LocalExecutor
 from engine.mutation.alone import Turns
 from engine.mutation.participant import StagedWriters
@@ -60,6 +61,7 @@ class Engine:
         self.mesh = mesh or AloneMesh(MemberInfo(config.member, "1", "", "", "data", "up", 0, "", local=True))
         self.initiation = Initiation(config.role, self.mesh)
         self.store = CatalogStore(config.catalog or config.private / "catalog.sqlite", self.tables)
+        stores.register(config.stores)
         self.roots = DataRoots(config.base or config.data, config.roots)
         self._own_files = DataRoots(config.data, config.roots)
         if config.topology is not None:

@@ -31,6 +31,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from engine.catalog.store import URL_SCHEMES
 from engine.config import EngineConfig
 from engine.config import SparkConfig as EngineSparkConfig
+from engine.lakes.stores import Store
 from engine.operators.mesh_tls import MeshTls, MeshTlsError, TlsFiles
 from engine.plan.topology import Topology
 from engine.runtime.wildcards import WILDCARDS
@@ -126,6 +127,29 @@ class TablesSection(_Section):
     small_file_mb: int = Field(16, ge=1, le=128, description="files below are small")
 
 
+class StoreSection(_Section):
+    """An object store (S3) that foreign tables may lie in."""
+
+    buckets: list[str] = Field(min_length=1, description="the buckets that are in it; no other may be read")
+    endpoint: str | None = Field(None, pattern="^https?://", description="URL; Amazon's if not given")
+    region: str | None = None
+    key: str | None = Field(None, description="access key; what the process's environment has if not given")
+    secret: str | None = Field(None, repr=False, description="its secret")
+    secret_file: Path | None = Field(None, description="a file whose first line is the secret")
+
+    @model_validator(mode="after")
+    def _fits(self) -> StoreSection:
+        if self.secret and self.secret_file:
+            raise ValueError("secret_file: secret is given too; expected one of them")
+        if (self.key is None) != (self.known_secret() is None):
+            raise ValueError("key: expected both key and secret (or secret_file), or neither")
+        return self
+
+    def known_secret(self) -> str | None:
+        """Raises ValueError when its file cannot be read."""
+        return self.secret if self.secret_file is None else _first_line(self.secret_file).decode()
+
+
 class TlsSection(_Section):
     """TLS between members: all three files, or no section."""
 
@@ -136,6 +160,13 @@ class TlsSection(_Section):
     def files(self) -> TlsFiles:
         paths = (self.certificate, self.key, self.authority)
         return TlsFiles(*(str(path.absolute()) for path in paths))
+
+
+def _first_line(secret_file: Path) -> bytes:
+    try:
+        return secret_file.read_bytes().partition(b"\n")[0].strip()
+    except OSError as error:
+        raise ValueError(f"secret_file: cannot read {secret_file}: {error.strerror}") from None
 
 
 class ClusterSection(_Section):
@@ -169,12 +200,7 @@ class ClusterSection(_Section):
 
     def secret_bytes(self) -> bytes:
         """The secret. Raises ValueError when its file cannot be read."""
-        if self.secret_file is None:
-            return self.secret.encode()
-        try:
-            return self.secret_file.read_bytes().partition(b"\n")[0].strip()
-        except OSError as error:
-            raise ValueError(f"secret_file: cannot read {self.secret_file}: {error.strerror}") from None
+        return self.secret.encode() if self.secret_file is None else _first_line(self.secret_file)
 
 
 class Config(_Section):
@@ -203,6 +229,7 @@ class Config(_Section):
     local: LocalSection = LocalSection()
     tables: TablesSection = TablesSection()
     cluster: ClusterSection = ClusterSection()
+    stores: dict[str, StoreSection] = Field(default_factory=dict, description="object stores, by names of your own")
     settings: dict[str, str] = Field(default_factory=dict, description="defaults of session settings")
 
     @model_validator(mode="after")
@@ -215,6 +242,15 @@ class Config(_Section):
                 row.read(value)
             except SqlError as error:
                 raise ValueError(f"settings: {error.message}") from None
+        return self
+
+    @model_validator(mode="after")
+    def _one_store_a_bucket(self) -> Config:
+        owners: dict[str, str] = {}
+        for name, store in self.stores.items():
+            for bucket in store.buckets:
+                if owners.setdefault(bucket, name) != name:
+                    raise ValueError(f'stores: bucket "{bucket}" is in two stores, {owners[bucket]} and {name}')
         return self
 
     @model_validator(mode="after")
@@ -276,6 +312,10 @@ class Config(_Section):
             small_file_bytes=self.tables.small_file_mb << 20,
             settings=self.settings,
             topology=self.topology(),
+            stores=tuple(
+                Store(name, tuple(s.buckets), s.endpoint, s.region, s.key, s.known_secret())
+                for name, s in self.stores.items()
+            ),
         )
 
 
@@ -372,7 +412,9 @@ def _split(key: str, value: str) -> str | list[str]:
     """Lists in one variable: folders as in PATH, networks and seeds by commas."""
     if key == "roots":
         return value.split(os.pathsep)
-    return [part.strip() for part in value.split(",") if part.strip()] if key in ("trust", "seeds") else value
+    return (
+        [part.strip() for part in value.split(",") if part.strip()] if key in ("trust", "seeds", "buckets") else value
+    )
 
 
 def _from_file(path: Path) -> _Source:
@@ -400,8 +442,10 @@ def _tell(error: Any, sources: list[_Source]) -> str:
         path, message = _place_in(path, message)
     key = ".".join(path)
     given = next((s for s in sources if _value_at(s.values, path) is not None), None)
-    told = given is not None and error["type"] != "extra_forbidden" and path != ("cluster", "secret")
-    value = f" (given: {_value_at(given.values, path)!r})" if given and told else ""
+    found = None if given is None else _value_at(given.values, path)
+    # A whole section may have a secret in it.
+    told = error["type"] != "extra_forbidden" and path[-1:] != ("secret",) and not isinstance(found, Mapping)
+    value = f" (given: {found!r})" if given and told else ""
     place = f"{given.place(path)}: " if given else ""
     return f"{place}{key}: {message}{value}"
 

@@ -38,8 +38,8 @@ class LocalMember:
 
 
 @contextmanager
-def local_member(data: Path) -> Iterator[LocalMember]:
-    """A running member over a data directory; closed at the end."""
+def local_member(data: Path, **config: Any) -> Iterator[LocalMember]:
+    """A running member over a data directory; closed at the end. config: more of its `EngineConfig`."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="local-member")
     thread.start()
@@ -50,7 +50,7 @@ def local_member(data: Path) -> Iterator[LocalMember]:
     async def start() -> tuple[DataListener, Engine, Listener]:
         mesh = DataListener("127.0.0.1", 0)
         await mesh.start()
-        engine = Engine(EngineConfig(data, spark=SparkConfig(start="lazy")), mesh)
+        engine = Engine(EngineConfig(data, spark=SparkConfig(start="lazy"), **config), mesh)
         await engine.start()
         clients = Listener(engine.session)
         await clients.start("127.0.0.1", 0)

@@ -21,6 +21,7 @@ from engine.catalog import partitions
 from engine.catalog.elsewhere import StandIn
 from engine.catalog.infer import infer_columns
 from engine.catalog.objects import FileFormat, Table
+from engine.lakes import stores
 from engine.lakes import tables as lakes
 from engine.storage import tables as stored
 from wire.errors import InsufficientPrivilege, ObjectNotInPrerequisiteState, UndefinedFile
@@ -32,6 +33,9 @@ _SUFFIXES: Final[dict[FileFormat, tuple[str, ...]]] = {
 }
 
 
+_ANY_SUFFIX: Final = tuple(suffix for suffixes in _SUFFIXES.values() for suffix in suffixes)
+
+
 @dataclass(frozen=True, slots=True)
 class DataRoots:
     """base: where relative paths start. roots: folders that paths must lie in; empty allows any the member can read."""
@@ -40,7 +44,12 @@ class DataRoots:
     roots: tuple[Path, ...] = ()
 
     def absolute(self, path: str) -> str:
-        """`path` made absolute. Raises InsufficientPrivilege outside the roots; `..` and links are resolved first."""
+        """`path` made absolute. Raises InsufficientPrivilege outside the roots; `..` and links are resolved first.
+
+        Of an object store, what the member's configuration names are the roots.
+        """
+        if stores.is_remote(path):
+            return stores.absolute(path)
         whole = os.path.normpath(self.base / os.path.expanduser(path))
         fixed = Path(os.path.realpath(_before_magic(whole)))
         if self.roots and not any(fixed.is_relative_to(os.path.realpath(root)) for root in self.roots):
@@ -49,10 +58,13 @@ class DataRoots:
 
     def require(self, files: Iterable[str]) -> None:
         """Raises InsufficientPrivilege when one of these files, links resolved, lies outside the roots. May block."""
+        files = list(files)
+        for file in filter(stores.is_remote, files):
+            stores.require(file)
         if not self.roots:
             return
         roots = [os.path.realpath(root) for root in self.roots]
-        for file in files:
+        for file in (file for file in files if not stores.is_remote(file)):
             fixed = Path(os.path.realpath(file))
             if not any(fixed.is_relative_to(root) for root in roots):
                 raise _outside(file)
@@ -67,6 +79,8 @@ def _outside(path: str) -> InsufficientPrivilege:
 
 def listed_from(path: str) -> str:
     """The folder of an absolute path below which its files are looked for."""
+    if stores.is_remote(path):
+        return path.rpartition("/")[0] if path.lower().endswith(_ANY_SUFFIX) else path
     return os.path.dirname(path) if os.path.isfile(path) else _before_magic(path)
 
 
@@ -81,6 +95,8 @@ def _before_magic(path: str) -> str:
 
 def list_files(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int]:
     """(files, version) of an absolute path. Raises UndefinedFile when there is none."""
+    if stores.is_remote(path):
+        return _in_store(path, file_format)
     if os.path.isfile(path):
         found: Sequence[str] = (path,)
     elif os.path.isdir(path):
@@ -97,15 +113,37 @@ def list_files(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int
     return tuple(found), digest
 
 
+def _in_store(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int]:
+    found = sorted(stores.listed(path), key=lambda file: file.path)
+    if [file.path for file in found] != [path]:
+        found = [file for file in found if _counts(file.path[len(path) :], file_format)]
+    if not found:
+        raise UndefinedFile(f'could not read {file_format} files at "{path}": there are no such files')
+    digest = 0
+    for file in found:
+        digest = zlib.crc32(f"{file.path}|{file.size}|{file.changed}".encode(), digest)
+    return tuple(file.path for file in found), digest
+
+
+def _counts(below: str, file_format: FileFormat) -> bool:
+    """Whether a file at this place below a folder is one of its table."""
+    *folders, name = below.split("/")
+    return _is_data(name, file_format) and all(map(_is_listed, filter(None, folders)))
+
+
+def _is_listed(folder: str) -> bool:
+    return not folder.startswith(".") and ("=" in folder or not folder.startswith("_"))
+
+
+def _is_data(name: str, file_format: FileFormat) -> bool:
+    return not name.startswith((".", "_")) and name.lower().endswith(_SUFFIXES[file_format])
+
+
 def _below(folder: str, file_format: FileFormat) -> Sequence[str]:
     files = []
     for base, folders, names in os.walk(folder):
-        folders[:] = [f for f in folders if not f.startswith(".") and ("=" in f or not f.startswith("_"))]
-        files += [
-            os.path.join(base, name)
-            for name in names
-            if not name.startswith((".", "_")) and name.lower().endswith(_SUFFIXES[file_format])
-        ]
+        folders[:] = filter(_is_listed, folders)
+        files += [os.path.join(base, name) for name in names if _is_data(name, file_format)]
     return files
 
 

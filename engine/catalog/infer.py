@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.catalog.objects import FileFormat, TableColumn
+from engine.lakes import stores
 from engine.sql import types as st
 from wire import types as t
 from wire.errors import DataCorrupted, FeatureNotSupported
@@ -67,7 +68,7 @@ def infer_columns(
     """The columns of the first of `files`. Raises DataCorrupted for what cannot be read, and
     FeatureNotSupported for a column whose type PostgreSQL lacks."""
     try:
-        schema = pq.read_schema(files[0]) if file_format == "parquet" else _sniff(files[0], file_format, options)
+        schema = read_schema(files[0]) if file_format == "parquet" else _sniff(files[0], file_format, options)
     except (pa.ArrowException, duckdb.Error, OSError) as error:
         reason = str(error).splitlines()[0]
         raise DataCorrupted(f'could not read "{files[0]}" as {file_format}: {reason}') from error
@@ -83,8 +84,16 @@ def infer_columns(
     return tuple(columns)
 
 
+def read_schema(file: str) -> pa.Schema:
+    """A Parquet file's columns. Blocks. Raises OSError, pyarrow's errors."""
+    where, system = stores.located(file)
+    return pq.read_schema(where, filesystem=system)
+
+
 def _sniff(file: str, file_format: FileFormat, options: Mapping[str, str]) -> pa.Schema:
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+        if stores.is_remote(file):
+            connection.register_filesystem(stores.StoreFiles())
         # What folders say is not what the file says (`engine.catalog.partitions`).
         if file_format == "json":
             relation = connection.read_json(file, hive_partitioning=False)

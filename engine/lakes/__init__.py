@@ -13,6 +13,7 @@ A statement sees one version of each table (`engine.session`): which one is the 
 | `state` | what a format says of one version: columns, files |
 | `delta` | Delta's log |
 | `tables` | a foreign table of such a format as it is now, or was |
+| `stores` | object stores, where tables and files may lie too |
 | `file_columns` | what the files of a table have in common, and what only some of them have |
 
 Rejected: the formats' own scans (`DeltaTable.to_pyarrow_dataset`, pyiceberg's `to_arrow`): they read in Python, in one process,

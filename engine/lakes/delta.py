@@ -9,7 +9,8 @@ Values of partition columns are read from the names of folders (`engine.catalog.
 All writers name folders so, but need not: the two are compared for every version, and a table where they differ is refused.
 
 A version that was read is kept. Whether it is still the newest costs a `stat` of the log's folder: a commit is a new file in it.
-As file systems' clocks tick in milliseconds, a folder that changed a moment ago is asked anew.
+As file systems' clocks tick in milliseconds, a folder that changed a moment ago is asked anew. In an object store the log is
+opened for each statement.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from engine.catalog import partitions
+from engine.lakes import stores
 from engine.lakes.state import LakeColumn, LakeState, digest, lake_column
 from engine.storage.remembered import Remembered
 from wire.errors import DataCorrupted, FeatureNotSupported, InvalidParameterValue, UndefinedFile
@@ -72,6 +74,8 @@ _NEWEST_STATES: Final = _Newest()
 
 def is_delta(path: str) -> bool:
     """Whether a folder is a Delta table."""
+    if stores.is_remote(path):
+        return bool(stores.listed(f"{path}/{LOG}"))
     return os.path.isdir(os.path.join(path, LOG))
 
 
@@ -100,13 +104,21 @@ def at_version(path: str, number: int) -> LakeState:
         raise InvalidParameterValue(
             f'version {number} of the Delta table at "{path}" is not there any more', detail=error.message
         ) from error
-    lost = sum(1 for file in state.files if not os.path.exists(file))
+    lost = len(_lost(path, state.files))
     if lost:
         raise InvalidParameterValue(
             f'version {number} of the Delta table at "{path}" is not there any more',
             detail=f"{lost} of its {len(state.files)} files are gone.",
         )
     return state
+
+
+def _lost(path: str, files: Sequence[str]) -> Sequence[str]:
+    """Those that are not there any more."""
+    if stores.is_remote(path):
+        present = {file.path for file in stores.listed(path)}
+        return [file for file in files if file not in present]
+    return [file for file in files if not os.path.exists(file)]
 
 
 def at_time(path: str, micros: int) -> LakeState:
@@ -134,7 +146,7 @@ def _stamp(path: str) -> Stamp | None:
 
 def _open(path: str, version: int | None = None) -> DeltaTable:
     try:
-        return DeltaTable(path, version=version)
+        return DeltaTable(path, version=version, storage_options=stores.delta_options(path))
     except TableNotFoundError as error:
         raise UndefinedFile(f'could not read a Delta table at "{path}": there is none') from error
     except (DeltaError, OSError) as error:

@@ -13,6 +13,8 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine.lakes import stores
+
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
@@ -46,7 +48,8 @@ def common(files: Iterable[str], names: Sequence[str]) -> Common:
 def _file_columns(file: str) -> FileColumns | None:
     """Files of table formats are never changed, so nothing else keys this."""
     try:
-        metadata = pq.read_metadata(file)
+        where, system = stores.located(file)
+        metadata = pq.read_metadata(where, filesystem=system)
     except (OSError, pa.ArrowInvalid):
         return None
     columns = [metadata.schema.column(index) for index in range(len(metadata.schema))]

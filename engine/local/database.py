@@ -32,6 +32,7 @@ from sqlglot import exp
 
 from engine.catalog.objects import SystemTable, Table
 from engine.config import EngineConfig
+from engine.lakes import stores
 from engine.local import udf
 from engine.plan.compile.storage import relation_name
 from wire.errors import InvalidParameterValue
@@ -220,6 +221,8 @@ class LocalDatabase:
         self._spill.parent.mkdir(parents=True, exist_ok=True)
         self._root = duckdb.connect(":memory:", config=_settings(config, self._spill))
         udf.install(self._root)
+        if config.stores:
+            self._root.register_filesystem(stores.StoreFiles())
         self._root.execute("SET GLOBAL allowed_configs = ['TimeZone']")
         self._root.execute("SET GLOBAL lock_configuration = true")
         self._lock = threading.Lock()

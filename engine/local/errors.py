@@ -26,6 +26,7 @@ from wire.errors import (
     InvalidDatetimeFormat,
     InvalidRegularExpression,
     InvalidTextRepresentation,
+    IoError,
     NumericValueOutOfRange,
     OutOfMemory,
     ProgramLimitExceeded,
@@ -95,6 +96,10 @@ def _missing_file(found: re.Match[str]) -> SqlError:
     return UndefinedFile(f'could not open file "{found["path"]}": No such file or directory')
 
 
+def _unreachable_store(found: re.Match[str]) -> SqlError:
+    return IoError("could not read from an object store", detail=found["why"])
+
+
 def _always(kind: type[SqlError], message: str) -> _Make:
     return lambda _found: kind(message)
 
@@ -122,6 +127,7 @@ _ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
             _always(CardinalityViolation, "more than one row returned by a subquery used as an expression"),
         ),
         (r"No files found that match the pattern \"(?P<path>.*?)\"", _missing_file),
+        (r"OSError: (?P<why>[^\n]*AWS Error[^\n]*)", _unreachable_store),
         (r"Cannot open file \"(?P<path>.*?)\": No such file", _missing_file),
         (r"No space left on device", _always(DiskFull, "could not write to file: No space left on device")),
         (r"Invalid Input Error: (?:missing [\])]|no argument for repetition|invalid (?:perl|escape|repetition|character|"

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from engine.catalog import partitions
 from engine.catalog.objects import SystemTable, Table
+from engine.lakes import stores
 from engine.plan.judgement import Facts, Range, Test, Told, native, reader_test
 from engine.plan.logical import Node, TableReader
 from engine.plan.rewrite import walk_all
@@ -82,7 +83,7 @@ def stored_bytes(file: str, version: int) -> int:
     version: the table's, which changes with its files; it keys the cache only.
     """
     del version
-    return os.path.getsize(file)
+    return stores.size(file) if stores.is_remote(file) else os.path.getsize(file)
 
 
 def groups_to_read(file: str, table: Table, test: Test | None) -> tuple[RowGroup, ...]:
@@ -134,7 +135,8 @@ def _folder_facts(raw: str | None, typ: SqlType, empty_is_null: bool) -> Facts |
 def _row_groups(file: str, version: int) -> tuple[RowGroup, ...]:
     """Sizes and ranges of a Parquet file's top-level columns, by row group. `version` keys the cache only."""
     del version
-    metadata = pq.read_metadata(file)
+    where, system = stores.located(file)
+    metadata = pq.read_metadata(where, filesystem=system)
     groups = []
     first = 0
     for index in range(metadata.num_row_groups):

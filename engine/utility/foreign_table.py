@@ -15,11 +15,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast, get_args
 
-import pyarrow.parquet as pq
-
 from engine.catalog import partitions
 from engine.catalog.files import DataRoots, list_files, listed_from
-from engine.catalog.infer import infer_columns
+from engine.catalog.infer import infer_columns, read_schema
 from engine.catalog.objects import FileFormat, Lake, Table, TableColumn
 from engine.catalog.transaction import SessionCatalog
 from engine.lakes import tables as lakes
@@ -206,7 +204,7 @@ def _declared(
     columns = _columns_of(statement)
     names = [column.name for column in columns]
     if names and file_format == "parquet":
-        there = {*pq.read_schema(files[0]).names, *keys}
+        there = {*read_schema(files[0]).names, *keys}
         for name in names:
             if name not in there:
                 raise UndefinedColumn(

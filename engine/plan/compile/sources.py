@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from engine.catalog.objects import SystemTable, Table
 from engine.catalog.partitions import spark_base
+from engine.lakes import stores
 from engine.plan.compile.block import Block, Stage
 from engine.plan.compile.calls import apply
 from engine.plan.compile.expressions import render, render_as
@@ -46,6 +47,8 @@ def table_reader(node: TableReader, scope: Scope) -> Block:
     if not node.table.files:
         return _no_rows(node, scope)
     if scope.engine == "spark":
+        if stores.is_remote(node.table.path) or any(map(stores.is_remote, node.table.files[:1])):
+            raise Unsupported("spark", f'files in an object store ("{node.table.name}")')
         if node.table.partition_by and spark_base(node.table) is None:
             raise Unsupported("spark", f'empty or escaped values in the names of folders of "{node.table.name}"')
         source: exp.Expression = exp.Table(this=label(relation_name(node.table)), alias=table_alias(alias))

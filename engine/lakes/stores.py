@@ -1,0 +1,218 @@
+"""Object stores: files at `s3://bucket/key`, through pyarrow's S3, for whoever reads files in this process.
+
+Which buckets there are, where, and with which credentials, is the operator's configuration. SQL names a bucket and a key, never a
+credential, and a bucket that no store has is refused: without that, whoever may create a foreign table could have the member
+ask any server for anything with the operator's credentials. A store without a key of its own takes what the process has been
+given (environment, profile, instance role), by AWS' usual rules.
+
+There is one registry for the process, as files' names are all that reaches those who read them: DuckDB's scans, footers,
+members. Engines of one process agree on their stores, or the second is refused.
+
+DuckDB reads through `StoreFiles`, a file system of fsspec's interface; deltalake takes options (`delta_options`). Spark would need
+Hadoop's S3 connector, which no registry of Python's has: it refuses such tables (`engine.plan.compile.sources`).
+
+Rejected: DuckDB's httpfs (downloaded from the internet when it is first used); s3fs (another S3 client, and another event loop);
+`CREATE SECRET` in SQL (statements are logged).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+from fsspec import AbstractFileSystem
+from fsspec.implementations.arrow import ArrowFSWrapper
+from pyarrow import fs
+
+from wire.errors import FeatureNotSupported, InsufficientPrivilege, IoError
+
+_SCHEME: Final = "s3://"
+#: How Hadoop spells it.
+_ALIASES: Final = ("s3a://", "s3n://")
+_CONNECT_SECONDS: Final = 10
+_REQUEST_SECONDS: Final = 60
+_WILD: Final = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """name: the operator's word for it. buckets: those that are in it. endpoint: a URL; None: Amazon's.
+    key, secret: None: what the process has been given."""
+
+    name: str
+    buckets: tuple[str, ...]
+    endpoint: str | None = None
+    region: str | None = None
+    key: str | None = None
+    secret: str | None = field(default=None, repr=False)
+
+    def file_system(self) -> fs.S3FileSystem:
+        known = {
+            "endpoint_override": self.endpoint,
+            "region": self.region,
+            "access_key": self.key,
+            "secret_key": self.secret,
+        }
+        given = {name: value for name, value in known.items() if value is not None}
+        return fs.S3FileSystem(connect_timeout=_CONNECT_SECONDS, request_timeout=_REQUEST_SECONDS, **given)
+
+    def delta_options(self) -> dict[str, str]:
+        """What deltalake calls `storage_options`."""
+        known = {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_REGION": self.region or ("us-east-1" if self.endpoint else None),
+            "AWS_ACCESS_KEY_ID": self.key,
+            "AWS_SECRET_ACCESS_KEY": self.secret,
+            "AWS_ALLOW_HTTP": "true" if (self.endpoint or "").startswith("http://") else None,
+        }
+        return {name: value for name, value in known.items() if value is not None}
+
+
+class _Registry:
+    """The stores of the process, by bucket. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stores: dict[str, Store] = {}
+        self._systems: dict[Store, fs.S3FileSystem] = {}
+
+    def add(self, stores: Iterable[Store]) -> None:
+        with self._lock:
+            for store in stores:
+                for bucket in store.buckets:
+                    if self._stores.setdefault(bucket, store) != store:
+                        raise ValueError(f'bucket "{bucket}" belongs to another store of this process already')
+
+    def of(self, path: str) -> Store:
+        bucket = path.removeprefix(_SCHEME).partition("/")[0]
+        store = self._stores.get(bucket)
+        if store is None:
+            raise InsufficientPrivilege(
+                f'bucket "{bucket}" belongs to no object store of this member',
+                hint="Its configuration names them under stores.",
+            )
+        return store
+
+    def system(self, path: str) -> fs.S3FileSystem:
+        store = self.of(path)
+        with self._lock:
+            return self._systems.get(store) or self._systems.setdefault(store, store.file_system())
+
+
+_REGISTRY: Final = _Registry()
+
+
+def register(stores: Iterable[Store]) -> None:
+    """Make stores known to the process. Raises ValueError where a bucket is another store's already."""
+    _REGISTRY.add(stores)
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path lies in an object store."""
+    return path.startswith((_SCHEME, *_ALIASES))
+
+
+def absolute(path: str) -> str:
+    """A path in a store, as it is spelled everywhere else. Raises InsufficientPrivilege for a bucket that is in no store,
+    FeatureNotSupported for wildcards."""
+    for alias in _ALIASES:
+        if path.startswith(alias):
+            path = _SCHEME + path[len(alias) :]
+    if _WILD.intersection(path):
+        raise FeatureNotSupported(
+            f'not supported: wildcards in "{path}", which lies in an object store', hint="Name a folder, or one file."
+        )
+    _REGISTRY.of(path)
+    return path.rstrip("/")
+
+
+def require(path: str) -> None:
+    """Raises InsufficientPrivilege for a bucket that is in no store."""
+    _REGISTRY.of(path)
+
+
+def delta_options(path: str) -> dict[str, str] | None:
+    """What deltalake needs to open a table there; None for one that is in no store."""
+    return _REGISTRY.of(path).delta_options() if is_remote(path) else None
+
+
+def located(path: str) -> tuple[str, fs.FileSystem | None]:
+    """A path as pyarrow's readers take it, with the file system that has it (None: the local one)."""
+    return (path.removeprefix(_SCHEME), _REGISTRY.system(path)) if is_remote(path) else (path, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A file in a store. changed: when it was written, as the store says."""
+
+    path: str
+    size: int
+    changed: str
+
+
+def listed(path: str) -> Sequence[Listed]:
+    """The file of this path, or all below it; none where there is nothing. Blocks. Raises IoError."""
+    where, system = located(path)
+    assert system is not None, "a path in a store"
+    try:
+        own = system.get_file_info(where)
+        below = (
+            [own] if own.is_file else system.get_file_info(fs.FileSelector(where, allow_not_found=True, recursive=True))
+        )
+    except (OSError, pa.ArrowException) as error:
+        raise IoError(f'could not list "{path}": {str(error).splitlines()[0]}') from error
+    return [Listed(_SCHEME + found.path, found.size, str(found.mtime_ns)) for found in below if found.is_file]
+
+
+def size(path: str) -> int:
+    """A file's bytes. Blocks. Raises OSError."""
+    where, system = located(path)
+    assert system is not None, "a path in a store"
+    found = system.get_file_info(where)
+    if not found.is_file:
+        raise FileNotFoundError(path)
+    return int(found.size)
+
+
+class StoreFiles(AbstractFileSystem):  # type: ignore[misc]
+    """The stores as DuckDB takes a file system: one for all buckets, as it goes by the scheme of a path."""
+
+    protocol = "s3"
+    cachable = False
+
+    def _of(self, path: str) -> tuple[ArrowFSWrapper, str]:
+        whole = path if path.startswith(_SCHEME) else _SCHEME + path
+        return ArrowFSWrapper(_REGISTRY.system(whole)), whole.removeprefix(_SCHEME)
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return path.removeprefix(_SCHEME).rstrip("/")
+
+    def _open(self, path: str, mode: str = "rb", **_options: Any) -> Any:
+        if mode != "rb":
+            raise PermissionError(f"{path} is read only")
+        system, where = self._of(path)
+        return system._open(where, mode)
+
+    def info(self, path: str, **_options: Any) -> Any:
+        system, where = self._of(path)
+        return system.info(where)
+
+    def exists(self, path: str, **_options: Any) -> bool:
+        """A store that cannot be asked is an error, where fsspec takes the file for missing."""
+        try:
+            self.info(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def ls(self, path: str, detail: bool = True, **_options: Any) -> Any:
+        system, where = self._of(path)
+        return system.ls(where, detail=detail)
+
+    def modified(self, path: str) -> Any:
+        system, where = self._of(path)
+        return system.modified(where)

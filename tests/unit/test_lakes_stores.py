@@ -1,0 +1,199 @@
+"""Foreign tables in an object store: an S3 server on loopback, files and Delta tables in it, credentials that nobody is told."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import psycopg
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+from deltalake import write_deltalake
+from local_member import LocalMember, local_member
+from moto.server import ThreadedMotoServer
+from pyarrow import fs
+
+from engine.lakes import stores
+from engine.lakes.stores import Store
+from engine.local.errors import translate
+from server.config import ConfigurationError, load
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+BUCKET = "a-lake"
+SECRET = "xyzzy-never-told"
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer("127.0.0.1", 0)
+    server.start()
+    host, port = server.get_host_and_port()
+    made = Store("here", (BUCKET,), f"http://{host}:{port}", "us-east-1", "a-key", SECRET)
+    files(made).create_dir(BUCKET)
+    yield made
+    server.stop()
+
+
+def files(store: Store) -> fs.S3FileSystem:
+    """The store with the right to make buckets."""
+    return fs.S3FileSystem(
+        endpoint_override=store.endpoint,
+        region=store.region,
+        access_key=store.key,
+        secret_key=store.secret,
+        allow_bucket_creation=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def member(tmp_path_factory: pytest.TempPathFactory, store: Store) -> Iterator[LocalMember]:
+    with local_member(tmp_path_factory.mktemp("member"), stores=(store,)) as running:
+        yield running
+
+
+@pytest.fixture
+def connection(member: LocalMember) -> Iterator[Connection]:
+    with member.connect() as client:
+        yield client
+
+
+def put(store: Store, key: str, table: pa.Table) -> None:
+    with files(store).open_output_stream(f"{BUCKET}/{key}") as out:
+        if key.endswith(".csv"):
+            pc.write_csv(table, out)
+        else:
+            pq.write_table(table, out, row_group_size=3)
+
+
+def attach(connection: Connection, key: str, **options: str) -> None:
+    connection.execute("drop foreign table if exists t")
+    told = ", ".join(f"{name} '{value}'" for name, value in {"path": f"s3://{BUCKET}/{key}", **options}.items())
+    connection.execute(f"create foreign table t options ({told})")
+
+
+def rows(connection: Connection, sql: str) -> list[tuple[Any, ...]]:
+    return connection.execute(sql).fetchall()
+
+
+def test_parquet_in_folders(connection: Connection, store: Store) -> None:
+    for day, raw in enumerate(("a%20b", "EU")):
+        put(store, f"t/region={raw}/part 0.parquet", pa.table({"x": [day * 10 + i for i in range(10)]}))
+    put(store, "t/_tmp/part.parquet", pa.table({"x": [99]}))
+    attach(connection, "t/")
+    assert rows(connection, "select region, count(*), sum(x) from t group by region order by region") == [
+        ("EU", 10, 145),
+        ("a b", 10, 45),
+    ]
+    assert rows(connection, "select x from t where region = 'EU' and x > 18") == [(19,)]
+    put(store, "t/region=EU/more.parquet", pa.table({"x": [1000]}))
+    assert rows(connection, "select max(x) from t") == [(1000,)]
+
+
+def test_one_file(connection: Connection, store: Store) -> None:
+    put(store, "one.csv", pa.table({"a": [1, 2], "b": ["x", "y"]}))
+    attach(connection, "one.csv", header="true")
+    assert rows(connection, "select a, b from t order by a") == [(1, "x"), (2, "y")]
+    files(store).delete_file(f"{BUCKET}/one.csv")
+    with pytest.raises(psycopg.errors.UndefinedFile):
+        rows(connection, "select * from t")
+
+
+def test_delta(connection: Connection, store: Store) -> None:
+    path = f"s3://{BUCKET}/delta"
+    options = {**store.delta_options(), "AWS_S3_ALLOW_UNSAFE_RENAME": "true"}
+    write_deltalake(path, pa.table({"x": [1, 2], "p": ["u v", None]}), partition_by=["p"], storage_options=options)
+    attach(connection, "delta")
+    assert rows(connection, "select x, p from t order by x") == [(1, "u v"), (2, None)]
+    write_deltalake(path, pa.table({"x": [3], "p": ["w"]}), mode="append", storage_options=options)
+    assert rows(connection, "select x from t where p = 'w'") == [(3,)]
+    assert rows(connection, "select count(*) from t for version as of 0") == [(2,)]
+
+
+def test_what_is_refused(connection: Connection, store: Store) -> None:
+    with pytest.raises(psycopg.errors.InsufficientPrivilege, match='bucket "elsewhere" belongs to no object store'):
+        connection.execute("create foreign table u options (path 's3://elsewhere/x.parquet')")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="wildcards"):
+        attach(connection, "*.parquet")
+    with pytest.raises(psycopg.errors.UndefinedFile, match="there are no such files"):
+        attach(connection, "nowhere/")
+    put(store, "spark/f.parquet", pa.table({"x": [1]}))
+    attach(connection, "spark")
+    connection.execute("set sluice.engine = spark")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="files in an object store"):
+        rows(connection, "select * from t")
+
+
+def test_a_large_table_is_read_in_process_too(connection: Connection, store: Store) -> None:
+    put(store, "large/f.parquet", pa.table({"x": list(range(100))}))
+    attach(connection, "large")
+    connection.execute("set sluice.local_limit = '1kB'")
+    assert rows(connection, "select sum(x) from t") == [(4950,)]
+    told = rows(connection, "explain select sum(x) from t")
+    assert any("spark does not have files in an object store" in line for (line,) in told)
+
+
+def test_a_store_that_does_not_answer(tmp_path: Path, store: Store) -> None:
+    gone = Store("gone", ("gone-lake",), "http://127.0.0.1:9", "us-east-1", "k", SECRET)
+    with (
+        local_member(tmp_path, stores=(gone,)) as running,
+        running.connect() as connection,
+        pytest.raises(psycopg.errors.IoError, match='could not list "s3://gone-lake/t'),
+    ):
+        connection.execute("create foreign table t options (path 's3://gone-lake/t')")
+    with duckdb.connect() as engine:
+        engine.register_filesystem(stores.StoreFiles())
+        with pytest.raises(Exception, match="AWS Error") as raised:
+            engine.sql("select * from read_parquet('s3://gone-lake/t/f.parquet')")
+    assert translate(raised.value).sqlstate == "58030"
+
+
+def test_nobody_is_told_the_secret(connection: Connection, store: Store) -> None:
+    put(store, "secret/f.parquet", pa.table({"x": [1]}))
+    attach(connection, "secret")
+    for sql in (
+        "show all",
+        "select * from pg_settings",
+        "explain (verbose) select * from t",
+        "select * from sluice.tables",
+    ):
+        try:
+            said = str(rows(connection, sql))
+        except psycopg.Error as error:
+            said = str(error)
+        assert SECRET not in said
+    assert SECRET not in repr(store)
+
+
+def test_a_bucket_belongs_to_one_store(store: Store) -> None:
+    stores.register((store,))
+    with pytest.raises(ValueError, match="another store"):
+        stores.register((replace(store, name="other", secret="s"),))
+
+
+def test_configuration(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(f"{SECRET}\n")
+    file = tmp_path / "member.toml"
+    file.write_text(
+        f'[stores.here]\nbuckets = ["a", "b"]\nendpoint = "http://x"\nkey = "k"\nsecret_file = "{tmp_path}/secret"\n'
+    )
+    config = load(file, environment={})
+    assert SECRET not in repr(config)
+    (made,) = config.engine().stores
+    assert made == Store("here", ("a", "b"), "http://x", None, "k", SECRET)
+    wrong = {
+        f'secret = "{SECRET}"': "expected both key and secret",
+        f'secret = ["{SECRET}"]': "stores.here.secret",
+        f'key = "k"\nsecret = "{SECRET}"\n[stores.there]\nbuckets = ["a"]': 'bucket "a" is in two stores',
+    }
+    for text, told in wrong.items():
+        file.write_text(f'[stores.here]\nbuckets = ["a"]\n{text}\n')
+        with pytest.raises(ConfigurationError, match=told) as raised:
+            load(file, environment={})
+        assert SECRET not in str(raised.value)
