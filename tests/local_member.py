@@ -71,12 +71,13 @@ def local_member(data: Path, **config: Any) -> Iterator[LocalMember]:
 class Said:
     tag: str | None = None
     rows: list[tuple[Any, ...]] | None = None
-    error: tuple[str, str, str | None, str | None, str | None] | None = None
+    error: tuple[str | None, ...] | None = None
     notices: list[tuple[str, str, str | None]] = field(default_factory=list)
 
 
 def say(connection: psycopg.Connection[tuple[Any, ...]], sql: str) -> Said:
-    """Run one statement. error: SQLSTATE, message, detail, hint, position."""
+    """Run one statement. error: SQLSTATE, message, detail, hint, position, and what it is about: schema, table, column, type,
+    constraint."""
     said = Said()
 
     def note(diagnostic: psycopg.errors.Diagnostic) -> None:
@@ -91,7 +92,8 @@ def say(connection: psycopg.Connection[tuple[Any, ...]], sql: str) -> Said:
         diagnostic = error.diag
         said.error = (
             diagnostic.sqlstate or "", diagnostic.message_primary or "", diagnostic.message_detail,
-            diagnostic.message_hint, diagnostic.statement_position,
+            diagnostic.message_hint, diagnostic.statement_position, diagnostic.schema_name, diagnostic.table_name,
+            diagnostic.column_name, diagnostic.datatype_name, diagnostic.constraint_name,
         )  # fmt: skip
     finally:
         connection.remove_notice_handler(note)

@@ -14,6 +14,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 
+@dataclass(frozen=True, slots=True)
+class About:
+    """The objects that an error is about, for programs: a client need not read them out of the message."""
+
+    schema: str | None = None
+    table: str | None = None
+    column: str | None = None
+    data_type: str | None = None
+    constraint: str | None = None
+
+
 class SqlError(Exception):
     """A failure as a PostgreSQL client sees it.
 
@@ -22,6 +33,7 @@ class SqlError(Exception):
         detail, hint: optional further sentences; capital letter and full stop.
         position: 1-based character offset into the statement's text, or None.
         sqlstate: overrides the class's code (for errors that arrive from elsewhere with their code).
+        about: the objects that it is about, or None.
     context: where it happened, for what is no place in the statement: a line of COPY's input.
     row: of the rows that a statement writes, the one that it is about, from 0; None: not known.
     """
@@ -40,6 +52,7 @@ class SqlError(Exception):
         hint: str | None = None,
         position: int | None = None,
         sqlstate: str | None = None,
+        about: About | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -47,6 +60,7 @@ class SqlError(Exception):
         self.hint = hint
         self.position = position
         self.sqlstate = sqlstate or self.default_sqlstate
+        self.about = about
 
 
 @dataclass(frozen=True, slots=True)

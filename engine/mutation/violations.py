@@ -10,6 +10,7 @@ import pyarrow as pa
 from engine.catalog.objects import Constraint, Table, TableColumn
 from engine.plan.logical import MutateKind
 from wire.errors import (
+    About,
     CardinalityViolation,
     CheckViolation,
     ForeignKeyViolation,
@@ -23,16 +24,23 @@ from wire.text_output import EncodedColumn, OutputSettings, text_column
 _SHOWN: Final = 64
 
 
+def about_constraint(table: Table, constraint: Constraint) -> About:
+    return About(table.schema, table.name, constraint=constraint.name)
+
+
 def null_in(table: Table, column: TableColumn, rows: pa.RecordBatch, index: int, settings: OutputSettings) -> SqlError:
     message = f'null value in column "{column.name}" of relation "{table.name}" violates not-null constraint'
-    return NotNullViolation(message, detail=_failing(table, rows, index, settings))
+    about = About(table.schema, table.name, column.name)
+    return NotNullViolation(message, detail=_failing(table, rows, index, settings), about=about)
 
 
 def check_failed(
     table: Table, constraint: Constraint, rows: pa.RecordBatch, index: int, settings: OutputSettings
 ) -> SqlError:
     message = f'new row for relation "{table.name}" violates check constraint "{constraint.name}"'
-    return CheckViolation(message, detail=_failing(table, rows, index, settings))
+    return CheckViolation(
+        message, detail=_failing(table, rows, index, settings), about=about_constraint(table, constraint)
+    )
 
 
 def key_exists(table: Table, constraint: Constraint, key: pa.RecordBatch, settings: OutputSettings) -> SqlError:
@@ -40,6 +48,7 @@ def key_exists(table: Table, constraint: Constraint, key: pa.RecordBatch, settin
     return UniqueViolation(
         f'duplicate key value violates unique constraint "{constraint.name}"',
         detail=f"Key {_shown_key(table, constraint.columns, key, settings)} already exists.",
+        about=about_constraint(table, constraint),
     )
 
 
@@ -50,6 +59,7 @@ def no_such_key(
     return ForeignKeyViolation(
         f'insert or update on table "{table.name}" violates foreign key constraint "{constraint.name}"',
         detail=f'Key {_shown_key(table, constraint.columns, key, settings)} is not present in table "{there.name}".',
+        about=about_constraint(table, constraint),
     )
 
 
@@ -57,6 +67,7 @@ def half_null_key(table: Table, constraint: Constraint) -> SqlError:
     return ForeignKeyViolation(
         f'insert or update on table "{table.name}" violates foreign key constraint "{constraint.name}"',
         detail="MATCH FULL does not allow mixing of null and nonnull key values.",
+        about=about_constraint(table, constraint),
     )
 
 
@@ -71,6 +82,7 @@ def still_referenced(
         f'update or delete on table "{table.name}" violates foreign key constraint "{constraint.name}" '
         f'on table "{child.name}"',
         detail=f'Key {_shown_key(table, columns, key, settings)} is still referenced from table "{child.name}".',
+        about=about_constraint(child, constraint),
     )
 
 

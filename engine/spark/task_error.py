@@ -8,18 +8,18 @@ from typing import Final
 
 import msgspec
 
-from wire.errors import SqlError
+from wire.errors import About, SqlError
 
 _TOLD: Final = re.compile(r"\bSLUICE:([A-Za-z0-9+/=]+):")
-#: SQLSTATE, message, DETAIL, HINT.
-_FIELDS: Final = msgspec.json.Decoder(tuple[str, str, str | None, str | None])
+#: SQLSTATE, message, DETAIL, HINT, and what it is about.
+_FIELDS: Final = msgspec.json.Decoder(tuple[str, str, str | None, str | None, About | None])
 
 
 class TaskError(Exception):
     """An SqlError, said so that it can be found in whatever Spark says of a failed task."""
 
     def __init__(self, error: SqlError) -> None:
-        told = msgspec.json.encode((error.sqlstate, error.message, error.detail, error.hint))
+        told = msgspec.json.encode((error.sqlstate, error.message, error.detail, error.hint, error.about))
         super().__init__(f"SLUICE:{base64.b64encode(told).decode()}: {error.message}")
 
 
@@ -28,5 +28,5 @@ def told_error(text: str) -> SqlError | None:
     found = _TOLD.search(text)
     if found is None:
         return None
-    sqlstate, message, detail, hint = _FIELDS.decode(base64.b64decode(found[1]))
-    return SqlError(message, detail=detail, hint=hint, sqlstate=sqlstate)
+    sqlstate, message, detail, hint, about = _FIELDS.decode(base64.b64decode(found[1]))
+    return SqlError(message, detail=detail, hint=hint, sqlstate=sqlstate, about=about)

@@ -14,9 +14,9 @@ from sqlglot import exp
 
 from engine.catalog.objects import Constraint, Table, TableColumn
 from engine.mutation.foreign_keys import half_null, pairs_of, unmatched
-from engine.mutation.violations import half_null_key, no_such_key, texts
+from engine.mutation.violations import about_constraint, half_null_key, no_such_key, texts
 from engine.sql.stored_text import read_formula
-from wire.errors import CheckViolation, NotNullViolation, SqlError, UniqueViolation
+from wire.errors import About, CheckViolation, NotNullViolation, SqlError, UniqueViolation
 from wire.text_output import OutputSettings
 
 
@@ -31,17 +31,17 @@ class Question:
 def not_null(table: Table, column: TableColumn) -> Question:
     """SELECT 1 FROM t WHERE c IS NULL"""
     message = f'column "{column.name}" of relation "{table.name}" contains null values'
+    about = About(table.schema, table.name, column.name)
     tree = _select([exp.Literal.number(1)], table, where=_is_null(column.name))
-    return Question(tree, lambda _row, _settings: NotNullViolation(message))
+    return Question(tree, lambda _row, _settings: NotNullViolation(message, about=about))
 
 
 def violated(table: Table, check: Constraint) -> Question:
     """SELECT 1 FROM t WHERE NOT (condition)"""
     message = f'check constraint "{check.name}" of relation "{table.name}" is violated by some row'
     condition = exp.Not(this=read_formula(check.expression))
-    return Question(
-        _select([exp.Literal.number(1)], table, where=condition), lambda _row, _settings: CheckViolation(message)
-    )
+    tree = _select([exp.Literal.number(1)], table, where=condition)
+    return Question(tree, lambda _row, _settings: CheckViolation(message, about=about_constraint(table, check)))
 
 
 def keys_twice(table: Table, key: Constraint) -> Question:
@@ -53,6 +53,7 @@ def keys_twice(table: Table, key: Constraint) -> Question:
         return UniqueViolation(
             f'could not create unique index "{key.name}"',
             detail=f"Key ({', '.join(key.columns)})=({values}) is duplicated.",
+            about=about_constraint(table, key),
         )
 
     there: exp.Expression = exp.Not(this=_is_null(key.columns[0]))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from wire.client_encodings import codec, to_client
-from wire.errors import Notice, ProtocolViolation, SqlError
+from wire.errors import About, Notice, ProtocolViolation, SqlError
 from wire.pg.body import Body
 
 if TYPE_CHECKING:
@@ -494,21 +494,26 @@ class ErrorResponse:
     hint: str | None = None
     position: int | None = None
     context: str | None = None
+    about: About | None = None
 
     @classmethod
     def of(cls, error: SqlError) -> ErrorResponse:
         return cls(
-            error.severity, error.sqlstate, error.message, error.detail, error.hint, error.position, error.context
-        )
+            error.severity, error.sqlstate, error.message, error.detail, error.hint, error.position, error.context,
+            error.about,
+        )  # fmt: skip
 
     @property
     def fatal(self) -> bool:
         return self.severity != "ERROR"
 
     def encode(self, encoding: str) -> bytes:
+        about = self.about or About()
         fields = (
             ("S", self.severity), ("V", self.severity), ("C", self.sqlstate), ("M", self.message),
             ("D", self.detail), ("H", self.hint), ("P", _position(self.position)), ("W", self.context),
+            ("s", about.schema), ("t", about.table), ("c", about.column), ("d", about.data_type),
+            ("n", about.constraint),
         )  # fmt: skip
         return _report(b"E", fields, encoding)
 
