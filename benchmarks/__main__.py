@@ -15,6 +15,7 @@ from rich.console import Console
 from benchmarks import (
     cancel,
     commit_crash,
+    copy_orders,
     encode,
     exchange,
     lineitem_cursor,
@@ -54,6 +55,7 @@ MEASURES: Final = tuple(
         writers,
         commit_crash,
         table_writes,
+        copy_orders,
     )
 )
 

@@ -30,6 +30,7 @@ class EngineConfig:
     base: where relative paths of foreign tables begin; None: `data`. Members that share a catalog share this too.
     catalog: a SQLite file or a postgresql:// URL; None: a file of the member's own.
     roots: folders that foreign tables must lie in; empty: anywhere the member's user can read.
+    copy_roots: folders that files of COPY must lie in, relative paths in the first; empty: `files` below `base`.
     role: data: it initiates queries; lite: only those that read no table.
     fragment_threads, operation_threads: sizes of the pools. local_memory: DuckDB's limit, of each of its two databases.
     compact_after: how many small files make a table due for compaction; 0: never. small_file_bytes: files below are small.
@@ -44,6 +45,7 @@ class EngineConfig:
     base: Path | None = None
     catalog: str | None = None
     roots: tuple[Path, ...] = ()
+    copy_roots: tuple[Path, ...] = ()
     fragment_threads: int = 4
     operation_threads: int = 2
     local_threads: int = 2

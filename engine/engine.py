@@ -20,9 +20,10 @@ from typing import Final, TypeVar
 from engine.api import Client
 from engine.catalog.elsewhere import StandIn
 from engine.catalog.files import DataRoots
-from engine.catalog.store import CatalogStore
+from engine.catalog.store import URL_SCHEMES, CatalogStore
 from engine.compactor import Compactor
 from engine.config import EngineConfig
+from engine.copying.files import CopyRoots
 from engine.distribution import CompiledQuery
 from engine.executor import BatchStream, CompiledFragment, EngineName, ExecutionContext, Executor, QueryId
 from engine.initiation import Initiation, session_settings
@@ -142,6 +143,16 @@ class Engine:
     async def in_writer_pool(self, call: Callable[[], T]) -> T:
         """Run a call that may block for long on a disk."""
         return await asyncio.get_running_loop().run_in_executor(self._writers, call)
+
+    @property
+    def copy_roots(self) -> CopyRoots:
+        """Where files of COPY may lie; nowhere among the server's own."""
+        config = self.config
+        kept = [config.private, self.tables]
+        if config.catalog and not config.catalog.startswith(URL_SCHEMES):
+            kept += [Path(config.catalog + more) for more in ("", "-wal", "-shm", "-journal")]
+        roots = config.copy_roots or ((config.base or config.data) / "files",)
+        return CopyRoots(roots, tuple(kept))
 
     @property
     def load(self) -> int:

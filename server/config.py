@@ -215,6 +215,9 @@ class Config(_Section):
         None, description="SQLite file or postgresql:// URL that members share; the member's own if not given"
     )
     roots: list[Path] = Field(default_factory=list, description="folders that tables must lie in; empty: any")
+    copy_roots: list[Path] = Field(
+        default_factory=list, description="folders that files of COPY must lie in; empty: `files` in the data directory"
+    )
     trust: list[IPv4Network | IPv6Network] = Field(
         _LOOPBACK,
         description="networks whose clients need no password; others are refused",
@@ -303,6 +306,7 @@ class Config(_Section):
             member=self.member,
             role=self.cluster.role,
             roots=tuple(root.absolute() for root in self.roots),
+            copy_roots=tuple(root.absolute() for root in self.copy_roots),
             fragment_threads=self.fragment_threads,
             operation_threads=self.operation_threads,
             local_threads=self.local.threads,
@@ -410,7 +414,7 @@ def _from_environment(environment: Mapping[str, str]) -> _Source:
 
 def _split(key: str, value: str) -> str | list[str]:
     """Lists in one variable: folders as in PATH, networks and seeds by commas."""
-    if key == "roots":
+    if key in ("roots", "copy_roots"):
         return value.split(os.pathsep)
     return (
         [part.strip() for part in value.split(",") if part.strip()] if key in ("trust", "seeds", "buckets") else value

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.copying.copy_from import CopyFromExecution
+from engine.copying.copy_from import CopiedFiles, CopyFromExecution
 from engine.copying.copy_to import CopyToExecution
 from server.cursors import rows_within
 from server.exchange import Exchange
@@ -19,11 +19,14 @@ from wire.client_encodings import from_client
 from wire.copying.writer import RowWriter
 from wire.errors import QueryCanceled
 from wire.pg import messages as m
+from wire.pg.binary_rows import BinaryRows
 
 
 async def copy(exchange: Exchange, portal: Portal) -> int:
     """Carry a portal's COPY out, if it is one. Returns how many rows went over."""
     match portal.execution:
+        case CopiedFiles() as execution:
+            return await execution.write()
         case CopyFromExecution() as execution:
             return await _copy_in(exchange, execution)
         case CopyToExecution() as execution:
@@ -53,21 +56,31 @@ class ClientRows:
 
 
 async def _copy_in(exchange: Exchange, execution: CopyFromExecution) -> int:
+    if execution.file is not None:
+        return await execution.receive(execution.file)
     exchange.send(m.CopyInResponse(execution.form, execution.width))
     return await execution.receive(ClientRows(exchange))
 
 
 async def _copy_out(exchange: Exchange, portal: Portal, execution: CopyToExecution) -> int:
-    view, form = exchange.settings.now, execution.format
-    settings = view.output if form.encoding is None else replace(view.output, client_encoding=form.encoding)
-    writer = RowWriter(execution.encoded, form.layout, settings)
-    exchange.send(m.CopyOutResponse(0, len(execution.names)))
-    if form.layout.header != "none":
-        await exchange.stream.send_copied(writer.header(execution.names))
-    run = portal.running.run(None)
+    if execution.file is not None:
+        return await execution.file.write(execution.stream, _writer(exchange, execution, framed=False))
+    writer = _writer(exchange, execution, framed=True)
+    exchange.send(m.CopyOutResponse(int(execution.format.form == "binary"), len(execution.names)))
+    await exchange.stream.send_copied(writer.header())
+    run, page_bytes = portal.running.run(None), exchange.settings.now.page_bytes
     while (batch := await run.next_batch()) is not None:
-        rows_per_page = rows_within(batch, view.page_bytes)
+        rows_per_page = rows_within(batch, page_bytes)
         for start in range(0, batch.num_rows, rows_per_page):
             await exchange.stream.send_copied(writer.encode(batch.slice(start, rows_per_page)))
+    await exchange.stream.send_copied(writer.trailer())
     exchange.send(m.CopiedAll())
     return run.rows
+
+
+def _writer(exchange: Exchange, execution: CopyToExecution, *, framed: bool) -> RowWriter | BinaryRows:
+    output, form = exchange.settings.now.output, execution.format
+    settings = output if form.encoding is None else replace(output, client_encoding=form.encoding)
+    if form.form == "binary":
+        return BinaryRows(execution.encoded, settings, framed=framed)
+    return RowWriter(execution.encoded, execution.names, form.layout, settings, framed=framed)

@@ -1,4 +1,4 @@
-"""COPY FROM STDIN: an INSERT of a client's rows (copyfrom.c)."""
+"""COPY FROM: an INSERT of rows from a client, or from a file of the server (copyfrom.c)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ import pyarrow as pa
 
 from engine import session_functions
 from engine.api import ResultColumn
-from engine.catalog.objects import Table
+from engine.catalog.objects import FileFormat, Table
+from engine.copying import lake_files
 from engine.copying.copy_rows import CopiedRows
-from engine.copying.options import CopyFormat, copy_format, names_of
+from engine.copying.files import FileRows, opened
+from engine.copying.options import FILE_FORMS, CopyFormat, copy_format, names_of, written_form
 from engine.copying.source import RowSource
 from engine.executor import BatchStream, QueryId
 from engine.local.executor import LocalExecutor, LocalWork, batch_rows
 from engine.mutation.intents import Intents
 from engine.mutation.run import run
 from engine.mutation.statement import SessionGround, require_writable
+from engine.mutation.to_its_end import to_its_end
 from engine.plan.compile import compile_plan
-from engine.plan.logical import Evaluator, Final
+from engine.plan.logical import Evaluator, Final, Mutate
 from engine.plan.physical import Receive, relation_of
 from engine.results import RowsStream
 from engine.sql.binder.mutations.copying import EDGE, BoundCopy, bind_copy
@@ -39,31 +42,81 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-async def copy_from(session: Session, engine: Engine, statement: CopyFrom) -> CopyFromExecution:
+async def copy_from(session: Session, engine: Engine, statement: CopyFrom) -> CopyFromExecution | CopiedFiles:
     """Begin a COPY: everything that can be refused before the client sends anything."""
-    if statement.file is not None:
-        raise FeatureNotSupported("not supported: COPY FROM a file", hint="Use psql's \\copy, or COPY FROM STDIN.")
     context, _ = session.bind_context((), {})
     table = statement.table
     assert table is not None, "COPY FROM has a table"
+    form = written_form(statement)
+    if form in FILE_FORMS and statement.file is not None:
+        return await _of_files(session, engine, statement, statement.file, form)
     bound = await engine.in_operation_pool(lambda: bind_copy(table, statement.columns, statement.where, context))
     require_writable(session, "COPY FROM", bound.plan.table)
-    form = copy_format(statement, names_of(bound.targets))
-    if form.form == "binary":
+    how = copy_format(statement, names_of(bound.targets))
+    if how.form == "binary":
         raise FeatureNotSupported("not supported: COPY FROM in binary format")
-    return CopyFromExecution(session, engine, bound, form)
+    source = None if statement.file is None else await _source(engine, statement.file)
+    return CopyFromExecution(session, engine, bound, how, source)
 
 
-class CopyFromExecution:
-    """An `engine.api.Execution` that runs when it is given rows. width: how many fields they have."""
+async def _source(engine: Engine, file: str) -> FileRows:
+    def begin() -> FileRows:
+        return FileRows(opened(engine.copy_roots.source(file), file), engine.in_writer_pool)
+
+    source: FileRows = await to_its_end(engine.in_writer_pool(begin))
+    return source
+
+
+async def _of_files(session: Session, engine: Engine, statement: CopyFrom, file: str, form: FileFormat) -> CopiedFiles:
+    context, _ = session.bind_context((), {})
+    target = statement.table
+    assert target is not None, "COPY FROM has a table"
+    copy_format(statement, ())
+
+    def bind() -> Mutate:
+        path = engine.copy_roots.source(file)
+        return lake_files.plan(path, file, form, target, statement.columns, statement.where, context)
+
+    plan = await engine.in_operation_pool(bind)
+    require_writable(session, "COPY FROM", plan.table)
+    return CopiedFiles(session, engine, plan)
+
+
+class CopiedFiles:
+    """An `engine.api.Execution` that has rows of files written. None come."""
 
     query: QueryId | None = None
 
-    def __init__(self, session: Session, engine: Engine, bound: BoundCopy, form: CopyFormat) -> None:
+    def __init__(self, session: Session, engine: Engine, plan: Mutate) -> None:
+        self.stream: BatchStream = RowsStream((), ())
+        self.columns: tuple[ResultColumn, ...] | None = None
+        self._ground = SessionGround(session, engine, ())
+        self._plan = plan
+
+    async def write(self) -> int:
+        """Write all rows. Returns how many. Raises SqlError with nothing changed."""
+        return (await run(self._plan, self._ground, self._ground)).rows
+
+    def tag(self, rows: int) -> str:
+        return f"COPY {rows}"
+
+    async def close(self) -> None:
+        await self.stream.close()
+
+
+class CopyFromExecution:
+    """An `engine.api.Execution` that runs when it is given rows. width: how many fields they have. file: where they are."""
+
+    query: QueryId | None = None
+
+    def __init__(
+        self, session: Session, engine: Engine, bound: BoundCopy, form: CopyFormat, file: FileRows | None
+    ) -> None:
         self.stream: BatchStream = RowsStream((), ())
         self.columns: tuple[ResultColumn, ...] | None = None
         self.width = len(bound.targets)
         self.form = 0
+        self.file = file
         self._session = session
         self._engine = engine
         self._bound = bound
@@ -86,6 +139,8 @@ class CopyFromExecution:
 
     async def close(self) -> None:
         await self.stream.close()
+        if self.file is not None:
+            await self.file.close()
 
 
 @dataclass(slots=True)

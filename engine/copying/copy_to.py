@@ -1,8 +1,11 @@
-"""COPY TO STDOUT: a query whose rows are written as text (copyto.c)."""
+"""COPY TO: a query whose rows are written in another form, to the client or into a file of the server (copyto.c).
+
+A file is written by this member from the rows as they come, whoever makes them: one file, whole or not there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -10,14 +13,15 @@ from sqlglot import exp
 
 from engine.api import Execution, Prepared, ResultColumn
 from engine.catalog.objects import SystemTable, Table, View
-from engine.copying.options import CopyFormat, copy_format
+from engine.copying.file_target import FileTarget, lake_form
+from engine.copying.options import CopyFormat, copy_format, written_form
 from engine.executor import BatchStream, QueryId
 from engine.sql import statements as s
 from engine.sql.copy_statement import CopyTo
+from engine.sql.parser import parse
 from engine.sql.scope import BindContext, cursor, position
 from wire.errors import (
     DuplicateColumn,
-    FeatureNotSupported,
     SqlError,
     UndefinedColumn,
     UndefinedParameter,
@@ -32,9 +36,10 @@ if TYPE_CHECKING:
 
 
 class CopyToExecution:
-    """An `engine.api.Execution` whose rows are to be copied. encoded: its columns. names: what a header shows."""
+    """An `engine.api.Execution` whose rows are to be copied. encoded: its columns. names: what a header shows. file: where to."""
 
-    def __init__(self, inner: Execution, form: CopyFormat) -> None:
+    def __init__(self, inner: Execution, form: CopyFormat, file: FileTarget | None) -> None:
+        self.file = file
         self.columns: tuple[ResultColumn, ...] | None = None
         self.stream: BatchStream = inner.stream
         self.format = form
@@ -56,23 +61,40 @@ class CopyToExecution:
 
 async def copy_to(session: Session, engine: Engine, statement: CopyTo) -> CopyToExecution:
     """Begin to run what is copied. Raises SqlError."""
-    if statement.file is not None:
-        raise FeatureNotSupported("not supported: COPY TO a file", hint="Use psql's \\copy, or COPY TO STDOUT.")
-    query = statement.query
+    query, json = statement.query, written_form(statement) == "json"
     if query is None:
         context, _ = session.bind_context((), {})
         tree = await engine.in_operation_pool(lambda: _rows_of(statement, context))
         # No query is written like this, so that it has a place of its own among plans that are kept.
         query = s.Query(tree=tree, text=statement.text)
+    query = _as_json(query) if json else query
     with _within(statement, query):
         planned = await session.plan(query, (), {})
         if planned.parameters:
             raise _no_parameter(query)
     form = copy_format(statement, [column.name for column in planned.columns])
-    if form.form == "binary":
-        raise FeatureNotSupported("not supported: COPY TO in binary format")
     prepared = Prepared(query, (), planned.columns, planned)
-    return CopyToExecution(await session.run_query(prepared, query, ()), form)
+    file = None if statement.file is None else await _target(engine, statement.file, form, planned.columns)
+    return CopyToExecution(await session.run_query(prepared, query, ()), form, file)
+
+
+async def _target(engine: Engine, file: str, form: CopyFormat, columns: Sequence[ResultColumn]) -> FileTarget:
+    def checked() -> FileTarget:
+        path = engine.copy_roots.target(file)
+        return FileTarget(path, file, lake_form(form.form, columns), engine.in_writer_pool)
+
+    return await engine.in_operation_pool(checked)
+
+
+def _as_json(query: s.Query) -> s.Query:
+    """The rows as objects, a column of text."""
+    [template] = parse("select row_to_json(q)::text from (select 1) q")
+    assert isinstance(template, s.Query)
+    inner = template.tree.find(exp.Subquery)
+    assert inner is not None, "as it stands there"
+    inner.set("this", query.tree.copy())
+    # The text is the key of kept plans, and no other query has one that begins like this.
+    return s.Query(tree=template.tree, text=f"json: {query.text}", offset=query.offset)
 
 
 @contextmanager

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from engine.catalog.objects import TableColumn
+from engine.catalog.objects import FileFormat, TableColumn
 from engine.sql.copy_statement import Copy, CopyFrom, CopyOption
 from wire.client_encodings import encoding_named
 from wire.copying.options import Header, Layout
 from wire.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue, SqlSyntaxError
 
-Form = Literal["text", "csv", "binary"]
+Form = Literal["text", "csv", "binary", "parquet", "json"]
+#: Forms that only files have, not clients.
+FILE_FORMS: Final[tuple[FileFormat, ...]] = ("parquet", "json")
 _KNOWN: Final = (
     "format", "freeze", "delimiter", "null", "header", "quote", "escape", "force_quote", "force_not_null", "force_null",
     "encoding",
@@ -43,6 +45,11 @@ def read_options(statement: Copy) -> dict[str, CopyOption]:
     return found
 
 
+def written_form(statement: Copy) -> Form:
+    """The format alone. Raises SqlError."""
+    return _form(read_options(statement))
+
+
 def copy_format(statement: Copy, columns: Sequence[str]) -> CopyFormat:
     """How rows are written. columns: the names of those that are copied. Raises SqlError."""
     options = read_options(statement)
@@ -51,6 +58,9 @@ def copy_format(statement: Copy, columns: Sequence[str]) -> CopyFormat:
     if _true(options, "freeze"):
         raise FeatureNotSupported("not supported: COPY FREEZE")
     encoding = _encoding(options)
+    if form in FILE_FORMS:
+        _require_file(statement, form, options)
+        return CopyFormat(form, Layout(), encoding)
     if form == "binary":
         for name in ("delimiter", "null"):
             if name in options:
@@ -73,6 +83,14 @@ def copy_format(statement: Copy, columns: Sequence[str]) -> CopyFormat:
         *(_columns(options, name, columns) for name in _LISTS),
     )  # fmt: skip
     return CopyFormat(form, layout, encoding)
+
+
+def _require_file(statement: Copy, form: Form, options: dict[str, CopyOption]) -> None:
+    if statement.file is None:
+        raise FeatureNotSupported(f"not supported: COPY in {form} format from or to a client", hint="Name a file.")
+    for name in options:
+        if name not in ("format", "freeze"):
+            raise FeatureNotSupported(f"COPY {name.replace('_', ' ')} is not available in {form} format")
 
 
 def _check_layout(
@@ -122,8 +140,8 @@ def _form(options: dict[str, CopyOption]) -> Form:
             return "text"
         case "csv":
             return "csv"
-        case "binary":
-            return "binary"
+        case "binary" | "parquet" | "json" as form:
+            return form
         case other:
             assert option is not None
             raise InvalidParameterValue(f'COPY format "{other}" not recognized', position=option.position + 1)

@@ -1,4 +1,4 @@
-"""Rows as COPY writes them: a CopyData message each, all rows of a batch at once (copyto.c: CopyOneRowTo).
+"""Rows as COPY writes them: a CopyData message each, or a line of a file; all rows of a batch at once (copyto.c: CopyOneRowTo).
 
 One row a message is what the protocol's chapter promises, and drivers take rows apart by it. The messages are put together as
 those of `wire.pg.datarow` are: columns of bytes side by side, joined with one kernel.
@@ -37,17 +37,32 @@ _LETTERS: Final = {8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r"}
 
 
 class RowWriter:
-    """Writes the batches of one COPY. columns: what the batches' columns are. settings: with the encoding of the result."""
+    """Writes the batches of one COPY. columns: what the batches' columns are. settings: with the encoding of the result.
 
-    def __init__(self, columns: Sequence[EncodedColumn], layout: Layout, settings: OutputSettings) -> None:
+    names: what a header shows. framed: whether rows are messages.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[EncodedColumn],
+        names: Sequence[str],
+        layout: Layout,
+        settings: OutputSettings,
+        *,
+        framed: bool = True,
+    ) -> None:
+        self._names = tuple(names)
+        self._framed = framed
         self._columns = tuple(columns)
         self._layout = layout
         self._settings = settings
         self._escapes = _csv_escapes(layout) if layout.csv else _text_escapes(layout)
 
-    def header(self, names: Sequence[str]) -> memoryview:
-        """The line of the columns' names, as its message."""
-        layout = self._layout
+    def header(self) -> memoryview:
+        """The line of the columns' names, if there is to be one."""
+        layout, names = self._layout, self._names
+        if layout.header == "none":
+            return memoryview(b"")
         values = [_encoded(pa.array([name], pa.string()).view(pa.binary()), self._settings) for name in names]
         if layout.csv:
             values = [self._quoted(value, forced=False, lone=len(names) == 1) for value in values]
@@ -60,6 +75,10 @@ class RowWriter:
             return memoryview(b"".join((self.encode(batch.slice(0, middle)), self.encode(batch.slice(middle)))))
         values = [self._column(number, batch.column(number)) for number in range(len(self._columns))]
         return self._messages(batch.num_rows, values)
+
+    def trailer(self) -> memoryview:
+        """What comes after the rows: nothing."""
+        return memoryview(b"")
 
     def _column(self, number: int, array: pa.Array) -> pa.BinaryArray:
         layout = self._layout
@@ -91,13 +110,7 @@ class RowWriter:
         return join([quotes, _expanded(texts, self._escapes, wanted), quotes])
 
     def _messages(self, rows: int, values: Sequence[pa.BinaryArray]) -> memoryview:
-        size = np.full(rows, 5 + max(len(values) - 1, 0), np.int64)
-        for value in values:
-            size += lengths_of(value)
-        head: Bytes2D = np.concatenate(
-            (constant(rows, _MESSAGE), size.astype(">i4").view(np.uint8).reshape(rows, 4)), axis=1
-        )
-        pieces = [fixed_array(head)]
+        pieces = [fixed_array(self._heads(rows, values))] if self._framed else []
         delimiter = fixed_array(constant(rows, self._layout.delimiter))
         for number, value in enumerate(values):
             pieces += [delimiter, value] if number else [value]
@@ -105,6 +118,12 @@ class RowWriter:
         joined = join(pieces)
         offsets, data = offsets_of(joined), joined.buffers()[2]
         return memoryview(b"") if data is None else memoryview(data)[offsets[0] : offsets[-1]]
+
+    def _heads(self, rows: int, values: Sequence[pa.BinaryArray]) -> Bytes2D:
+        size = np.full(rows, 5 + max(len(values) - 1, 0), np.int64)
+        for value in values:
+            size += lengths_of(value)
+        return np.concatenate((constant(rows, _MESSAGE), size.astype(">i4").view(np.uint8).reshape(rows, 4)), axis=1)
 
 
 def _encoded(values: pa.BinaryArray, settings: OutputSettings) -> pa.BinaryArray:

@@ -75,9 +75,17 @@ class RowEncoder:
         columns: what the batches' columns are, in order.
         formats: 0 (text) or 1 (binary) for each, or as Bind gives them (`column_formats`).
         settings: the session's when the portal was opened.
+        kind: the messages' first byte; None: their bodies alone.
     """
 
-    def __init__(self, columns: Sequence[EncodedColumn], formats: Sequence[int], settings: OutputSettings) -> None:
+    def __init__(
+        self,
+        columns: Sequence[EncodedColumn],
+        formats: Sequence[int],
+        settings: OutputSettings,
+        kind: bytes | None = _MESSAGE,
+    ) -> None:
+        self._kind = kind
         self._columns = tuple(columns)
         self._formats = column_formats(formats, len(columns))
         self._settings = settings
@@ -92,7 +100,7 @@ class RowEncoder:
         columns = [self._column(index, batch.column(index)) for index in range(len(self._columns))]
         validity = [self._validity(index, batch.column(index)) for index in range(len(self._columns))]
         if batch.num_rows <= _FEW_ROWS and batch.nbytes <= _FEW_BYTES:
-            return _few_rows(batch.num_rows, columns, validity)
+            return _few_rows(self._kind, batch.num_rows, columns, validity)
         return self._rows(batch, columns, validity)
 
     def _in_halves(self, batch: pa.RecordBatch) -> memoryview:
@@ -118,10 +126,12 @@ class RowEncoder:
             pieces.extend(column.pieces if valid is None else (_only(piece, valid) for piece in column.pieces))
         if int(size.sum()) + rows > _BYTES_MAX and rows > 1:
             return self._in_halves(batch)
-        return _stream([*_header(rows, len(columns), size), *pieces])
+        return _stream([*_header(self._kind, rows, len(columns), size), *pieces])
 
 
-def _few_rows(rows: int, columns: Sequence[ByteColumn], validity: Sequence[Bools | None]) -> memoryview:
+def _few_rows(
+    kind: bytes | None, rows: int, columns: Sequence[ByteColumn], validity: Sequence[Bools | None]
+) -> memoryview:
     """The same messages value by value: of a handful, a tenth of what a score of calls into numpy and Arrow costs."""
     texts = [column.join().to_pylist() for column in columns]
     out = bytearray()
@@ -133,12 +143,13 @@ def _few_rows(rows: int, columns: Sequence[ByteColumn], validity: Sequence[Bools
                 body += len(value).to_bytes(4, "big") + value
             else:
                 body += _NULL
-        out += _MESSAGE + (4 + len(body)).to_bytes(4, "big") + body
+        out += body if kind is None else kind + (4 + len(body)).to_bytes(4, "big") + body
     return memoryview(out)
 
 
-def _header(rows: int, columns: int, size: Ints) -> tuple[Piece, ...]:
-    return (constant(rows, _MESSAGE), big_endian(size, "i4"), constant(rows, columns.to_bytes(2, "big")))
+def _header(kind: bytes | None, rows: int, columns: int, size: Ints) -> tuple[Piece, ...]:
+    count = constant(rows, columns.to_bytes(2, "big"))
+    return (count,) if kind is None else (constant(rows, kind), big_endian(size, "i4"), count)
 
 
 def _length_words(column: ByteColumn, lengths: Ints | None, valid: Bools | None) -> Bytes2D:

@@ -6,7 +6,7 @@ checked and not cut. Unlike INSERT, COPY may write an identity column that is GE
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from engine.catalog.objects import Table, TableColumn
 from engine.plan.free_columns import references
-from engine.plan.logical import Evaluator, Mutate, OrderKey
+from engine.plan.logical import Evaluator, Mutate, Node, OrderKey, TableReader
 from engine.plan.physical import Receive
 from engine.sql import types as st
 from engine.sql.binder.blocks import passed, refer
@@ -35,7 +35,7 @@ from engine.sql.depth import bounded
 from engine.sql.expr import Column, Expr
 from engine.sql.scope import BindContext, Scope, Source, cursor, position
 from wire import types as t
-from wire.errors import FeatureNotSupported, SqlError
+from wire.errors import FeatureNotSupported, SqlError, UndefinedColumn
 from wire.text_settings import InputSettings
 
 #: The edge over which the texts come.
@@ -45,8 +45,8 @@ EDGE = 0
 @dataclass(frozen=True, slots=True)
 class BoundCopy:
     """plan: its input receives `received`. targets: the columns that are copied, in their order; texts, values: each as it is
-    sent, and as it is; casts: the one from the other, None where no
-    engine has one. settings: how texts are read.
+    sent, and as it is; casts: the one from the other, None where no engine has it. settings: how texts
+    are read.
 
     number: where WHERE leaves out rows, a column with their numbers that is received, and `number_given` what the input has of it.
     """
@@ -71,45 +71,84 @@ def bind_copy(
     """Raises SqlError as INSERT does."""
     with bounded():
         binder = QueryBinder(context)
-        try:
-            found = find_table(binder, table, "copy")
-            targets = found.columns if names is None else find_columns(found, names)
-        except SqlError as error:
-            error.position = None  # PostgreSQL looks these names up without their places
-            raise
+        found, targets = _target(binder, table, names)
         texts = tuple(context.new_column(column.name, st.of(t.TEXT)) for column in targets)
         casts = tuple(_read(binder, text, column) for text, column in zip(texts, targets, strict=True))
         values = tuple(context.new_column(column.name, column.type) for column in targets)
         number = None if where is None else context.new_column("number", st.of(t.INT8))
-        copied = _Copied(tuple(targets), values, number)
-        plan, kept = _planned(binder, found, copied, where)
-        return BoundCopy(plan, copied.targets, texts, values, casts, context.input_settings, number, kept)
+        received = Receive(values if number is None else (*values, number), EDGE)
+        given = dict(zip((column.number for column in targets), passed(values), strict=True))
+        plan, kept = _planned(binder, found, received, given, number, where)
+        return BoundCopy(plan, targets, texts, values, casts, context.input_settings, number, kept)
 
 
-@dataclass(frozen=True, slots=True)
-class _Copied:
-    """As `BoundCopy` has them."""
+def bind_file_copy(
+    table: exp.Table,
+    names: Sequence[exp.Identifier] | None,
+    source: Table,
+    where: exp.Expression | None,
+    context: BindContext,
+) -> Mutate:
+    """COPY FROM files that say themselves what their columns are: by their names. Raises SqlError as INSERT does."""
+    with bounded():
+        binder = QueryBinder(context)
+        found, targets = _target(binder, table, names)
+        there = {column.name: column for column in source.columns}
+        if names is None:
+            targets = tuple(column for column in targets if column.name in there)
+            _require_no_others(found, source)
+        for column in targets:
+            if column.name not in there:
+                raise UndefinedColumn(f'column "{column.name}" does not exist in "{source.name}"')
+        read = tuple(context.new_column(column.name, there[column.name].type) for column in targets)
+        values = (_assigned(binder, column, value) for column, value in zip(targets, read, strict=True))
+        given = dict(zip((column.number for column in targets), values, strict=True))
+        files = TableReader(read, source, tuple(there[column.name].file_column for column in targets))
+        plan, _ = _planned(binder, found, files, given, None, where)
+        return plan
 
-    targets: tuple[TableColumn, ...]
-    values: tuple[Column, ...]
-    number: Column | None
+
+def _require_no_others(table: Table, source: Table) -> None:
+    """What the table has no column for would be lost in silence."""
+    known = {column.name for column in table.columns}
+    for column in source.columns:
+        if column.name not in known:
+            raise UndefinedColumn(
+                f'column "{column.name}" of "{source.name}" does not exist in relation "{table.name}"',
+                hint="List the columns that are to be copied.",
+            )
+
+
+def _target(
+    binder: QueryBinder, table: exp.Table, names: Sequence[exp.Identifier] | None
+) -> tuple[Table, tuple[TableColumn, ...]]:
+    try:
+        found = find_table(binder, table, "copy")
+        return found, tuple(found.columns) if names is None else find_columns(found, names)
+    except SqlError as error:
+        error.position = None  # PostgreSQL looks these names up without their places
+        raise
 
 
 def _planned(
-    binder: QueryBinder, table: Table, copied: _Copied, where: exp.Expression | None
+    binder: QueryBinder,
+    table: Table,
+    input_: Node,
+    given: Mapping[int, Expr],
+    number: Column | None,
+    where: exp.Expression | None,
 ) -> tuple[Mutate, Column | None]:
-    """The INSERT, and its input's column of rows' numbers."""
-    given: dict[int, Expr] = {c.number: refer(value) for c, value in zip(copied.targets, copied.values, strict=True)}
+    """The INSERT of what is given, by the columns' numbers; and its input's column of rows' numbers."""
     rows = row_columns(binder, table)
     filled = filled_columns(table, rows, given)
-    emit = whole_row(binder, table, {**unfilled(table, rows, filled), **given})
+    columns, emit = rows, whole_row(binder, table, {**unfilled(table, rows, filled), **given})
     source, kept = row_source(table, None, rows), None
-    node = Evaluator(rows, Receive(copied.values, EDGE), emit)
-    if copied.number is not None and where is not None:
-        kept = binder.context.new_column("number", copied.number.type)
-        columns = (*rows, kept)
-        numbered = Evaluator(columns, Receive((*copied.values, copied.number), EDGE), (*emit, refer(copied.number)))
-        node = Evaluator(columns, numbered, passed(columns), _condition(binder, where, source, filled))
+    if number is not None:
+        kept = binder.context.new_column("number", number.type)
+        columns, emit = (*rows, kept), (*emit, refer(number))
+    node = Evaluator(columns, input_, emit)
+    if where is not None:
+        node = Evaluator(columns, node, passed(columns), _condition(binder, where, source, filled))
     requirement = () if kept is None else (OrderKey(kept),)
     change = Change(
         "insert", table, node, rows, source, keys=keys(table), foreign_keys=foreign_keys(table), filled=filled,
@@ -137,10 +176,20 @@ def _condition(binder: QueryBinder, where: exp.Expression, row: Source, filled: 
 
 
 def _read(binder: QueryBinder, text: Column, column: TableColumn) -> Expr | None:
+    try:
+        return _from_text(binder, text, column)
+    except FeatureNotSupported:
+        return None
+
+
+def _assigned(binder: QueryBinder, column: TableColumn, value: Column) -> Expr:
+    if value.type.pg is t.TEXT:
+        return _from_text(binder, value, column)
+    return assigned(binder, refer(value), column)
+
+
+def _from_text(binder: QueryBinder, text: Column, column: TableColumn) -> Expr:
     base = t.element_of(column.type.pg) if column.type.pg.is_array else column.type.pg
     # A cast to a length that is written out would cut what is too long.
     target = st.of(column.type.pg) if base in (t.VARCHAR, t.BPCHAR) else column.type
-    try:
-        return assigned(binder, binder.expressions.coerce(refer(text), target, "explicit"), column)
-    except FeatureNotSupported:
-        return None
+    return assigned(binder, binder.expressions.coerce(refer(text), target, "explicit"), column)

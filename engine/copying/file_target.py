@@ -1,0 +1,178 @@
+"""The file that a COPY TO writes: in a form that has rows as bytes (`RowForm`), or as Parquet or JSON.
+
+Parquet has for each PostgreSQL type what files of stored tables have (`engine.storage.types`), but texts for intervals and times
+with a zone, which no other reader would know; JSON an object a line, as
+`row_to_json` prints it. Rows are written while the next ones are made; what is in memory is a batch, or a row group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from engine.api import ResultColumn
+from engine.catalog.objects import TableColumn
+from engine.copying.files import InPool, NewFile
+from engine.executor import BatchStream
+from engine.mutation.run import drain
+from engine.mutation.to_its_end import to_its_end
+from engine.sql import types as st
+from engine.storage.types import file_schema, to_files
+from wire import types as t
+from wire.byte_columns import as_binary, constant, fixed_array, join, offsets_of
+from wire.errors import DiskFull, DuplicateColumn, IoError
+from wire.text_output import EncodedColumn, OutputSettings, text_column
+
+_GROUP_BYTES: Final = 64 << 20
+_SPACE_ERRORS: Final = (28, 122)
+
+
+class RowForm(Protocol):
+    """Rows as bytes (`wire.copying.writer`, `wire.pg.binary_rows`)."""
+
+    def header(self) -> memoryview: ...
+
+    def encode(self, batch: pa.RecordBatch) -> memoryview: ...
+
+    def trailer(self) -> memoryview: ...
+
+
+class LakeForm(Protocol):
+    """A form that keeps rows until there are many."""
+
+    def begin(self, sink: BinaryIO) -> None: ...
+
+    def write(self, batch: pa.RecordBatch) -> None: ...
+
+    def finish(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileTarget:
+    """shown: the path as it was written. lake: None where a `RowForm` says how rows are written."""
+
+    path: Path
+    shown: str
+    lake: LakeForm | None
+    in_pool: InPool
+
+    async def write(self, rows: BatchStream, form: RowForm) -> int:
+        """All rows. Returns how many. Raises SqlError, with the file as it was before; so does a cancel."""
+        lake = self.lake or _Plain(form)
+        file: NewFile = await to_its_end(self.in_pool(lambda: NewFile(self.path, self.shown)))
+        count = 0
+
+        def write(batch: pa.RecordBatch) -> None:
+            nonlocal count
+            lake.write(batch)
+            count += batch.num_rows
+
+        def finish() -> None:
+            lake.finish()
+            file.finish()
+
+        try:
+            await to_its_end(self.in_pool(lambda: lake.begin(file.sink)))
+            await drain(rows, write, self.in_pool)
+            await to_its_end(self.in_pool(finish))
+        except OSError as error:
+            await to_its_end(self.in_pool(file.abandon))
+            kind = DiskFull if error.errno in _SPACE_ERRORS else IoError
+            raise kind(f'could not write to file "{self.shown}": {error.strerror or error}') from error
+        except BaseException:
+            await to_its_end(self.in_pool(file.abandon))
+            raise
+        return count
+
+
+def lake_form(form: str, columns: Sequence[ResultColumn]) -> LakeForm | None:
+    """For the forms that are not the client's. Raises DuplicateColumn, FeatureNotSupported."""
+    if form == "json":
+        return _Lines()
+    if form != "parquet":
+        return None
+    names = [column.name for column in columns]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise DuplicateColumn(
+                f'column name "{name}" specified more than once',
+                hint="Columns of a Parquet file have names of their own.",
+            )
+    return _Parquet(columns)
+
+
+class _Plain:
+    def __init__(self, form: RowForm) -> None:
+        self._form = form
+
+    def begin(self, sink: BinaryIO) -> None:
+        self._sink = sink
+        sink.write(self._form.header())
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._sink.write(self._form.encode(batch))
+
+    def finish(self) -> None:
+        self._sink.write(self._form.trailer())
+
+
+class _Lines:
+    """A column of JSON, an object a line."""
+
+    def begin(self, sink: BinaryIO) -> None:
+        self._sink = sink
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        # Ends of lines that are in it stand between values: those within strings are escaped.
+        texts = as_binary(pc.replace_substring(batch.column(0), "\n", " "))
+        lines = join([texts, fixed_array(constant(batch.num_rows, b"\n"))])
+        offsets, data = offsets_of(lines), lines.buffers()[2]
+        self._sink.write(b"" if data is None else memoryview(data)[offsets[0] : offsets[-1]])
+
+    def finish(self) -> None: ...
+
+
+class _Parquet:
+    def __init__(self, columns: Sequence[ResultColumn]) -> None:
+        self._texts = {
+            i: EncodedColumn(column.type.pg)
+            for i, column in enumerate(columns)
+            if column.type.pg in (t.INTERVAL, t.TIMETZ)
+        }
+        types = [st.of(t.TEXT) if i in self._texts else column.type for i, column in enumerate(columns)]
+        named = zip(columns, types, strict=True)
+        self._schema = file_schema([TableColumn(column.name, typ, i) for i, (column, typ) in enumerate(named, 1)])
+        self._kept: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    def begin(self, sink: BinaryIO) -> None:
+        self._writer = pq.ParquetWriter(sink, self._schema, compression="snappy")
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        for i, column in self._texts.items():
+            batch = batch.set_column(i, batch.schema.names[i], _printed(column, batch.column(i)))
+        self._kept.append(to_files(batch, self._schema))
+        self._bytes += batch.nbytes
+        if self._bytes >= _GROUP_BYTES:
+            self._write_group()
+
+    def finish(self) -> None:
+        self._write_group()
+        self._writer.close()
+
+    def _write_group(self) -> None:
+        if self._kept:
+            rows = pa.Table.from_batches(self._kept, self._schema)
+            self._kept, self._bytes = [], 0
+            self._writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
+
+
+def _printed(column: EncodedColumn, array: pa.Array) -> pa.Array:
+    texts = text_column(column, array, OutputSettings()).join().view(pa.string())
+    return pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string()))

@@ -1,0 +1,121 @@
+"""Files of COPY: where they may lie, and reading them as a client's bytes.
+
+The server's own files are nobody's to copy: the catalog, what is spooled, stored tables. Nor is the data directory as a whole, in
+which an operator may keep configuration and logs: clients have a folder of it, unless they are given others. All paths are
+resolved first, links and `..` included, and what is opened is the resolved path.
+
+Source: PostgreSQL 15, copyfrom.c (BeginCopyFrom), copyto.c (BeginCopyTo).
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from engine.mutation.to_its_end import to_its_end
+from wire.errors import InsufficientPrivilege, InvalidName, IoError, SqlError, UndefinedFile, WrongObjectType
+
+_PIECE_BYTES: Final = 1 << 20
+_HINT: Final = (
+    "COPY {direction} instructs the PostgreSQL server process to {verb} a file. You may want a client-side facility such as "
+    "psql's \\copy."
+)
+
+#: Runs a call that may block, on a thread.
+InPool = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyRoots:
+    """roots: folders that files must lie in; relative paths start at the first. kept: what in them is the server's."""
+
+    roots: tuple[Path, ...]
+    kept: tuple[Path, ...]
+
+    def source(self, path: str) -> Path:
+        """What COPY FROM may read. Raises InsufficientPrivilege; may block."""
+        return self._resolved(path)
+
+    def target(self, path: str) -> Path:
+        """Where COPY TO may write. Raises InvalidName, InsufficientPrivilege, WrongObjectType; may block."""
+        if not os.path.isabs(path):
+            raise InvalidName("relative path not allowed for COPY to file")
+        found = self._resolved(path)
+        if found.parent == Path(os.path.realpath(self.roots[0])):
+            found.parent.mkdir(parents=True, exist_ok=True)
+        if found.is_dir():
+            raise WrongObjectType(f'"{path}" is a directory')
+        return found
+
+    def _resolved(self, path: str) -> Path:
+        found = Path(os.path.realpath(self.roots[0] / path))
+        allowed = any(found.is_relative_to(os.path.realpath(root)) for root in self.roots)
+        if not allowed or any(found.is_relative_to(os.path.realpath(folder)) for folder in self.kept):
+            raise InsufficientPrivilege(
+                f'path "{path}" lies outside the folders that COPY may use',
+                hint="The member's configuration names them under copy_roots. Clients' own files go through COPY FROM STDIN "
+                "and TO STDOUT, as with psql's \\copy.",
+            )
+        return found
+
+
+class FileRows:
+    """`engine.copying.source.RowSource` over an open file. size: of it, in bytes."""
+
+    def __init__(self, file: BinaryIO, in_pool: InPool) -> None:
+        self.size = os.fstat(file.fileno()).st_size
+        self._file = file
+        self._in_pool = in_pool
+
+    async def next_piece(self) -> bytes | None:
+        piece: bytes = await to_its_end(self._in_pool(lambda: self._file.read(_PIECE_BYTES)))
+        return piece or None
+
+    async def close(self) -> None:
+        await to_its_end(self._in_pool(self._file.close))
+
+
+def opened(path: Path, shown: str) -> BinaryIO:
+    """The file, for reading. Raises UndefinedFile, InsufficientPrivilege, WrongObjectType, IoError."""
+    try:
+        if path.is_dir():
+            raise WrongObjectType(f'"{shown}" is a directory')
+        return path.open("rb")
+    except OSError as error:
+        raise _not_opened(error, shown, "FROM", "read", "reading") from None
+
+
+class NewFile:
+    """A file that takes its name when it is whole; until then it has another one. Every method blocks."""
+
+    def __init__(self, path: Path, shown: str) -> None:
+        self._path = path
+        self._partial = path.with_name(f".{path.name[:200]}-{uuid.uuid4().hex}")
+        try:
+            self.sink: BinaryIO = self._partial.open("xb")
+        except OSError as error:
+            raise _not_opened(error, shown, "TO", "write", "writing") from None
+
+    def finish(self) -> None:
+        self.sink.flush()
+        os.fsync(self.sink.fileno())
+        self.sink.close()
+        self._partial.replace(self._path)
+
+    def abandon(self) -> None:
+        self.sink.close()
+        self._partial.unlink(missing_ok=True)
+
+
+def _not_opened(error: OSError, shown: str, direction: str, verb: str, doing: str) -> SqlError:
+    hint = _HINT.format(direction=direction, verb=verb)
+    kind: type[SqlError] = IoError
+    if isinstance(error, FileNotFoundError):
+        kind = UndefinedFile
+    elif isinstance(error, PermissionError):
+        kind = InsufficientPrivilege
+    return kind(f'could not open file "{shown}" for {doing}: {error.strerror}', hint=hint)

@@ -1,0 +1,127 @@
+"""COPY of the server's files: every format there and back, what is refused, and what a failure leaves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow.parquet as pq
+import pytest
+from local_member import LocalMember, local_member
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+_COLUMNS = "a int, b text, c numeric(6,2), d timestamptz, e interval, f time, g int[], h timetz"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(tmp_path_factory.mktemp("copied"))
+
+
+@pytest.fixture(scope="module")
+def sluice(folder: Path) -> Iterator[LocalMember]:
+    with local_member(folder) as running:
+        yield running
+
+
+@pytest.fixture
+def connection(sluice: LocalMember) -> Iterator[Connection]:
+    with sluice.connect() as opened:
+        opened.execute(f"create table t ({_COLUMNS})".encode())
+        opened.execute(
+            "insert into t values (1, 'x,\"y', 1.5, '2020-01-01 10:00+00', '2 days', '10:11', '{1,2}', '10:11+02'), "
+            "(2, null, null, null, null, null, null, null), "
+            "(3, '', null, null, null, null, null, null)"
+        )
+        yield opened
+        opened.execute("drop table if exists t, u")
+
+
+def run(connection: Connection, statement: str) -> str | None:
+    return connection.execute(statement.encode()).statusmessage
+
+
+def rows(connection: Connection, table: str) -> list[tuple[Any, ...]]:
+    return connection.execute(f"select row_to_json({table})::text from {table} order by a".encode()).fetchall()
+
+
+@pytest.mark.parametrize("form", ["csv", "text", "parquet", "json"])
+def test_there_and_back(connection: Connection, folder: Path, form: str) -> None:
+    file = folder / "files" / f"t.{form}"
+    assert run(connection, f"copy t to '{file}' (format {form})") == "COPY 3"
+    run(connection, f"create table u ({_COLUMNS})")
+    assert run(connection, f"copy u from '{file.name}' (format {form})") == "COPY 3"
+    assert rows(connection, "u") == rows(connection, "t")
+    assert run(connection, f"copy u from '{file.name}' (format {form}) where a = 2") == "COPY 1"
+
+
+def test_files_say_what_their_columns_are(connection: Connection, folder: Path) -> None:
+    file = folder / "files" / "some.parquet"
+    run(connection, f"copy (select b, a from t) to '{file}' (format parquet)")
+    assert pq.read_schema(file).names == ["b", "a"]
+    run(connection, "create table u (a bigint, b varchar(5), z int default 7)")
+    assert run(connection, "copy u from 'some.parquet' (format parquet)") == "COPY 3"
+    assert connection.execute("select a, z from u order by a").fetchall() == [(1, 7), (2, 7), (3, 7)]
+    run(connection, "create table v (a int)")
+    with pytest.raises(psycopg.errors.UndefinedColumn, match=r'"b" of "some\.parquet" does not exist in relation "v"'):
+        run(connection, "copy v from 'some.parquet' (format parquet)")
+    assert run(connection, "copy v (a) from 'some.parquet' (format parquet)") == "COPY 3"
+    with pytest.raises(psycopg.errors.UndefinedColumn, match=r'"z" does not exist in "some\.parquet"'):
+        run(connection, "copy u (z) from 'some.parquet' (format parquet)")
+    run(connection, "drop table v")
+
+
+def test_a_folder_of_part_files(connection: Connection, folder: Path) -> None:
+    parts = folder / "files" / "parts"
+    parts.mkdir(parents=True)
+    for part in range(3):
+        run(connection, f"copy (select a + {part} * 10 as a from t) to '{parts}/{part}.parquet' (format parquet)")
+    run(connection, "create table u (a int)")
+    assert run(connection, "copy u from 'parts' (format parquet)") == "COPY 9"
+
+
+REFUSED = [
+    ("copy t to '/etc/sluice-was-here'", "42501"),
+    ("copy t from '/etc/passwd'", "42501"),
+    ("copy t from '../.sluice/catalog.sqlite'", "42501"),
+    ("copy t from 'link'", "42501"),
+    ("copy t from 'link' (format parquet)", "42501"),
+    ("copy t from 'nothing'", "58P01"),
+    ("copy t from 'nothing' (format parquet)", "58P01"),
+    ("copy t from ''", "42809"),
+    ("copy t to 'relative'", "42602"),
+    ("copy t from program 'ls'", "0A000"),
+    ("copy t to program 'cat'", "0A000"),
+    ("copy t to stdout (format parquet)", "0A000"),
+    ("copy t from stdin (format json)", "0A000"),
+    ("copy t from 'nothing' (format json, header)", "0A000"),
+]
+
+
+@pytest.mark.parametrize(("statement", "sqlstate"), REFUSED)
+def test_refused(connection: Connection, folder: Path, statement: str, sqlstate: str) -> None:
+    (folder / "files").mkdir(exist_ok=True)
+    link = folder / "files" / "link"
+    if not link.is_symlink():
+        link.symlink_to("/etc/passwd")
+    with pytest.raises(psycopg.Error) as raised:
+        run(connection, statement)
+    assert raised.value.sqlstate == sqlstate
+
+
+def test_a_failure_leaves_the_file_as_it_was(connection: Connection, folder: Path) -> None:
+    file = folder / "files" / "kept.csv"
+    run(connection, f"copy (select a from t) to '{file}' csv")
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        run(connection, f"copy (select 1 / (a - 3) from t) to '{file}' csv")
+    assert file.read_text() == "1\n2\n3\n"
+    assert not [name for name in os.listdir(file.parent) if name.startswith(".")]
+    file.write_text("1\nx\n")
+    with pytest.raises(psycopg.errors.InvalidTextRepresentation) as raised:
+        run(connection, "copy t (a) from 'kept.csv' csv")
+    assert raised.value.diag.context == 'COPY t, line 2, column a: "x"'
+    assert connection.execute("select count(*) from t").fetchone() == (3,)
