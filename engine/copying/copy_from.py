@@ -95,7 +95,9 @@ class CopiedFiles:
 
     async def write(self) -> int:
         """Write all rows. Returns how many. Raises SqlError with nothing changed."""
-        return (await run(self._plan, self._ground, self._ground)).rows
+        told = await run(self._plan, self._ground, self._ground)
+        await self._ground.judge(self._plan)
+        return told.rows
 
     def tag(self, rows: int) -> str:
         return f"COPY {rows}"

@@ -125,3 +125,18 @@ def test_a_failure_leaves_the_file_as_it_was(connection: Connection, folder: Pat
         run(connection, "copy t (a) from 'kept.csv' csv")
     assert raised.value.diag.context == 'COPY t, line 2, column a: "x"'
     assert connection.execute("select count(*) from t").fetchone() == (3,)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_foreign_keys_hold(connection: Connection, folder: Path, form: str) -> None:
+    file = folder / "files" / f"keys.{form}"
+    run(connection, f"copy (select a from t) to '{file}' (format {form})")
+    run(connection, "create table k (a int primary key)")
+    run(connection, "create table u (a int references k)")
+    try:
+        run(connection, "insert into k values (1), (2)")
+        with pytest.raises(psycopg.errors.ForeignKeyViolation):
+            run(connection, f"copy u from 'keys.{form}' (format {form})")
+        assert run(connection, f"copy u from 'keys.{form}' (format {form}) where a < 3") == "COPY 2"
+    finally:
+        run(connection, "drop table u, k")
