@@ -16,6 +16,7 @@ from engine.executor import BatchStream, ExecutionContext
 from engine.plan import explain_physical, logical
 from engine.plan.compile import Bindings
 from engine.plan.explain import Summary, json_text, text_lines
+from engine.plan.explain_rows import rows_of_physical, rows_of_plan
 from engine.plan.pruning import pruned
 from engine.plan.spec import SharedSpec
 from engine.runtime.analysis import analysis_of
@@ -61,9 +62,12 @@ async def explain(request: ExplainRequest, engine: Engine, started: float) -> li
     if statement.verbose and not isinstance(query.runs, DistributedQuery):
         sql = engine.executor(query.choice.engine).sql(query.runs)
     summary = Summary(query.choice.engine, query.choice.reason, sql, actual)
+    counted = actual.get("Rows")
+    rows = counted if isinstance(counted, int) else None
+    told = rows_of_plan(request.plan, request.bindings.parameters, rows, costs=statement.costs)
     if statement.format == "json":
-        return [json_text(request.plan, summary)]
-    return text_lines(request.plan, summary)
+        return [json_text(request.plan, summary, told)]
+    return text_lines(request.plan, summary, told)
 
 
 def _physical(
@@ -73,9 +77,10 @@ def _physical(
     plan = physical_plan(request.plan, query, request.terms, request.bindings, engine.mesh, engine.config.topology)
     analysis = analysis_of(run.members, totals)
     statements = statements_of(query, engine) if statement.verbose else None
+    told = rows_of_physical(plan, request.bindings.parameters, analysis, costs=statement.costs)
     if statement.format == "json":
-        return [explain_physical.json_text(plan, analysis, statements)]
-    return explain_physical.text_lines(plan, analysis, statements)
+        return [explain_physical.json_text(plan, analysis, statements, told)]
+    return explain_physical.text_lines(plan, analysis, statements, told)
 
 
 def statements_of(query: CompiledQuery, engine: Engine) -> Mapping[int, str]:

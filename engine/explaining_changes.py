@@ -24,6 +24,7 @@ from engine.plan import explain_physical
 from engine.plan.compile import Bindings
 from engine.plan.explain import Annotate, Described, Summary, json_text, text_lines
 from engine.plan.explain_physical import PhysicalAnalysis
+from engine.plan.explain_rows import rows_of_plan
 from engine.plan.logical import FILE, Final, Mutate, Node, TableReader
 from engine.plan.physical import Mutation
 from engine.plan.planner import optimise
@@ -59,7 +60,11 @@ async def explain_change(
     planned = await engine.in_operation_pool(lambda: _planned(plan, session, parameters))
     query = _compiled(planned, session, engine, parameters)
 
+    changed = actual.get("Rows")
+    rows = rows_of_plan(planned.plan, parameters, changed if isinstance(changed, int) else None, costs=statement.costs)
+
     def told(node: Node, described: Described) -> Described:
+        described = described if statement.distsql else rows(node, described)
         if not isinstance(node, (Mutate, Mutation)) or planned.candidates is None:
             return described
         files = f"{planned.candidates} of {len(plan.table.files)} may be written anew"

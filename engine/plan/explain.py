@@ -42,11 +42,22 @@ from engine.sql.expr import Column, ColumnRef, Expr
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A node ready to print: its name, properties in order, and what is below it."""
+    """A node ready to print: its name, properties in order, and what is below it. rows, actual: how many it gives as estimated
+    and as counted, where that is told."""
 
     name: str
     properties: Mapping[str, str | int]
     below: tuple[tuple[str, Described], ...] = ()
+    rows: int | None = None
+    actual: int | None = None
+
+    @property
+    def title(self) -> str:
+        """The name with the rows, as PostgreSQL has them."""
+        told = f"  (rows={self.rows})" if self.rows is not None else ""
+        if self.actual is None:
+            return f"{self.name}{told}"
+        return f"{self.name}{told or ' '} (actual rows={self.actual})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +250,7 @@ def lines_of(node: Described, indent: str = "", arrow: str = "") -> list[str]:
 
 
 def _print(node: Described, indent: str, arrow: str, lines: list[str]) -> None:
-    lines.append(f"{indent}{arrow}{node.name}")
+    lines.append(f"{indent}{arrow}{node.title}")
     inner = indent + " " * len(arrow) + "  "
     lines += [f"{inner}{name}: {value}" for name, value in node.properties.items()]
     for label, child in node.below:
@@ -267,6 +278,10 @@ def as_json(node: Described, relationship: str = "") -> dict[str, Any]:
     if relationship:
         value["Subplan Name"] = relationship
     value |= node.properties
+    if node.rows is not None:
+        value["Plan Rows"] = node.rows
+    if node.actual is not None:
+        value["Actual Rows"] = node.actual
     if node.below:
         value["Plans"] = [as_json(child, label) for label, child in node.below]
     return value

@@ -1,4 +1,12 @@
-"""Which part of its rows a condition keeps, guessed from what Parquet footers say of columns, else from nothing at all.
+"""Which part of its rows a condition keeps: by what ANALYZE found, else guessed from what Parquet footers say of columns, else
+from nothing at all.
+
+**Analysed columns** are estimated as PostgreSQL does (selfuncs.c). An equality with a common value keeps what that value has of the
+rows, with any other one its part of what the common values leave (var_eq_const). Inequalities keep the common values for which they
+hold, and of the rest what lies between their bounds in the histogram, with a straight line within a part (scalarineqsel); several
+of one column are one interval. A pattern is tried on all values that are known. Nulls match nothing.
+
+**The others:**
 
 A comparison with a constant keeps the part of the column's range that it leaves, as if values were spread evenly. An equality
 keeps one of the column's values, of which integers and dates have at most as many as their range is wide. Of other types a
@@ -14,18 +22,27 @@ is sent everywhere, or looked up row by row) than the opposite.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import ge, gt, le, lt
 from typing import Any, Final
 
 from engine.plan.conjuncts import conjuncts
-from engine.plan.judgement import Range, comparison
-from engine.sql.expr import And, Call, ColumnRef, Expr, InList, IsNull, Not, Or, Subquery
+from engine.plan.judgement import Range, comparison, native, value_of
+from engine.sql.expr import And, Call, ColumnRef, Const, Expr, InList, IsNull, Not, Or, ParamRef, Subquery
 
 #: An inequality with something that is not known (DEFAULT_INEQ_SEL), or a condition of which nothing is.
 _SOME: Final = 1 / 3
 #: A pattern. PostgreSQL's 0.005 is right for names and codes; in a text of several words most patterns are one of the words.
 _MATCH: Final = 0.05
+#: A pattern of a column whose values are known, where it matches none of these (patternsel: 0.0001).
+_MATCH_RARE: Final = 0.0001
+#: So many bounds tell something of patterns (patternsel: 10).
+_BOUNDS_TELLING: Final = 10
+_LIKE_PARTS: Final = re.compile(r"\\.|.", re.DOTALL)
+_LIKE_WILD: Final = {"%": ".*", "_": "."}
 #: IS NULL (DEFAULT_UNK_SEL is 0.005).
 _NULL: Final = 0.05
 #: EXISTS, IN a subquery, a boolean column.
@@ -33,17 +50,38 @@ _EVEN: Final = 0.5
 #: An equality with one of so many values, where neither range nor size tells (DEFAULT_EQ_SEL is one in as many).
 VALUES_UNKNOWN: Final = 200.0
 
-_INEQUALITIES: Final = ("<", "<=", ">", ">=")
+_HOLDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
+_INEQUALITIES: Final = tuple(_HOLDS)
+#: What rounding leaves of nothing.
+_NOTHING: Final = 1e-6
 _PATTERNS: Final = ("~~", "~~*", "~", "~*")
 _NEGATED: Final = {"<>": "=", "!~~": "~~", "!~~*": "~~*", "!~": "~", "!~*": "~*"}
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a column. values: how many there are, of those that are not rare. range: its least and greatest."""
+    """What is known of a column, values as `engine.plan.judgement.native` has them.
+
+    values: how many there are, of those that are not rare. range: its least and greatest. nulls: the part of the rows that have
+    none; None: not known. common: what part of the rows each common value has; bounds: of the other values, those that part
+    them evenly. analysed: whether these come from ANALYZE, so that what they do not say is rare.
+    """
 
     values: float
     range: Range | None = None
+    nulls: float | None = None
+    common: Mapping[Any, float] = field(default_factory=dict)
+    bounds: Sequence[Any] = ()
+    analysed: bool = False
+
+    @property
+    def rest(self) -> float:
+        """The part of the rows that have a value which is not common."""
+        return max(0.0, 1 - sum(self.common.values()) - (self.nulls or 0.0))
+
+    @property
+    def rest_values(self) -> float:
+        return max(1.0, self.values - len(self.common))
 
 
 def bits_as_values(size: int, rows: float) -> float:
@@ -75,34 +113,89 @@ def _of_one(expr: Expr, known: Mapping[int, Known], parameters: Mapping[int, Any
             return kept(expr, known, parameters)
         case Not(arg=arg):
             return 1 - kept(arg, known, parameters)
-        case IsNull(negated=negated):
-            return 1 - _NULL if negated else _NULL
+        case IsNull(arg=arg, negated=negated):
+            nulls = _nulls(arg, known)
+            return 1 - nulls if negated else nulls
         case InList(arg=arg, items=items):
-            return min(len(items) * _of_equality((arg,), known), 1)
+            return min(sum(_of_equality((arg, item), known, parameters) for item in items), 1)
+        case ColumnRef(column=column) if (flag := known.get(column.id)) is not None and flag.analysed:
+            return flag.common.get(True, 0.0)
         case Subquery() | ColumnRef():
             return _EVEN
         case Call(args=args) if expr.function.kind == "operator":
-            return _of_operator(expr.function.name, args, known)
+            return _of_operator(expr.function.name, args, known, parameters)
         case _:
             return _SOME
 
 
-def _of_operator(name: str, args: Sequence[Expr], known: Mapping[int, Known]) -> float:
+def _nulls(arg: Expr, known: Mapping[int, Known]) -> float:
+    column = known.get(arg.column.id) if isinstance(arg, ColumnRef) else None
+    return _NULL if column is None or column.nulls is None else column.nulls
+
+
+def _of_operator(name: str, args: Sequence[Expr], known: Mapping[int, Known], parameters: Mapping[int, Any]) -> float:
     if name in _NEGATED:
-        return 1 - _of_operator(_NEGATED[name], args, known)
+        part = 1 - _of_operator(_NEGATED[name], args, known, parameters)
+        return max(0.0, part - max((_known_nulls(arg, known) for arg in args), default=0.0))
     if name == "=":
-        return _of_equality(args, known)
+        return _of_equality(args, known, parameters)
+    if name == "~~" and (part_matching := _of_pattern(args, known, parameters)) is not None:
+        return part_matching
     return _MATCH if name in _PATTERNS else _SOME
 
 
-def _of_equality(args: Sequence[Expr], known: Mapping[int, Known]) -> float:
-    """One of the values of the column with the most."""
-    values = [known[arg.column.id].values for arg in args if isinstance(arg, ColumnRef) and arg.column.id in known]
-    return 1 / max(values, default=VALUES_UNKNOWN)
+def _known_nulls(arg: Expr, known: Mapping[int, Known]) -> float:
+    column = known.get(arg.column.id) if isinstance(arg, ColumnRef) else None
+    return 0.0 if column is None else column.nulls or 0.0
+
+
+def _of_equality(args: Sequence[Expr], known: Mapping[int, Known], parameters: Mapping[int, Any]) -> float:
+    """With a constant: its part; else one of the values of the column with the most."""
+    columns = [known[arg.column.id] for arg in args if isinstance(arg, ColumnRef) and arg.column.id in known]
+    constants = [arg for arg in args if isinstance(arg, (Const, ParamRef))]
+    if len(columns) == len(constants) == 1 and columns[0].analysed:
+        value = native(value_of(constants[0], parameters), constants[0].type.pg)
+        return _of_value(columns[0], value)
+    return 1 / max((column.values for column in columns), default=VALUES_UNKNOWN)
+
+
+def _of_value(column: Known, value: Any) -> float:
+    if value in column.common:
+        return column.common[value]
+    least = min(column.common.values(), default=1.0)
+    return min(column.rest / column.rest_values, least)
+
+
+def _of_pattern(args: Sequence[Expr], known: Mapping[int, Known], parameters: Mapping[int, Any]) -> float | None:
+    """LIKE with a constant: tried on the values that are known. None where too few are."""
+    left, right = args
+    column = known.get(left.column.id) if isinstance(left, ColumnRef) else None
+    if column is None or not column.analysed or not isinstance(right, (Const, ParamRef)):
+        return None
+    pattern = value_of(right, parameters)
+    if not isinstance(pattern, str) or not all(isinstance(value, str) for value in (*column.common, *column.bounds)):
+        return None
+    if column.bounds and len(column.bounds) < _BOUNDS_TELLING:
+        return None
+    matches = re.compile(like(pattern), re.DOTALL).fullmatch
+    common = sum(part for value, part in column.common.items() if matches(value))
+    if not column.bounds:
+        return common
+    hits = sum(1 for value in column.bounds if matches(value))
+    # A pattern that none of the bounds matches may still match what lies between them.
+    return common + column.rest * max(hits / len(column.bounds), _MATCH_RARE)
+
+
+def like(pattern: str) -> str:
+    """A LIKE pattern as a regular expression."""
+    parts = _LIKE_PARTS.findall(pattern)
+    return "".join(_LIKE_WILD.get(part) or re.escape(part[-1]) for part in parts)
 
 
 def _of_range(column: Known | None, tests: Sequence[tuple[str, Any]]) -> float:
-    """What several inequalities leave of a column's range."""
+    """What several inequalities leave of a column's values, or of its range."""
+    if column is not None and column.analysed and (part := _of_interval(column, tests)) is not None:
+        return part
     if column is None or column.range is None:
         return math.prod([_SOME] * len(tests))
     low, high = column.range
@@ -116,3 +209,35 @@ def _of_range(column: Known | None, tests: Sequence[tuple[str, Any]]) -> float:
         return max(0.0, float((last - first) / (high - low)))
     except (TypeError, ArithmeticError):
         return math.prod([_SOME] * len(tests))
+
+
+def _of_interval(column: Known, tests: Sequence[tuple[str, Any]]) -> float | None:
+    """The common values for which all inequalities hold, and of the rest what the histogram has between them."""
+    try:
+        common = sum(part for value, part in column.common.items() if all(_HOLDS[op](value, v) for op, v in tests))
+        if len(column.bounds) < 2:
+            return common + column.rest * _SOME ** len(tests) if column.rest > _NOTHING else common
+        above = max((_below(column.bounds, v) for op, v in tests if op in (">", ">=")), default=0.0)
+        below = min((_below(column.bounds, v) for op, v in tests if op in ("<", "<=")), default=1.0)
+    except (TypeError, ArithmeticError):
+        return None
+    # One value at least may be there, as PostgreSQL takes it: the ends of a histogram are not those of the table.
+    return common + column.rest * max(below - above, min(1 / column.rest_values, 1.0) if below >= above else 0.0)
+
+
+def _below(bounds: Sequence[Any], value: Any) -> float:
+    """The part of a histogram that is less than a value."""
+    at = bisect_right(bounds, value)
+    if at == 0:
+        return 0.0
+    if at == len(bounds):
+        return 1.0
+    low, high = bounds[at - 1], bounds[at]
+    return (at - 1 + _between(low, high, value)) / (len(bounds) - 1)
+
+
+def _between(low: Any, high: Any, value: Any) -> float:
+    """Where a value lies in a part of the histogram; of texts nobody knows."""
+    if isinstance(low, str):
+        return 0.5
+    return float((value - low) / (high - low))
