@@ -123,7 +123,7 @@ class Estimator:
             case TableReader():
                 return self._reader(node)
             case Evaluator():
-                return self._evaluator(node, self.of(node.input))
+                return self._evaluator(node)
             case Join():
                 return self._join(node)
             case Aggregator():
@@ -210,8 +210,16 @@ class Estimator:
 
     # -- operators -----------------------------------------------------------------------------------------------
 
-    def _evaluator(self, node: Evaluator, below: Estimate) -> Estimate:
-        rows = max(below.rows * kept(node.filter, _known(below.distinct), self._parameters), 1)
+    def _evaluator(self, node: Evaluator) -> Estimate:
+        join = node.input
+        if isinstance(join, Join) and join.kind in ("inner", "cross"):
+            # FROM a, b WHERE ...: what joins them stands above the product.
+            condition = (*conjuncts(join.condition), *conjuncts(node.filter))
+            below = joined(self.of(join.left), self.of(join.right), condition, self._parameters)
+            rows = below.rows
+        else:
+            below = self.of(join)
+            rows = max(below.rows * kept(node.filter, _known(below.distinct), self._parameters), 1)
         pairs = zip(node.columns, node.emit, strict=True)
         distinct = {c.id: below.distinct.get(e.column.id, rows) if isinstance(e, ColumnRef) else rows for c, e in pairs}
         return Estimate(rows, {column: min(values, rows) for column, values in distinct.items()}, below.unfiltered)
