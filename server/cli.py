@@ -9,6 +9,7 @@ from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 
+from engine.catalog.objects import FileFormat
 from server import __version__
 from server.config import Address, Config, ConfigurationError, load
 
@@ -87,6 +88,54 @@ def demo(
     from server.demo import run
 
     sys.exit(run(scale=scale, listen=listen, data=data, once=once))
+
+
+@app.command("load")
+def load_files(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="CSV (also .gz), Parquet or JSON files, folders of them, globs.", show_default=False),
+    ],
+    table: Annotated[str, typer.Option(help="The table, perhaps with its schema: sales.orders.", show_default=False)],
+    create: Annotated[bool, typer.Option("--create", help="Make the table, with the first file's columns.")] = False,
+    file_format: Annotated[
+        FileFormat | None, typer.Option("--format", help="What the files are, where their names do not say it.")
+    ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="CSV: whether the first line has names; found out if not said."),
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help="CSV: what is between fields; a comma, in .tsv a tabulator, if not said.")
+    ] = None,
+    null: Annotated[str, typer.Option(help="CSV: how a null is written; as nothing if not said.")] = "",
+    host: Annotated[str, typer.Option(help="The member, or any PostgreSQL.", envvar="PGHOST")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Its port.", envvar="PGPORT")] = 5432,
+    user: Annotated[str | None, typer.Option(help="Who loads; the login name if not said.", envvar="PGUSER")] = None,
+    dbname: Annotated[str, typer.Option(help="The database.", envvar="PGDATABASE")] = "sluice",
+) -> None:
+    """Load files into a table of a running member: all of them, or nothing.
+
+    Columns of Parquet, JSON and CSV with a header go by their names, other CSV by its order. A password is taken from PGPASSWORD
+    or ~/.pgpass.
+    """
+    import getpass
+
+    import psycopg
+    from rich.console import Console
+
+    from server.load import LoadError, load
+    from server.load_files import Reading
+
+    reading = Reading(file_format, header, delimiter, null)
+    try:
+        with psycopg.connect(host=host, port=port, user=user or getpass.getuser(), dbname=dbname) as connection:
+            loaded = load(connection, table, files, reading, Console(stderr=True), create=create)
+    except psycopg.OperationalError as error:
+        _fail(str(error).strip(), status=1)
+    except LoadError as error:
+        _fail(str(error), status=1)
+    typer.echo(f"{table}: {loaded}")
 
 
 cluster = typer.Typer(help="Several members on this machine, over one catalog and one directory.", no_args_is_help=True)
