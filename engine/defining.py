@@ -21,6 +21,8 @@ from engine.sql import statements as s
 from engine.utility import materialized
 from engine.utility.alter_table import alter_table
 from engine.utility.filling import BEFORE, filling, reading_before
+from engine.utility.index import create_index
+from engine.utility.questions import Question
 from engine.utility.table import create_table_as
 from engine.utility.view import create_view
 from wire import types as t
@@ -98,11 +100,21 @@ async def _alter_table(session: Session, engine: Engine, statement: s.AlterTable
     if (rewrite := change.rewrite) is not None:
         await _fill(session, engine, rewrite.statement, rewrite.before)
         await engine.in_operation_pool(lambda: rewrite.finish(session.catalog))
-    for question in change.questions:
+    await _ask(session, change.questions)
+    return f"ALTER {statement.kind.upper()}"
+
+
+async def _create_index(session: Session, engine: Engine, statement: s.CreateIndex) -> str:
+    definer = session.definer()
+    await _ask(session, await engine.in_operation_pool(lambda: create_index(statement, definer)))
+    return "CREATE INDEX"
+
+
+async def _ask(session: Session, questions: Sequence[Question]) -> None:
+    for question in questions:
         row = await _first_row(session, s.Query(tree=question.tree, text=""))
         if row is not None:
             raise question.error(row, OutputSettings.read(session.settings.get))
-    return f"ALTER {statement.kind.upper()}"
 
 
 async def _first_row(session: Session, query: s.Query) -> pa.RecordBatch | None:
@@ -136,6 +148,7 @@ async def _fill(
 
 _DOERS: Final[dict[type[s.Statement], Callable[[Session, Engine, Any], Awaitable[str]]]] = {
     s.AlterTable: _alter_table,
+    s.CreateIndex: _create_index,
     s.CreateView: _create_view,
     s.CreateMaterializedView: _create_materialized_view,
     s.RefreshMaterializedView: _refresh,

@@ -60,21 +60,28 @@ class References:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A table's constraint beside NOT NULL. columns: those of a key, in its order; those that a check reads.
-    expression: a check's text, else empty. references: a foreign key's, else None."""
+    """A table's constraint beside NOT NULL, or an index that was created: it is kept for whoever looks, and what a unique one
+    says of rows holds. columns: those of a key, in its order; those that a check reads. expression: a check's text, else empty.
+    references: a foreign key's, else None. options: an index's for each column, pg_index's bits (1: DESC, 2: NULLS FIRST)."""
 
     oid: int
     name: str
-    kind: Literal["check", "primary key", "unique", "foreign key"]
+    kind: Literal["check", "primary key", "unique", "foreign key", "index", "unique index"]
     columns: tuple[str, ...]
     expression: str = ""
     comment: str | None = None
     references: References | None = None
+    options: tuple[int, ...] = ()
 
     @property
     def is_key(self) -> bool:
-        """Whether it says that no two rows are alike: PostgreSQL has an index for it."""
-        return self.kind in ("primary key", "unique")
+        """Whether it says that no two rows are alike."""
+        return self.kind in ("primary key", "unique", "unique index")
+
+    @property
+    def is_index(self) -> bool:
+        """Whether it was created as an index, and is no constraint to PostgreSQL."""
+        return self.kind in ("index", "unique index")
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

@@ -117,6 +117,15 @@ class ConstraintDefinition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedColumn:
+    """nulls_first: None is as the order has it."""
+
+    name: str
+    descending: bool = False
+    nulls_first: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnDefinition:
     """A column of CREATE [FOREIGN] TABLE or ADD COLUMN: its type as a sqlglot tree, for the binder to read.
 
@@ -212,6 +221,17 @@ class CreateForeignTable(Statement):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateSchema(Statement):
     name: str
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateIndex(Statement):
+    """name: None where PostgreSQL chooses one."""
+
+    table: QualifiedName
+    columns: tuple[IndexedColumn, ...]
+    name: str | None = None
+    unique: bool = False
     if_not_exists: bool = False
 
 

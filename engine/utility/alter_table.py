@@ -36,7 +36,7 @@ from engine.utility.dependencies import Dependencies, Thing, kind_of, remove
 from engine.utility.filling import filling, reading_before
 from engine.utility.names import Names
 from engine.utility.questions import Question, keys_twice, not_null, violated, without_match
-from engine.utility.renaming import move, rename, rename_column, rename_constraint
+from engine.utility.renaming import move, rename, rename_column, rename_constraint, rename_found
 from engine.utility.sequence import altered
 from wire import types as t
 from wire.errors import (
@@ -91,6 +91,9 @@ class TableChange:
 def alter_table(statement: s.AlterTable, definer: Definer) -> TableChange:
     """Change definitions. Raises what PostgreSQL does; FeatureNotSupported for what stored tables cannot be."""
     relation = definer.resolve(statement.name)
+    if relation is None and (index := definer.index(statement.name)) is not None:
+        _alter_index(statement, *index, definer)
+        return TableChange()
     if relation is None:
         if not statement.if_exists:
             raise UndefinedTable(f'relation "{statement.name}" does not exist')
@@ -111,6 +114,17 @@ def alter_table(statement: s.AlterTable, definer: Definer) -> TableChange:
     if relation.storage is None:
         raise FeatureNotSupported(f"not supported: {_NAMES[type(first)]} of a foreign table")
     return _Alteration(relation, definer).run(statement.actions)
+
+
+def _alter_index(statement: s.AlterTable, table: Table, index: Constraint, definer: Definer) -> None:
+    """ALTER INDEX, or ALTER TABLE of what is an index."""
+    if statement.kind not in ("table", "index"):
+        raise WrongObjectType(f'"{index.name}" is not a {statement.kind}')
+    match statement.actions[0]:
+        case s.RenameRelation(to=to):
+            rename_found(table, index, to, definer)
+        case action:
+            raise FeatureNotSupported(f"not supported: ALTER INDEX ... {_NAMES.get(type(action), 'SET SCHEMA')}")
 
 
 def _check_kind(statement: s.AlterTable, relation: StoredRelation) -> None:
@@ -312,7 +326,7 @@ class _Alteration:
         self._replace(replace(column, nullable=True))
 
     def _drop_constraint(self, action: s.DropConstraint) -> None:
-        there = {constraint.name for constraint in self.table.constraints}
+        there = {c.name: c.oid for c in self.table.constraints if not c.is_index}
         if action.name not in there:
             message = f'constraint "{action.name}" of relation "{self.table.name}" does not exist'
             if not action.if_exists:
@@ -320,7 +334,7 @@ class _Alteration:
             self.definer.notify(f"{message}, skipping")
             return
         definer = self.definer
-        thing = Thing(next(c.oid for c in self.table.constraints if c.name == action.name), kind="constraint")
+        thing = Thing(there[action.name], kind="constraint")
         dependencies = Dependencies(definer.snapshot, definer.search_path)
         gone = {found.thing.oid for found in dependencies.closure([thing])}
         what = dependencies.describe(thing)

@@ -8,7 +8,6 @@ from engine.catalog.objects import Sequence, StoredRelation, Table
 from engine.sql.statements import Comment
 from engine.utility.definer import Definer
 from engine.utility.dependencies import kind_of
-from engine.utility.names import key_named
 from wire.errors import (
     FeatureNotSupported,
     InvalidSchemaName,
@@ -67,17 +66,22 @@ def _on_column(statement: Comment, text: str | None, definer: Definer) -> None:
 
 def _on_constraint(name: str, relation: StoredRelation, text: str | None, definer: Definer) -> None:
     there = relation.constraints if isinstance(relation, Table) else ()
-    if not isinstance(relation, Table) or all(constraint.name != name for constraint in there):
+    if not isinstance(relation, Table) or all(c.name != name or c.is_index for c in there):
         raise UndefinedObject(f'constraint "{name}" for table "{relation.name}" does not exist')
-    constraints = tuple(replace(c, comment=text) if c.name == name else c for c in there)
+    constraints = tuple(replace(c, comment=text) if c.name == name and not c.is_index else c for c in there)
     definer.catalog.put(replace(relation, constraints=constraints), replacing=True)
 
 
 def _on_index(statement: Comment, definer: Definer) -> None:
     """A key's index has no object of its own to keep a comment."""
     name = statement.name
-    schemas = (name.schema,) if name.schema is not None else definer.search_path
-    if any(key_named(definer.snapshot, schema, name.name) for schema in schemas):
+    found = definer.index(name)
+    if found is not None and found[1].is_index:
+        table, index = found
+        constraints = tuple(replace(c, comment=statement.comment) if c is index else c for c in table.constraints)
+        definer.catalog.put(replace(table, constraints=constraints), replacing=True)
+        return
+    if found is not None:
         raise FeatureNotSupported("not supported: COMMENT ON INDEX", hint="COMMENT ON CONSTRAINT is.")
     if definer.resolve(name) is not None:
         raise WrongObjectType(f'"{name.name}" is not an index')

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.catalog.objects import Sequence, StoredRelation, Table
+from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table
 from engine.catalog.snapshot import SLUICE, TEMPORARY, Snapshot
 from engine.catalog.system import PG_CATALOG
 from engine.catalog.transaction import SessionCatalog
 from engine.sequences import SessionSequences
 from engine.sql.scope import BindContext, cursor
 from engine.sql.statements import QualifiedName
+from engine.utility.names import key_named
 from wire.errors import (
     InsufficientPrivilege,
     InvalidSchemaName,
@@ -37,6 +38,11 @@ class Definer:
 
     def resolve(self, name: QualifiedName) -> StoredRelation | None:
         return self.snapshot.resolve(name.schema, name.name, self.search_path)
+
+    def index(self, name: QualifiedName) -> tuple[Table, Constraint] | None:
+        """An index, which may be a key's, and its table."""
+        schemas = (name.schema,) if name.schema is not None else (TEMPORARY, *self.search_path)
+        return next((found for schema in schemas if (found := key_named(self.snapshot, schema, name.name))), None)
 
     def schema_of_new(self, name: QualifiedName, temporary: bool) -> str:
         """Where a new relation goes. Raises InvalidSchemaName, InvalidTableDefinition."""

@@ -24,6 +24,7 @@ _DOERS: Final[dict[type[s.Statement], tuple[Callable[[Any, Definer], None], str]
 DEFINITIONS: Final = tuple(_DOERS)
 _COMMANDS: Final = {
     **{kind: tag for kind, (_, tag) in _DOERS.items()},
+    s.CreateIndex: "CREATE INDEX",
     s.CreateView: "CREATE VIEW",
     s.CreateForeignTable: "CREATE FOREIGN TABLE",
     s.CreateMaterializedView: "CREATE MATERIALIZED VIEW",

@@ -147,6 +147,8 @@ class Dependencies:
             return "schema " + next(s.name for s in self._snapshot.schemas.values() if s.oid == thing.oid)
         if thing.kind == "constraint":
             table, constraint = self._constraints[thing.oid]
+            if constraint.is_index:
+                return f"index {quoted(constraint.name)}"
             return f"constraint {quoted(constraint.name)} on table {self.name(table)}"
         relation = self._relations[thing.oid]
         whole = f"{kind_of(relation)} {self.name(relation)}"

@@ -64,8 +64,10 @@ def _find_relation(
     if relation is None and key is None:
         _missing(name, statement, snapshot, notify)
         return None
-    if key is not None:
+    if key is not None and (statement.kind != "index" or not key[1].is_index):
         _refuse_key(statement, *key)
+    if key is not None:
+        return Thing(key[1].oid, kind="constraint")
     assert relation is not None
     kind = kind_of(relation)
     if kind != statement.kind:

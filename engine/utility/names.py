@@ -33,7 +33,7 @@ class Names:
         self._constraints: set[str] = set()
         for table in snapshot.tables():
             if table.schema == schema:
-                self._constraints |= {constraint.name for constraint in table.constraints}
+                self._constraints |= {constraint.name for constraint in table.constraints if not constraint.is_index}
                 self._relations |= {constraint.name for constraint in keys(table.constraints)}
 
     def has_relation(self, name: str) -> bool:
@@ -72,12 +72,12 @@ def _numbered(first: str, second: str, label: str) -> Iterator[str]:
 
 
 def keys(constraints: Sequence[Constraint]) -> Iterator[Constraint]:
-    """The constraints that PostgreSQL has an index for."""
-    return (constraint for constraint in constraints if constraint.is_key)
+    """The constraints that PostgreSQL has an index for, and indexes."""
+    return (constraint for constraint in constraints if constraint.is_key or constraint.is_index)
 
 
 def key_named(snapshot: Snapshot, schema: str, name: str) -> tuple[Table, Constraint] | None:
-    """The key of that name in a schema, as an index is looked for."""
+    """The index of that name in a schema, which may be a key's."""
     for table in snapshot.tables():
         if table.schema == schema:
             for constraint in keys(table.constraints):
@@ -87,7 +87,7 @@ def key_named(snapshot: Snapshot, schema: str, name: str) -> tuple[Table, Constr
 
 
 def oid_named(snapshot: Snapshot, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
-    """The OID of whatever has a relation's name: a table, a view, a sequence or a key's index."""
+    """The OID of whatever has a relation's name: a table, a view, a sequence or an index."""
     path = (schema,) if schema is not None else (TEMPORARY, *search_path)
     for candidate in path:
         if (found := snapshot.relations.get((candidate, name))) is not None:

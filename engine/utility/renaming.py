@@ -120,12 +120,18 @@ def _constraint(constraint: Constraint, name: str, to: str) -> Constraint:
 
 def rename_constraint(relation: StoredRelation, name: str, to: str, definer: Definer) -> None:
     """Raises UndefinedObject, DuplicateObject, DuplicateTable."""
-    found = next((c for c in relation.constraints if c.name == name), None) if isinstance(relation, Table) else None
+    there = relation.constraints if isinstance(relation, Table) else ()
+    found = next((c for c in there if c.name == name and not c.is_index), None)
     if found is None or not isinstance(relation, Table):
         raise UndefinedObject(f'constraint "{name}" for table "{relation.name}" does not exist')
-    if any(c.name == to for c in relation.constraints):
+    rename_found(relation, found, to, definer)
+
+
+def rename_found(relation: Table, found: Constraint, to: str, definer: Definer) -> None:
+    """A table's constraint, or its index: a key and its index have one name. Raises DuplicateObject, DuplicateTable."""
+    if not found.is_index and any(c.name == to for c in relation.constraints if not c.is_index):
         raise DuplicateObject(f'constraint "{to}" for relation "{relation.name}" already exists')
-    if found.is_key and Names(definer.snapshot, relation.schema).has_relation(to):
+    if (found.is_key or found.is_index) and Names(definer.snapshot, relation.schema).has_relation(to):
         raise DuplicateTable(f'relation "{to}" already exists')
     constraints = tuple(replace(c, name=to) if c is found else c for c in relation.constraints)
     definer.catalog.put(replace(relation, constraints=constraints), replacing=True)

@@ -22,6 +22,10 @@ _KINDS: Final = {"check": "c", "primary key": "p", "unique": "u", "foreign key":
 _ACTIONS: Final = {"no action": "a", "restrict": "r", "cascade": "c", "set null": "n", "set default": "d"}
 
 
+#: How pg_get_indexdef tells a column's order, by pg_index.indoption.
+_ORDERS: Final = ("", " DESC NULLS LAST", " NULLS FIRST", " DESC")
+
+
 def _tables(context: SystemContext) -> Iterator[Table]:
     return context.snapshot.tables()
 
@@ -47,7 +51,7 @@ def _pg_attrdef(context: SystemContext) -> Iterator[Row]:
 def _pg_constraint(context: SystemContext) -> Iterator[Row]:
     for table in _tables(context):
         numbers = {column.name: column.number for column in table.columns}
-        for c in table.constraints:
+        for c in (c for c in table.constraints if not c.is_index):
             there, key = _named(context, c)
             update, delete, match = (" ", " ", " ")
             if c.references is not None:
@@ -80,8 +84,8 @@ def _pg_index(context: SystemContext) -> Iterator[Row]:
         for key in keys(table.constraints):
             count, primary = len(key.columns), key.kind == "primary key"
             yield (
-                key.oid, table.oid, count, count, True, False, primary, False, True, False, True, False, True, True, False,
-                [numbers[name] for name in key.columns], [0] * count, [0] * count, [0] * count, None, None,
+                key.oid, table.oid, count, count, key.is_key, False, primary, False, True, False, True, False, True, True, False,
+                [numbers[name] for name in key.columns], [0] * count, [0] * count, list(key.options) or [0] * count, None, None,
             )  # fmt: skip
 
 
@@ -117,7 +121,7 @@ def _comment(of: StoredRelation | Schema | Constraint, catalog: int) -> Iterator
 def _object_definitions(context: SystemContext) -> Iterator[Row]:
     """number: of an index's column, 0 for the whole. pretty: with as few parentheses as can be."""
     for table in _tables(context):
-        for constraint in table.constraints:
+        for constraint in (c for c in table.constraints if not c.is_index):
             whole = _constraint_definition(context, constraint)
             check = constraint.kind == "check"
             yield "constraint", constraint.oid, 0, whole, f"CHECK ({constraint.expression})" if check else whole
@@ -132,9 +136,11 @@ def _object_definitions(context: SystemContext) -> Iterator[Row]:
 
 def _index_definitions(table: Table, key: Constraint) -> Iterator[Row]:
     columns = list(map(quoted, key.columns))
+    ordered = [c + _ORDERS[option] for c, option in zip(columns, key.options or [0] * len(columns), strict=True)]
 
     def whole(on: str) -> str:
-        return f"CREATE UNIQUE INDEX {quoted(key.name)} ON {on} USING btree ({', '.join(columns)})"
+        unique = "UNIQUE " if key.is_key else ""
+        return f"CREATE {unique}INDEX {quoted(key.name)} ON {on} USING btree ({', '.join(ordered)})"
 
     name = quoted(table.name)
     qualified = f"{quoted(table.schema)}.{name}"

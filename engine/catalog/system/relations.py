@@ -36,7 +36,7 @@ _IDENTITY: Final = {"": "", "always": "a", "by default": "d"}
 
 def keys(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
     """The constraints that PostgreSQL has an index for; it has the constraint's name, and here its OID."""
-    return (constraint for constraint in constraints if constraint.is_key)
+    return (constraint for constraint in constraints if constraint.is_key or constraint.is_index)
 
 
 def _kind(relation: StoredRelation) -> str:
@@ -74,7 +74,7 @@ def _pg_class(context: SystemContext) -> Iterator[Row]:
         indexes = list(keys(constraints))
         yield _class_row(
             relation.oid, relation.name, schema, _kind(relation), len(_columns(relation)), bool(indexes),
-            len(constraints) - len(indexes), relation.schema == TEMPORARY,
+            sum(c.kind == "check" for c in constraints), relation.schema == TEMPORARY,
             not isinstance(relation, Table) or relation.populated,
             relation.statistics if isinstance(relation, Table) else None,
         )  # fmt: skip

@@ -16,6 +16,7 @@ from engine.sql.statements import (
     RelationKind,
     Statement,
 )
+from engine.sql.utility.indexes import create_index
 from engine.sql.utility.reader import StatementReader
 from engine.sql.utility.sequences import create_sequence
 from engine.sql.utility.tables import create_materialized_view, create_table, refresh
@@ -52,6 +53,8 @@ def _create(reader: StatementReader) -> Statement:
             return _foreign_table(reader)
         if reader.take("schema"):
             return _schema(reader)
+        if reader.word_at("index") or reader.words_at("unique", "index"):
+            return create_index(reader)
     reader.at = start
     refuse(reader)
 

@@ -102,7 +102,7 @@ def _arbiters(table: Table, conflict: OnConflict) -> tuple[Constraint, ...]:
 
 
 def _by_name(table: Table, name: exp.Identifier) -> Constraint:
-    found = next((c for c in table.constraints if c.name == name.name), None)
+    found = next((c for c in table.constraints if c.name == name.name and not c.is_index), None)
     if found is None:
         raise UndefinedObject(f'constraint "{name.name}" for table "{table.name}" does not exist')
     if not found.is_key:
