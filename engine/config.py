@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from engine.lakes.iceberg import Catalog
 from engine.lakes.stores import Store
 from engine.plan.topology import Topology
 
@@ -36,7 +37,7 @@ class EngineConfig:
     compact_after: how many small files make a table due for compaction; 0: never. small_file_bytes: files below are small.
     settings: defaults of session settings that differ from `engine.settings`.
     topology: which files only some members hold, and where data may flow; None: everybody sees every file and everybody.
-    stores: object stores whose buckets foreign tables may lie in.
+    stores: object stores whose buckets foreign tables may lie in. catalogs: of Iceberg tables.
     """
 
     data: Path
@@ -56,6 +57,7 @@ class EngineConfig:
     settings: Mapping[str, str] = field(default_factory=dict)
     topology: Topology | None = None
     stores: tuple[Store, ...] = ()
+    catalogs: tuple[Catalog, ...] = ()
 
     @property
     def private(self) -> Path:

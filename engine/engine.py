@@ -27,7 +27,7 @@ from engine.copying.files import CopyRoots
 from engine.distribution import CompiledQuery
 from engine.executor import BatchStream, CompiledFragment, EngineName, ExecutionContext, Executor, QueryId
 from engine.initiation import Initiation, session_settings
-from engine.lakes import stores
+from engine.lakes import iceberg, stores
 from engine.local.executor import LocalExecutor
 from engine.mutation.alone import Turns
 from engine.mutation.participant import StagedWriters
@@ -63,6 +63,7 @@ class Engine:
         self.initiation = Initiation(config.role, self.mesh)
         self.store = CatalogStore(config.catalog or config.private / "catalog.sqlite", self.tables)
         stores.register(config.stores)
+        iceberg.register(config.catalogs)
         self.roots = DataRoots(config.base or config.data, config.roots)
         self._own_files = DataRoots(config.data, config.roots)
         if config.topology is not None:

@@ -31,6 +31,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from engine.catalog.store import URL_SCHEMES
 from engine.config import EngineConfig
 from engine.config import SparkConfig as EngineSparkConfig
+from engine.lakes.iceberg import Catalog
 from engine.lakes.stores import Store
 from engine.operators.mesh_tls import MeshTls, MeshTlsError, TlsFiles
 from engine.plan.topology import Topology
@@ -150,6 +151,20 @@ class StoreSection(_Section):
         return self.secret if self.secret_file is None else _first_line(self.secret_file).decode()
 
 
+class CatalogSection(_Section):
+    """A catalog of Iceberg tables, as pyiceberg knows them."""
+
+    type: Literal["sql", "rest", "hive", "glue", "dynamodb"]
+    uri: str | None = Field(None, repr=False, description="where it is; may have a password in it")
+    warehouse: str | None = None
+    properties: dict[str, str] = Field(default_factory=dict, repr=False, description="further pyiceberg properties")
+
+    def known(self) -> dict[str, str]:
+        """pyiceberg's properties."""
+        given = {"type": self.type, "uri": self.uri, "warehouse": self.warehouse}
+        return {**self.properties, **{name: value for name, value in given.items() if value is not None}}
+
+
 class TlsSection(_Section):
     """TLS between members: all three files, or no section."""
 
@@ -232,6 +247,9 @@ class Config(_Section):
     local: LocalSection = LocalSection()
     tables: TablesSection = TablesSection()
     cluster: ClusterSection = ClusterSection()
+    catalogs: dict[str, CatalogSection] = Field(
+        default_factory=dict, description="catalogs of Iceberg tables, by names of your own"
+    )
     stores: dict[str, StoreSection] = Field(default_factory=dict, description="object stores, by names of your own")
     settings: dict[str, str] = Field(default_factory=dict, description="defaults of session settings")
 
@@ -320,6 +338,7 @@ class Config(_Section):
                 Store(name, tuple(s.buckets), s.endpoint, s.region, s.key, s.known_secret())
                 for name, s in self.stores.items()
             ),
+            catalogs=tuple(Catalog(name, section.known()) for name, section in self.catalogs.items()),
         )
 
 
@@ -448,10 +467,14 @@ def _tell(error: Any, sources: list[_Source]) -> str:
     given = next((s for s in sources if _value_at(s.values, path) is not None), None)
     found = None if given is None else _value_at(given.values, path)
     # A whole section may have a secret in it.
-    told = error["type"] != "extra_forbidden" and path[-1:] != ("secret",) and not isinstance(found, Mapping)
+    told = error["type"] != "extra_forbidden" and not _is_secret(path) and not isinstance(found, Mapping)
     value = f" (given: {found!r})" if given and told else ""
     place = f"{given.place(path)}: " if given else ""
     return f"{place}{key}: {message}{value}"
+
+
+def _is_secret(path: tuple[str, ...]) -> bool:
+    return path[-1:] == ("secret",) or (path[:1] == ("catalogs",) and path[-1:] != ("type",))
 
 
 def _place_in(section: tuple[str, ...], message: str) -> tuple[tuple[str, ...], str]:

@@ -13,7 +13,7 @@ from engine.sql.types import SqlType
 
 FileFormat = Literal["parquet", "csv", "json"]
 #: The format of a table that others keep (`engine.lakes`); none: a table is its files.
-Lake = Literal["", "delta"]
+Lake = Literal["", "delta", "iceberg"]
 
 
 @dataclass(frozen=True, slots=True)

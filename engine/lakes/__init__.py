@@ -12,6 +12,7 @@ A statement sees one version of each table (`engine.session`): which one is the 
 |---|---|
 | `state` | what a format says of one version: columns, files |
 | `delta` | Delta's log |
+| `iceberg` | Iceberg's metadata, and the catalogs that know it |
 | `tables` | a foreign table of such a format as it is now, or was |
 | `stores` | object stores, where tables and files may lie too |
 | `file_columns` | what the files of a table have in common, and what only some of them have |

@@ -12,8 +12,16 @@ import pyarrow as pa
 from engine.catalog.infer import type_of_arrow
 from engine.catalog.objects import Table, TableColumn
 from engine.sql.types import SqlType
+from wire import types as t
 from wire.errors import FeatureNotSupported, ObjectNotInPrerequisiteState, UndefinedColumn
 
+#: Types that both engines read from files as what the log says. Others have storage types of their own (time), or none.
+_READ: Final = frozenset(
+    (
+        t.BOOL, t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8, t.NUMERIC, t.TEXT, t.BYTEA, t.DATE, t.TIMESTAMP,
+        t.TIMESTAMPTZ,
+    )
+)  # fmt: skip
 #: Engines keep a table's version in signed 64 bits.
 _DIGEST_BYTES: Final = 7
 
@@ -93,7 +101,9 @@ class LakeState:
 
 
 def lake_column(name: str, stored: str, arrow: pa.DataType, *, nullable: bool) -> LakeColumn:
-    return LakeColumn(name, stored, type_of_arrow(arrow), nullable, str(arrow))
+    found = type_of_arrow(arrow)
+    element = t.element_of(found.pg) if found is not None and found.pg.is_array else found and found.pg
+    return LakeColumn(name, stored, found if element in _READ else None, nullable, str(arrow))
 
 
 def digest(*parts: str) -> int:

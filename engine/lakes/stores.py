@@ -20,6 +20,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -59,6 +60,16 @@ class Store:
         given = {name: value for name, value in known.items() if value is not None}
         return fs.S3FileSystem(connect_timeout=_CONNECT_SECONDS, request_timeout=_REQUEST_SECONDS, **given)
 
+    def iceberg_options(self) -> dict[str, str]:
+        """pyiceberg's properties for its files."""
+        known = {
+            "s3.endpoint": self.endpoint,
+            "s3.region": self.region,
+            "s3.access-key-id": self.key,
+            "s3.secret-access-key": self.secret,
+        }
+        return {name: value for name, value in known.items() if value is not None}
+
     def delta_options(self) -> dict[str, str]:
         """What deltalake calls `storage_options`."""
         known = {
@@ -69,6 +80,14 @@ class Store:
             "AWS_ALLOW_HTTP": "true" if (self.endpoint or "").startswith("http://") else None,
         }
         return {name: value for name, value in known.items() if value is not None}
+
+
+def spelled(path: str) -> str:
+    """A path in a store as it is spelled everywhere else; others as they are."""
+    for alias in _ALIASES:
+        if path.startswith(alias):
+            return _SCHEME + path[len(alias) :]
+    return path
 
 
 class _Registry:
@@ -118,9 +137,7 @@ def is_remote(path: str) -> bool:
 def absolute(path: str) -> str:
     """A path in a store, as it is spelled everywhere else. Raises InsufficientPrivilege for a bucket that is in no store,
     FeatureNotSupported for wildcards."""
-    for alias in _ALIASES:
-        if path.startswith(alias):
-            path = _SCHEME + path[len(alias) :]
+    path = spelled(path)
     if _WILD.intersection(path):
         raise FeatureNotSupported(
             f'not supported: wildcards in "{path}", which lies in an object store', hint="Name a folder, or one file."
@@ -137,6 +154,20 @@ def require(path: str) -> None:
 def delta_options(path: str) -> dict[str, str] | None:
     """What deltalake needs to open a table there; None for one that is in no store."""
     return _REGISTRY.of(path).delta_options() if is_remote(path) else None
+
+
+def iceberg_options(path: str) -> dict[str, str]:
+    """What pyiceberg needs to open a table there."""
+    return _REGISTRY.of(path).iceberg_options() if is_remote(path) else {}
+
+
+def text(path: str) -> str:
+    """A small file's text. Blocks. Raises OSError."""
+    where, system = located(path)
+    if system is None:
+        return Path(path).read_text()
+    with system.open_input_stream(where) as stream:
+        return str(stream.read().decode())
 
 
 def located(path: str) -> tuple[str, fs.FileSystem | None]:

@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.catalog.objects import Lake, Table
-from engine.lakes import delta
+from engine.lakes import delta, iceberg
 from engine.lakes.state import LakeState
 
 
 def kind_of(path: str) -> Lake:
-    """The format of the table that a folder is; the empty one where it is none."""
+    """The format of the table that a path is; the empty one where it is none."""
+    if iceberg.is_iceberg(path):
+        return "iceberg"
     return "delta" if delta.is_delta(path) else ""
 
 
 def newest(lake: Lake, path: str) -> LakeState:
     """The newest version of a table. May block. Raises SqlError, which says what is wrong with it."""
-    assert lake == "delta", "a table format"
-    return delta.newest(path)
+    return iceberg.newest(path) if lake == "iceberg" else delta.newest(path)
 
 
 def refresh(table: Table) -> Table:
@@ -28,12 +29,14 @@ def refresh(table: Table) -> Table:
 
 def at_version(table: Table, number: int) -> Table:
     """The table with a version's files. May block. Raises InvalidParameterValue where there is no such version."""
-    return _promising_nothing(delta.at_version(table.path, number).of(table))
+    then = iceberg.at_version if table.lake == "iceberg" else delta.at_version
+    return _promising_nothing(then(table.path, number).of(table))
 
 
 def at_time(table: Table, micros: int) -> Table:
     """The table as it was at a moment, in microseconds since 1970. May block. Raises InvalidParameterValue."""
-    return _promising_nothing(delta.at_time(table.path, micros).of(table))
+    then = iceberg.at_time if table.lake == "iceberg" else delta.at_time
+    return _promising_nothing(then(table.path, micros).of(table))
 
 
 def _promising_nothing(table: Table) -> Table:

@@ -152,7 +152,7 @@ class TableSpec(Struct, frozen=True):
     files: tuple[str, ...]
     options: tuple[tuple[str, str], ...] = ()
     partition_by: tuple[str, ...] = ()
-    lake: Literal["", "delta"] = ""
+    lake: Literal["", "delta", "iceberg"] = ""
 
 
 class InstanceSpec(Struct, frozen=True):

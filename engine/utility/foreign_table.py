@@ -20,6 +20,7 @@ from engine.catalog.files import DataRoots, list_files, listed_from
 from engine.catalog.infer import infer_columns, read_schema
 from engine.catalog.objects import FileFormat, Lake, Table, TableColumn
 from engine.catalog.transaction import SessionCatalog
+from engine.lakes import iceberg
 from engine.lakes import tables as lakes
 from engine.sql.statements import CreateForeignTable
 from engine.sql.type_names import resolve_type
@@ -81,7 +82,7 @@ def create_foreign_table(
         notify(f'relation "{statement.name.name}" already exists, skipping')
         return
     source = _source(statement)
-    path = roots.absolute(source.path)
+    path = source.path if source.path.startswith(iceberg.SCHEME) else roots.absolute(source.path)
     lake = source.lake if source.lake is not None else lakes.kind_of(path)
     if lake:
         catalog.put(_lake_table(statement, catalog.new_oid(), schema, lake, path))
@@ -105,6 +106,8 @@ def _source(statement: CreateForeignTable) -> _Source:
         if name.lower() in options:
             raise InvalidForeignTableOption(f'option "{name}" provided more than once')
         options[name.lower()] = value
+    if "catalog" in options:
+        return _of_catalog(options)
     if "path" not in options:
         raise InvalidForeignTableOption(
             "a foreign table needs the option path", hint="OPTIONS (path 'file.parquet', format 'parquet')"
@@ -126,6 +129,17 @@ def _source(statement: CreateForeignTable) -> _Source:
     rest = {name: value for name, value in options.items() if name not in ("path", "format", "partitioning")}
     lake: Lake | None = "" if "format" in options or partitioning else None
     return _Source(options["path"], cast("FileFormat", file_format), lake, partitioning and partitioning.lower(), rest)
+
+
+def _of_catalog(options: Mapping[str, str]) -> _Source:
+    """A table that a catalog of the configuration knows."""
+    _require_known(options, ("catalog", "table", "format"), "iceberg")
+    if "table" not in options or options.get("format", "iceberg").lower() != "iceberg":
+        raise InvalidForeignTableOption(
+            "a catalog's table needs the option table, and format iceberg",
+            hint="OPTIONS (catalog 'name', table 'namespace.table')",
+        )
+    return _Source(iceberg.path_of(options["catalog"], options["table"]), "parquet", "iceberg", None, {})
 
 
 def _require_known(options: Iterable[str], known: Sequence[str], file_format: str) -> None:

@@ -18,6 +18,7 @@ from deltalake import write_deltalake
 from local_member import LocalMember, local_member
 from moto.server import ThreadedMotoServer
 from pyarrow import fs
+from pyiceberg.catalog.sql import SqlCatalog
 
 from engine.lakes import stores
 from engine.lakes.stores import Store
@@ -114,6 +115,18 @@ def test_delta(connection: Connection, store: Store) -> None:
     write_deltalake(path, pa.table({"x": [3], "p": ["w"]}), mode="append", storage_options=options)
     assert rows(connection, "select x from t where p = 'w'") == [(3,)]
     assert rows(connection, "select count(*) from t for version as of 0") == [(2,)]
+
+
+def test_iceberg(connection: Connection, store: Store, tmp_path: Path) -> None:
+    warehouse = {"uri": f"sqlite:///{tmp_path}/catalog.sqlite", "warehouse": f"s3://{BUCKET}/house"}
+    catalog = SqlCatalog("any", **warehouse, **store.iceberg_options())
+    catalog.create_namespace("n")
+    data = pa.table({"x": [1, 2], "p": ["u v", None]})
+    table = catalog.create_table("n.t", schema=data.schema)
+    table.append(data)
+    attach(connection, table.metadata_location.removeprefix(f"s3://{BUCKET}/"))
+    assert rows(connection, "select x, p from t where x > 1") == [(2, None)]
+    catalog.close()
 
 
 def test_what_is_refused(connection: Connection, store: Store) -> None:
