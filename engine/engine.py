@@ -20,6 +20,7 @@ from typing import Final, TypeVar
 from engine.api import Client
 from engine.catalog.elsewhere import StandIn
 from engine.catalog.files import DataRoots
+from engine.catalog.roles import Roles
 from engine.catalog.store import URL_SCHEMES, CatalogStore
 from engine.compactor import Compactor
 from engine.config import EngineConfig
@@ -40,6 +41,7 @@ from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime
 from engine.session import Session
 from engine.spark.executor import SparkExecutor
+from engine.sql.masking import names_password
 from engine.sql.parser import parse
 from engine.sql.statements import Statement
 from engine.statement_cache import StatementCache
@@ -102,8 +104,8 @@ class Engine:
 
     def session(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> Session:
         """A session for one client (`engine.api.SessionFactory`). Raises SqlError for an option that is wrong."""
-        settings = session_settings(self.config.role, self.config.settings, options)
-        settings.fix("session_authorization", user)
+        role = self.store.snapshot.roles.of(user)
+        settings = session_settings(self.config.role, {**self.config.settings, **dict(role.settings)}, options)
         return Session(self, user=user, database=database, settings=settings, client=client)
 
     @property
@@ -124,8 +126,13 @@ class Engine:
         return QueryId(self.config.member, next(self._query_numbers))
 
     def parsed(self, sql: str) -> Sequence[Statement]:
-        """`parse(sql)`, remembered for texts of ordinary length."""
-        return self._parse(sql) if len(sql) <= _PARSED_LENGTH else parse(sql)
+        """`parse(sql)`, remembered for texts of ordinary length without passwords."""
+        return self._parse(sql) if len(sql) <= _PARSED_LENGTH and not names_password(sql) else parse(sql)
+
+    async def roles(self) -> Roles:
+        """The newest ones, whichever member has made them."""
+        await self.see_commits()
+        return self.store.snapshot.roles
 
     async def see_commits(self) -> None:
         """Before a statement begins: everything that any member has committed is to be seen."""

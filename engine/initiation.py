@@ -11,19 +11,21 @@ Source: the client-protocol seed, 1.3 and 3.3; PostgreSQL 15, 27.4 "Hot Standby"
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, get_args
 
 from engine.catalog.objects import Relation, Table
 from engine.runtime.mesh import MemberInfo, Mesh, Role
 from engine.settings import SessionSettings
 from engine.sql import statements as s
 from engine.sql.copy_statement import CopyFrom
+from engine.sql.role_statements import RoleStatement
 from wire.errors import FeatureNotSupported
 
 _CHANGES: Final = (
     s.CreateView, s.CreateForeignTable, s.CreateSchema, s.CreateTable, s.CreateTableAs,
     s.CreateMaterializedView, s.RefreshMaterializedView, s.CreateSequence, s.AlterTable,
     s.AlterSequence, s.AlterSchema, s.Comment, s.Drop, s.MutationStatement, s.Truncate, s.Vacuum, s.Analyze, CopyFrom,
+    *get_args(RoleStatement),
 )  # fmt: skip
 _STANDBY: Final[Mapping[str, str]] = {"default_transaction_read_only": "on", "transaction_read_only": "on"}
 

@@ -37,6 +37,7 @@ from engine.recording_catalog import RecordingCatalog
 from engine.results import RowsStream, StreamExecution
 from engine.runtime.mesh import MemberInfo
 from engine.sequences import SessionSequences
+from engine.session_roles import SessionRoles
 from engine.session_transaction import SessionTransaction
 from engine.settings import SessionSettings
 from engine.sql import statements as s
@@ -50,6 +51,8 @@ from engine.utility.definer import Definer
 from engine.utility.definitions import DEFINITIONS, define, refuse_in_read_only
 from engine.utility.drop import drop
 from engine.utility.foreign_table import create_foreign_table
+from engine.utility.role import RoleGround
+from engine.utility.roles import ROLE_STATEMENTS, change_roles
 from wire import types as t
 from wire.errors import (
     FeatureNotSupported,
@@ -71,10 +74,12 @@ class Session(EngineSession):
 
     def __init__(self, engine: Engine, *, user: str, database: str, settings: SessionSettings, client: Client) -> None:
         self.settings = settings
-        self.user = user
         self.database = database
         self.client = client
         self.catalog = SessionCatalog(engine.store, self._is_repeatable)
+        self.roles = SessionRoles(
+            user, settings, lambda: self.catalog.current().roles, lambda: engine.store.snapshot.roles
+        )
         self.sequences = SessionSequences(engine.store)
         self._engine = engine
         self._system = SystemCatalog()
@@ -179,8 +184,8 @@ class Session(EngineSession):
         """members: all of them, known before where this runs on another thread than the loop's."""
         members = self._engine.mesh.members() if members is None else members
         context = SystemContext(
-            self.catalog.current(), self.settings, self.client, self.user, self.database, members,
-            self._engine.store.pending,
+            self.catalog.current(), self.settings, self.client, self.roles.session_name, self.database, members,
+            self._engine.store.pending, self.roles.current.superuser,
         )  # fmt: skip
         return RecordingCatalog(context, self._system, self._engine.store)
 
@@ -374,6 +379,8 @@ class Session(EngineSession):
                     lambda: drop(statement, self.catalog, self.search_path(), self.notify)
                 )
                 return StreamExecution(None, f"DROP {statement.kind.upper()}")
+            case _ if isinstance(statement, ROLE_STATEMENTS):
+                return await self._change_roles(statement)
             case s.Vacuum():
                 return StreamExecution(None, await upkeep.run(self, self._engine, statement))
             case s.Analyze():
@@ -390,6 +397,13 @@ class Session(EngineSession):
                 return StreamExecution(None, "RESET")
             case _:
                 raise FeatureNotSupported(f"not supported: {type(statement).__name__}")
+
+    async def _change_roles(self, statement: s.Statement) -> Execution:
+        ground = RoleGround(
+            self.catalog, self.roles.current, self.roles.session, self.settings, self._input_settings(), self.client.notice
+        )  # fmt: skip
+        tag = await self._engine.in_operation_pool(lambda: change_roles(statement, ground))
+        return StreamExecution(None, tag)
 
     def _require_may_define(self, statement: s.Statement) -> None:
         """Raises for what changes something on a member, or in a transaction, that may not."""
@@ -455,7 +469,7 @@ class Session(EngineSession):
         """The effective search path: `$user` and schemas that do not exist left out, pg_catalog first unless named."""
         snapshot = self.catalog.current()
         names = [_unquoted(part) for part in self.settings.get("search_path").split(",")]
-        named = [self.user if name == "$user" else name for name in names if name]
+        named = [self.roles.current_name if name == "$user" else name for name in names if name]
         there = [name for name in named if snapshot.has_schema(name) or name in _SYSTEM_SCHEMAS]
         return (*(x for x in _SYSTEM_SCHEMAS if x not in there), *there)
 
@@ -472,8 +486,10 @@ class Session(EngineSession):
                 return self._transaction.now()
             case "statement_timestamp":
                 return time.time_ns() // 1000
-            case "current_user" | "session_user" | "user" | "current_role":
-                return self.user
+            case "current_user" | "user" | "current_role":
+                return self.roles.current_name
+            case "session_user":
+                return self.roles.session_name
             case "current_database" | "current_catalog":
                 return self.database
             case "current_schema":

@@ -193,6 +193,9 @@ def _s(name: str, default: str, kind: Kind = "string", description: str = "", **
     return Setting(name, default, kind, description, **more)  # type: ignore[arg-type]
 
 
+#: What RESET ALL leaves as it is (GUC_NO_RESET_ALL).
+_NOT_RESET: Final = frozenset(("role", "session_authorization"))
+
 #: Every setting, in the order of SHOW ALL.
 SETTINGS: Final[dict[str, Setting]] = {
     s.name.lower(): s
@@ -231,6 +234,9 @@ SETTINGS: Final[dict[str, Setting]] = {
             _s("lock_timeout", "0", "time"),
             _s("max_identifier_length", "63", "integer", fixed=True),
             _s("max_index_keys", "32", "integer", fixed=True),
+            _s("password_encryption", "scram-sha-256", "enum", "What a role keeps of a password that it is given.",
+               values=("md5", "scram-sha-256")),
+            _s("role", "none", description="The role whose rights are used; none is the session's."),
             _s("row_security", "on", "bool"),
             _s("check_function_bodies", "on", "bool"),
             _s("default_statistics_target", "100", "integer", "How many common values and parts of a histogram ANALYZE keeps.",
@@ -245,7 +251,7 @@ SETTINGS: Final[dict[str, Setting]] = {
             _s("server_encoding", "UTF8", reported=True, fixed=True),
             _s("server_version", "15.18 (Sluice 0.1.0)", reported=True, fixed=True),
             _s("server_version_num", "150018", "integer", fixed=True),
-            _s("session_authorization", "", reported=True, fixed=True),
+            _s("session_authorization", "", reported=True),
             _s("standard_conforming_strings", "on", "bool", reported=True, fixed=True),
             _s("statement_timeout", "0", "time", "Cancels a statement that runs longer; 0 is never."),
             _s("TimeZone", "UTC", description="Time zone of timestamps with time zone.", reported=True,
@@ -322,6 +328,8 @@ class SessionSettings:
     ) -> None:
         self._defaults: dict[str, str] = {}
         self._custom: set[str] = set()
+        self._checks: dict[str, Callable[[str], None]] = {}
+        self._computed: dict[str, Callable[[], str]] = {}
         self._now = _Layer({}, {})
         self._saved: list[_Layer] = []
         self.on_report = on_report
@@ -343,6 +351,8 @@ class SessionSettings:
     def get(self, name: str) -> str:
         row = self._row(name)
         key = row.name.lower()
+        if key in self._computed:
+            return self._computed[key]()
         for values in (self._now.local, self._now.session, self._defaults):
             if key in values:
                 return values[key]
@@ -363,6 +373,8 @@ class SessionSettings:
         if row.fixed:
             raise CantChangeRuntimeParam(f'parameter "{row.name}" cannot be changed')
         key = row.name.lower()
+        if value is not None and (check := self._checks.get(key)) is not None:
+            check(value)
         before = self.get(name)
         if local:
             self._now.local[key] = self._default(row) if value is None else row.read(value)
@@ -385,7 +397,16 @@ class SessionSettings:
 
     def reset_all(self) -> None:
         for key in [*self._now.session, *self._now.local]:
-            self.set(key, None)
+            if key not in _NOT_RESET:
+                self.set(key, None)
+
+    def check(self, name: str, check: Callable[[str], None]) -> None:
+        """Have `check` called with each value that a setting is to be given but its default; it raises for what it refuses."""
+        self._checks[name] = check
+
+    def compute(self, name: str, value: Callable[[], str]) -> None:
+        """Let a setting be what `value` gives."""
+        self._computed[name] = value
 
     def fix(self, name: str, value: str) -> None:
         """Give a fixed setting this session's value (`session_authorization`)."""

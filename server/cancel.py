@@ -134,6 +134,10 @@ class SessionRegistry:
         if self._sessions.get(session.pid) is session:
             del self._sessions[session.pid]
 
+    def connections_of(self, user: str) -> int:
+        """How many sessions a user has here."""
+        return sum(1 for activity in self.activity() if activity.user == user)
+
     def cancel_request(self, pid: int, key: bytes) -> bool:
         """A CancelRequest: whether it named a session and had its key, or was passed on. The client is told nothing
         either way."""

@@ -20,6 +20,7 @@ import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, cast
 
+from server.client_tls import ClientTls
 from server.interrupts import ClientGone
 from wire.pg import messages as m
 from wire.pg.connection import Connection, Nothing
@@ -51,6 +52,8 @@ class ClientStream(asyncio.Protocol):
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        #: What the client was shown when encryption began; None in the clear.
+        self.tls: ClientTls | None = None
         #: Grows with each message that may not have been there yet when the one before it was taken (`engine.api.Client`).
         self.turn = 0
         self._arrivals = self._arrivals_taken = 0
@@ -112,6 +115,17 @@ class ClientStream(asyncio.Protocol):
         """The client's address and port, or None where it has none."""
         name = self._transport.get_extra_info("peername") if self._transport else None
         return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
+
+    @property
+    def here(self) -> str:
+        """The address that the client has connected to; empty where it has none."""
+        name = self._transport.get_extra_info("sockname") if self._transport else None
+        return str(name[0]) if isinstance(name, tuple) else ""
+
+    @property
+    def ssl_object(self) -> ssl.SSLObject | None:
+        """TLS's side of the connection; None in the clear."""
+        return self._transport.get_extra_info("ssl_object") if self._transport else None
 
     async def next_event(self) -> m.FrontendMessage:
         """The next message of the client. Raises what `Connection.next_event` raises, and ClientGone."""
@@ -270,11 +284,12 @@ class ClientStream(asyncio.Protocol):
 
     # -- encryption and the end ----------------------------------------------------------------------------------
 
-    async def start_tls(self, context: ssl.SSLContext) -> None:
+    async def start_tls(self, tls: ClientTls) -> None:
         """Go on under TLS; our `S` was queued. Raises OSError or ssl.SSLError where the handshake fails."""
         assert self._transport is not None
         self.flush()
-        self._transport = await self._loop.start_tls(self._transport, self, context, server_side=True)
+        self._transport = await self._loop.start_tls(self._transport, self, tls.context, server_side=True)
+        self.tls = tls
         assert self._transport is not None
         self._transport.set_write_buffer_limits(high=WRITE_WINDOW_BYTES)
 

@@ -37,6 +37,9 @@ from engine.operators.mesh_tls import MeshTls, MeshTlsError, TlsFiles
 from engine.plan.topology import Topology
 from engine.runtime.wildcards import WILDCARDS
 from engine.settings import SETTINGS
+from server import hba
+from server.client_tls import ClientTls, ClientTlsError, ClientTlsFiles, MinimumVersion
+from server.gate import Access
 from wire.errors import SqlError
 
 _PREFIX: Final = "SLUICE_"
@@ -45,6 +48,10 @@ _LOOPBACK: Final[list[IPv4Network | IPv6Network]] = [IPv4Network("127.0.0.0/8"),
 
 class ConfigurationError(Exception):
     """What is wrong with a configuration, a line for each mistake, ready to print."""
+
+
+class AccessError(Exception):
+    """What is wrong with certificates or rules, in words that begin with the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +172,21 @@ class CatalogSection(_Section):
         return {**self.properties, **{name: value for name, value in given.items() if value is not None}}
 
 
+class ClientTlsSection(_Section):
+    """TLS for clients."""
+
+    certificate: Path = Field(description="PEM: what clients are shown, with the authorities between it and theirs")
+    key: Path = Field(description="PEM: the certificate's key, without a passphrase")
+    client_ca: Path | None = Field(
+        None, description="PEM: who signs clients' certificates; they are asked for none else"
+    )
+    min_version: MinimumVersion = Field("1.2", description="the oldest TLS that is spoken: 1.2 or 1.3")
+
+    def files(self) -> ClientTlsFiles:
+        authority = str(self.client_ca.absolute()) if self.client_ca is not None else None
+        return ClientTlsFiles(str(self.certificate.absolute()), str(self.key.absolute()), authority, self.min_version)
+
+
 class TlsSection(_Section):
     """TLS between members: all three files, or no section."""
 
@@ -235,8 +257,13 @@ class Config(_Section):
     )
     trust: list[IPv4Network | IPv6Network] = Field(
         _LOOPBACK,
-        description="networks whose clients need no password; others are refused",
+        description="without hba_file: networks whose clients need no password; others do",
     )
+    hba_file: Path | None = Field(
+        None, description="who may connect from where, and how it is proved, as in pg_hba.conf"
+    )
+    auth_delay: float = Field(0.5, ge=0, le=3600, description="seconds until a client that failed to log in is told so")
+    tls: ClientTlsSection | None = Field(None, description="TLS for clients; in the clear alone if not given")
     member: str = Field("m1", pattern=r"^[A-Za-z0-9_.-]{1,63}$", description="this member's name")
     max_connections: int = Field(500, ge=1, le=100_000)
     authentication_timeout: float = Field(60.0, gt=0, description="seconds a client may take to log in")
@@ -304,6 +331,27 @@ class Config(_Section):
         except MeshTlsError as error:
             raise ValueError(f"cluster.tls.{error}") from None
         return self
+
+    @model_validator(mode="after")
+    def _access(self) -> Config:
+        if self.hba_file is not None and "trust" in self.model_fields_set:
+            raise ValueError("trust: hba_file is given too, which says whom to trust; expected one of them")
+        try:
+            self.access()
+        except AccessError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    def access(self) -> Access:
+        """What decides who is let in. Blocks on the file system; raises AccessError."""
+        try:
+            tls = ClientTls.read(self.tls.files()) if self.tls is not None else None
+            rules = hba.read(self.hba_file) if self.hba_file is not None else None
+        except ClientTlsError as error:
+            raise AccessError(f"tls.{error}") from None
+        except hba.HbaError as error:
+            raise AccessError(f"hba_file: {error}") from None
+        return Access(rules, hba.default_rules(self.trust), tls, self.auth_delay)
 
     def mesh_tls(self) -> MeshTls | None:
         """What this member speaks to others with. Blocks on the file system; raises MeshTlsError."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 from engine.api import QueryState
+from engine.sql.masking import masked
 from engine.sql.statements import Statement
 from server.client_stream import ClientStream
 from server.commands import EXITS, Commands, Fetching
@@ -59,7 +60,7 @@ class Exchange:
         """A statement begins, or a step towards one: its transaction and its clock start unless they have."""
         if not self.commands.block.open:
             self.transaction_start = time.time()
-        self.query, self.query_start = text, time.time()
+        self.query, self.query_start = masked(text), time.time()
         self.start_clock()
         self.commands.start_transaction(shared=shared)
 

@@ -13,17 +13,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from dataclasses import dataclass, field
 from typing import Final
 
 from engine.api import SessionFactory
 from server.cancel import SessionRegistry, shut_down
 from server.client_stream import ClientStream
+from server.gate import Access, Gate
+from server.hba import parse
 from server.lite import LiteDoor
 from server.session import Host, Session
-from server.startup import Authenticator, Beginning
-from wire.pg.auth import Authentication, Trust
 from wire.pg.connection import Connection, Limits
 
 log: Final = logging.getLogger(__name__)
@@ -34,21 +33,19 @@ _UNADMITTED_MAX: Final = 100
 _END_SECONDS: Final = 10.0
 
 
-def trust(_beginning: Beginning, _peer: tuple[str, int] | None) -> Authentication:
+def trust() -> Gate:
     """Everybody is who they say."""
-    return Trust()
+    return Gate(Access(trusted=parse("host all all all trust", "default")))
 
 
 @dataclass(frozen=True, slots=True)
 class ListenerOptions:
-    """max_connections: sessions at once. authentication_timeout: seconds. tls: None for plain text only.
-    authenticator: how clients prove who they are. limits: of the protocol. member: this member's name.
-    door: of a lite member."""
+    """max_connections: sessions at once. authentication_timeout: seconds. gate: who is let in. limits: of the protocol.
+    member: this member's name. door: of a lite member."""
 
     max_connections: int = 500
     authentication_timeout: float = 60.0
-    tls: ssl.SSLContext | None = None
-    authenticator: Authenticator = trust
+    gate: Gate = field(default_factory=trust)
     limits: Limits = field(default_factory=Limits)
     member: str = ""
     door: LiteDoor | None = None
@@ -63,8 +60,7 @@ class Listener:
         self._host = Host(
             self.registry,
             new_session,
-            self._options.authenticator,
-            self._options.tls,
+            self._options.gate,
             self._options.authentication_timeout,
             self._options.max_connections,
             self._options.door,

@@ -30,15 +30,15 @@ from engine.runtime.listener import DataListener
 from engine.runtime.wildcards import WILDCARDS
 from engine.settings import SETTINGS
 from server import __version__
-from server.config import Address, Config, ConfigurationError
+from server.config import AccessError, Address, Config, ConfigurationError
 from server.console import ConsoleServer
 from server.cursor_routing import CursorRouter
+from server.gate import Access, Gate
 from server.listener import Listener, ListenerOptions
 from server.lite import ROUTING, LiteDoor
 from server.membership import Timing
 from server.mesh_link import LinkOptions, MeshLink, new_incarnation
 from server.routing import CancelRouter, ServerMesh
-from server.trust import trusting
 from wire.errors import SqlError
 from wire.mesh.control_messages import Identity
 
@@ -67,12 +67,13 @@ class Member:
         )
         mesh = ServerMesh(self.link)
         self.engine = Engine(engine, self.listener, mesh)
+        self.gate = Gate(_access(config), self.engine.roles)
         self.clients = Listener(
             self.engine.session,
             ListenerOptions(
                 max_connections=config.max_connections,
                 authentication_timeout=config.authentication_timeout,
-                authenticator=trusting(config.trust),
+                gate=self.gate,
                 member=config.member,
                 door=_door(config, mesh),
             ),
@@ -132,6 +133,15 @@ class Member:
         await self.link.close()
         await self.listener.close()
 
+    async def reload(self) -> None:
+        """Read certificates and hba rules anew, for connections to come. A mistake leaves what there is."""
+        try:
+            self.gate.access = await asyncio.to_thread(self._config.access)
+        except AccessError as error:
+            log.error("not reloaded: %s", error)
+        else:
+            log.info("certificates and rules of authentication were read anew")
+
     def ready_line(self) -> str:
         """What `sluice serve` prints when clients can connect: `key=value` words for scripts."""
         return (
@@ -168,6 +178,14 @@ def _mesh_tls(config: Config) -> MeshTls | None:
         raise CannotStart(f"cluster.tls.{error}") from None
 
 
+def _access(config: Config) -> Access:
+    """As it was checked with the configuration, unless somebody has changed the files since."""
+    try:
+        return config.access()
+    except AccessError as error:
+        raise CannotStart(str(error)) from None
+
+
 def _link_options(config: Config, topology: Topology | None, tls: MeshTls | None) -> LinkOptions:
     """The others are looked for at the seeds, and where the topology says that they are."""
     cluster = config.cluster
@@ -194,6 +212,13 @@ async def _serve(config: Config) -> None:
         loop.add_signal_handler(number, stop.set)
     member = Member(config)
     await member.start()
+    reloads: set[asyncio.Task[None]] = set()
+
+    def reload() -> None:
+        reloads.add(task := loop.create_task(member.reload()))
+        task.add_done_callback(reloads.discard)
+
+    loop.add_signal_handler(signal.SIGHUP, reload)
     try:
         print(member.ready_line(), flush=True)  # noqa: T201
         await stop.wait()

@@ -25,15 +25,16 @@ from server import extended_query
 from server.cancel import SessionRegistry
 from server.client import ConnectionClient
 from server.client_stream import ClientStream
+from server.client_tls import common_name
 from server.commands import Commands
 from server.exchange import Exchange
 from server.far_cursors import Asker
+from server.gate import Gate, Visitor
 from server.interrupts import ClientGone, Interrupts
 from server.lite import LiteDoor, Relay
 from server.session_settings import SettingsView
 from server.simple_query import simple_query
 from server.startup import (
-    Authenticator,
     Beginning,
     as_fatal,
     authenticate,
@@ -49,7 +50,9 @@ from wire.errors import (
     IdleInTransactionSessionTimeout,
     IdleSessionTimeout,
     InternalError,
+    InvalidAuthorizationSpecification,
     InvalidCursorName,
+    InvalidPassword,
     Notice,
     SqlError,
     TooManyConnections,
@@ -67,15 +70,14 @@ _STATES: Final = {"I": "idle", "T": "idle in transaction", "E": "idle in transac
 class Host:
     """What a session needs of the member that it belongs to.
 
-    new_session: `Engine.session`. authenticator: chooses how a client proves who it is. tls: None where TLS is not
-    configured. authentication_timeout: seconds from the first byte to the end of authentication. door: on a lite member,
-    which clients are carried on to a data member. draining: whether no more clients are let in.
+    new_session: `Engine.session`. gate: decides who is let in. authentication_timeout: seconds from the first byte to the end
+    of authentication. door: on a lite member, which clients are carried on to a data member. draining: whether no more clients
+    are let in.
     """
 
     registry: SessionRegistry
     new_session: SessionFactory
-    authenticator: Authenticator
-    tls: ssl.SSLContext | None = None
+    gate: Gate
     authentication_timeout: float = 60.0
     max_connections: int = 500
     door: LiteDoor | None = None
@@ -226,7 +228,8 @@ class Session:
     async def _admit(self) -> Beginning | Relay | None:
         """Everything up to AuthenticationOk; None for a cancel request, which has been carried out; a relay for a client
         that a data member will answer."""
-        startup = await read_startup(self._stream, self._host.tls)
+        gate = self._host.gate
+        startup = await read_startup(self._stream, gate.access.tls)
         if isinstance(startup, m.CancelRequest):
             self._host.registry.cancel_request(startup.pid, startup.key)
             return None
@@ -235,14 +238,32 @@ class Session:
         beginning, negotiation = check_startup(startup)
         if len(self._host.registry) >= self._host.max_connections:
             raise TooManyConnections("sorry, too many clients already")
-        machine = self._host.authenticator(beginning, self._stream.peer)
-        if self._host.door is not None and self._forwards(self._host.door, beginning):
-            return self._host.door.relay(self._stream, startup)
-        if negotiation is not None:
+        forwards = self._host.door is not None and self._forwards(self._host.door, beginning)
+        if negotiation is not None and not forwards:
             self._stream.send(negotiation)
-        await authenticate(self._stream, machine)
+        visitor = self._visitor(beginning)
+        await self._prove(visitor)
+        if forwards:
+            assert self._host.door is not None
+            return self._host.door.relay(self._stream, startup)
+        await gate.admit(visitor, self._host.registry.connections_of)
         check_database(beginning.database)
+        self._stream.send(m.AuthenticationOk())
         return beginning
+
+    def _visitor(self, beginning: Beginning) -> Visitor:
+        stream = self._stream
+        host = stream.peer[0] if stream.peer is not None else ""
+        return Visitor(beginning, host, stream.here, stream.tls, common_name(stream.ssl_object))
+
+    async def _prove(self, visitor: Visitor) -> None:
+        """Who fails is told so after a while, so that guessing takes long."""
+        machine = await self._host.gate.meet(visitor)
+        try:
+            await authenticate(self._stream, machine)
+        except (InvalidPassword, InvalidAuthorizationSpecification):
+            await asyncio.sleep(self._host.gate.access.delay)
+            raise
 
     @staticmethod
     def _forwards(door: LiteDoor, beginning: Beginning) -> bool:

@@ -9,12 +9,12 @@ pg_split_opts), postgres.c (process_postgres_switches).
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from server.client_stream import ClientStream
+from server.client_tls import ClientTls
 from wire.errors import (
     FatalError,
     InvalidAuthorizationSpecification,
@@ -43,7 +43,7 @@ class Beginning:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-async def read_startup(stream: ClientStream, tls: ssl.SSLContext | None) -> m.Startup | m.CancelRequest:
+async def read_startup(stream: ClientStream, tls: ClientTls | None) -> m.Startup | m.CancelRequest:
     """The startup packet, after whatever encryption was asked for has been answered.
 
     Raises ProtocolViolation, ClientGone, or OSError (ssl.SSLError) where the handshake fails.
@@ -135,19 +135,17 @@ def _split(options: str) -> list[str]:
 
 
 async def authenticate(stream: ClientStream, machine: Authentication) -> None:
-    """Drive an authentication until it is granted. Raises what the machine raises."""
+    """Drive an authentication until it is granted, which the client is not told yet. Raises what the machine raises."""
     step = machine.begin()
-    while not isinstance(step, m.AuthenticationOk):
-        stream.send(step)
+    while True:
+        for message in step:
+            if isinstance(message, m.AuthenticationOk):
+                return
+            stream.send(message)
         stream.flush()
         answer = await stream.next_event()
         assert isinstance(answer, m.PasswordMessage)
         step = machine.receive(answer)
-    stream.send(step)
-
-
-#: Which machine a client gets: by what it began with and where it comes from.
-Authenticator = Callable[[Beginning, "tuple[str, int] | None"], Authentication]
 
 
 def as_fatal(error: SqlError) -> FatalError:

@@ -19,7 +19,8 @@ import psycopg
 from engine.config import EngineConfig, SparkConfig
 from engine.engine import Engine
 from engine.runtime.listener import DataListener
-from server.listener import Listener
+from server.gate import Access, Gate
+from server.listener import Listener, ListenerOptions, trust
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ class LocalMember:
 
 
 @contextmanager
-def local_member(data: Path, **config: Any) -> Iterator[LocalMember]:
-    """A running member over a data directory; closed at the end. config: more of its `EngineConfig`."""
+def local_member(data: Path, access: Access | None = None, **config: Any) -> Iterator[LocalMember]:
+    """A running member over a data directory; closed at the end. access: who is let in; everybody if not given. config: more
+    of its `EngineConfig`."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="local-member")
     thread.start()
@@ -52,7 +54,8 @@ def local_member(data: Path, **config: Any) -> Iterator[LocalMember]:
         await mesh.start()
         engine = Engine(EngineConfig(data, spark=SparkConfig(start="lazy"), **config), mesh)
         await engine.start()
-        clients = Listener(engine.session)
+        gate = Gate(access, engine.roles) if access is not None else trust()
+        clients = Listener(engine.session, ListenerOptions(gate=gate))
         await clients.start("127.0.0.1", 0)
         return mesh, engine, clients
 

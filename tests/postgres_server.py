@@ -78,6 +78,21 @@ class PostgresServer:
             )
         self._wait_ready()
 
+    @property
+    def data(self) -> Path:
+        """Its cluster's folder."""
+        assert self._root is not None
+        return self._root / "data"
+
+    def give(self, name: str, text: str) -> Path:
+        """A file in its cluster's folder that only the server may read."""
+        path = self.data / name
+        path.write_text(text)
+        path.chmod(0o600)
+        if self._user is not None:
+            shutil.chown(path, self._user)
+        return path
+
     def stop(self) -> None:
         """Stop the server and remove its files; does nothing when it is not running."""
         if self._process is not None:

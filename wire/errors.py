@@ -245,6 +245,10 @@ class InvalidPassword(FatalError):
     default_sqlstate = "28P01"
 
 
+class InvalidGrantOperation(SqlError):
+    default_sqlstate = "0LP01"
+
+
 class InvalidTransactionTermination(SqlError):
     default_sqlstate = "2D000"
 

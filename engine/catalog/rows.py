@@ -28,7 +28,8 @@ from engine.catalog.objects import (
     TableColumn,
     View,
 )
-from engine.catalog.snapshot import Analysis, AnyChange, Change, Snapshot, net_changes
+from engine.catalog.roles import Role, Roles
+from engine.catalog.snapshot import Analysis, AnyChange, Change, RoleChange, Snapshot, net_changes
 from engine.catalog.statistics import TableStatistics, by_relation, encoded
 from engine.sql import types as st
 from engine.storage import tables
@@ -49,6 +50,8 @@ StepKind = Literal[
     "drop counter",
     "put statistics",
     "drop statistics",
+    "put role",
+    "drop role",
 ]
 
 
@@ -56,7 +59,8 @@ StepKind = Literal[
 class Step:
     """One row written or deleted. values: (name, oid, comment) or (name,) of a schema; (schema, name, oid, kind, body) or
     (schema, name) of a relation; (location,) of a stored table's folder that comes or goes; (number, location, body) of a
-    decision; (location, seconds) of a folder that was dropped; (oid, body) or (oid,) of a table's statistics."""
+    decision; (location, seconds) of a folder that was dropped; (oid, body) or (oid,) of a table's statistics; (name, body) or
+    (name,) of a role."""
 
     kind: StepKind
     values: tuple[str | int | None, ...]
@@ -68,6 +72,8 @@ def steps(before: Snapshot, changes: Iterable[AnyChange], after: Snapshot, secon
     for change in changes:
         if isinstance(change, Change):
             yield _step(change)
+        elif isinstance(change, RoleChange):
+            yield _role_step(change)
     known, live = _locations(before), _locations(after)
     for location in sorted(live - known):
         yield Step("put storage", (location,))
@@ -104,6 +110,12 @@ def _step(change: Change) -> Step:
             return Step("put schema", (schema, made.oid, made.comment))
         case Table() | View() | Sequence() as relation:
             return Step("put relation", (schema, name, relation.oid, _kind(relation), _body(relation)))
+
+
+def _role_step(change: RoleChange) -> Step:
+    if change.after is None:
+        return Step("drop role", (change.name,))
+    return Step("put role", (change.name, msgspec.json.encode(change.after).decode()))
 
 
 def _counters(snapshot: Snapshot) -> set[int]:
@@ -158,9 +170,10 @@ def snapshot(
     content: Content,
     statistics: Iterable[tuple[int, str]],
     root: Path,
+    roles: Iterable[tuple[Any, ...]],
 ) -> Snapshot:
     """The state that a database's rows describe: (name, oid, comment) of schemas, (schema, name, oid, kind, body) of relations,
-    (oid, body) of tables' statistics.
+    (oid, body) of tables' statistics, (name, body) of roles.
 
     root: the folder of stored tables.
     """
@@ -169,6 +182,7 @@ def snapshot(
         version,
         {name: Schema(oid, name, comment) for name, oid, comment in schemas},
         {(row[0], row[1]): _placed(_relation(*row), content, analysed, root) for row in relations},
+        Roles({name: msgspec.json.decode(body, type=Role) for name, body in roles}),
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from engine.catalog.objects import Schema, StoredRelation, Table, View
+from engine.catalog.roles import Role, Roles
 from engine.catalog.statistics import TableStatistics
 from engine.storage import tables
 from engine.storage.tables import FileChange
@@ -93,7 +94,21 @@ class Analysis:
         return self.before.schema, self.before.name
 
 
-AnyChange = Change | DataChange | Guard | Analysis
+@dataclass(frozen=True, slots=True)
+class RoleChange:
+    """A role as it is after a statement, or None when it was dropped. before: as the statement saw it."""
+
+    name: str
+    after: Role | None
+    before: Role | None = None
+
+    @property
+    def key(self) -> Key:
+        """No schema has this name, so no relation has this key."""
+        return "", self.name
+
+
+AnyChange = Change | DataChange | Guard | Analysis | RoleChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +119,7 @@ class Snapshot:
     version: int = 0
     schemas: Mapping[str, Schema] = field(default_factory=lambda: {PUBLIC: Schema(2200, PUBLIC)})
     relations: Mapping[Key, StoredRelation] = field(default_factory=dict)
+    roles: Roles = field(default_factory=Roles)
 
     def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> StoredRelation | None:
         """The relation that `name` means: in `schema` if given, else in the first schema of the path that has it.
@@ -167,6 +183,18 @@ class Snapshot:
             raise InvalidSchemaName(f'schema "{name}" does not exist')
         return self._apply(change := Change((name, ""), None, self.schemas[name])), change
 
+    def put_role(self, role: Role) -> tuple[Snapshot, RoleChange]:
+        change = RoleChange(role.name, role, self.roles.named(role.name))
+        return self._with_role(change), change
+
+    def remove_role(self, role: Role) -> tuple[Snapshot, RoleChange]:
+        return self._with_role(change := RoleChange(role.name, None, role)), change
+
+    def _with_role(self, change: RoleChange) -> Snapshot:
+        if self.roles.named(change.name) != change.before:
+            raise _changed_by_another(change.name)
+        return replace(self, roles=Roles(_changed(self.roles.by_name, change.name, change.after)))
+
     def _apply(self, change: Change) -> Snapshot:
         schema, name = change.key
         if not name:
@@ -204,6 +232,8 @@ class Snapshot:
                 return self._with_files(change)
             case Analysis():
                 return self._analysed(change)
+            case RoleChange():
+                return self._with_role(change)
             case _:
                 return self._with(change, moving)
 

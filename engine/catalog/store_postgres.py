@@ -27,8 +27,8 @@ from wire.errors import DataCorrupted, IoError, SqlError, StatementCompletionUnk
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-#: 1: foreign tables and views. 2: stored tables, sequences, comments.
-_FORMAT: Final = 2
+#: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles.
+_FORMAT: Final = 3
 _CONNECT_SECONDS: Final = 10
 #: A member that stops in the middle of a commit must not hold up the others for ever.
 _SESSION: Final = (
@@ -56,6 +56,7 @@ _SCHEMA: Final = (
     )""",
     "create table if not exists sluice_catalog.dropped (location text primary key, seconds bigint not null)",
     "create table if not exists sluice_catalog.statistics (oid bigint primary key, body text not null)",
+    "create table if not exists sluice_catalog.roles (name text primary key, body text not null)",
 )
 _STEPS: Final[dict[StepKind, str]] = {
     "put schema": (
@@ -78,6 +79,10 @@ _STEPS: Final[dict[StepKind, str]] = {
         "insert into sluice_catalog.statistics values (%s, %s) on conflict (oid) do update set body = excluded.body"
     ),
     "drop statistics": "delete from sluice_catalog.statistics where oid = %s",
+    "put role": (
+        "insert into sluice_catalog.roles values (%s, %s) on conflict (name) do update set body = excluded.body"
+    ),
+    "drop role": "delete from sluice_catalog.roles where name = %s",
 }
 _COUNTER: Final = "select value, called from sluice_catalog.counters where oid = %s"
 _DECISIONS: Final = "select number, location, body from sluice_catalog.decisions"
@@ -244,6 +249,7 @@ def _read(connection: Connection, tables: Path) -> Snapshot:
         ),
         connection.execute("select oid, body from sluice_catalog.statistics"),
         tables,
+        connection.execute("select name, body from sluice_catalog.roles"),
     )
 
 

@@ -22,8 +22,8 @@ from engine.catalog.snapshot import FIRST_OID, PUBLIC, AnyChange, Snapshot
 from engine.storage.delta import Published
 from wire.errors import DataCorrupted, IoError
 
-#: 1: foreign tables and views. 2: stored tables, sequences, comments.
-_FORMAT: Final = 2
+#: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles.
+_FORMAT: Final = 3
 #: How long a commit may wait for those of other members.
 _BUSY_SECONDS: Final = 10.0
 _RETRY_SECONDS: Final = 0.02
@@ -41,9 +41,10 @@ _SCHEMA: Final = (
     ) strict""",
     "create table if not exists dropped (location text primary key, seconds integer not null) strict",
     "create table if not exists statistics (oid integer primary key, body text not null) strict",
+    "create table if not exists roles (name text primary key, body text not null) strict",
 )
 #: What makes an older format this one, after `_SCHEMA`.
-_UPGRADES: Final = {1: ("alter table schemas add column comment text",)}
+_UPGRADES: Final = {1: ("alter table schemas add column comment text",), 2: ()}
 _STEPS: Final[dict[StepKind, str]] = {
     "put schema": "insert or replace into schemas values (?, ?, ?)",
     "drop schema": "delete from schemas where name = ?",
@@ -57,6 +58,8 @@ _STEPS: Final[dict[StepKind, str]] = {
     "put dropped": "insert into dropped values (?, ?)",
     "put statistics": "insert or replace into statistics values (?, ?)",
     "drop statistics": "delete from statistics where oid = ?",
+    "put role": "insert or replace into roles values (?, ?)",
+    "drop role": "delete from roles where name = ?",
 }
 _DECISIONS: Final = "select number, location, body from decisions"
 _VERSION: Final = "select value from meta where key = 'version'"
@@ -135,6 +138,7 @@ class SqliteDatabase:
             ),
             self._writer.execute("select oid, body from statistics"),
             self._tables,
+            self._writer.execute("select name, body from roles"),
         )
 
     def next_oid(self) -> int:

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from engine.catalog.objects import DataFile, Schema, StoredRelation, Table
+from engine.catalog.roles import Role
 from engine.catalog.snapshot import (
     TEMPORARY,
     Analysis,
@@ -123,6 +124,14 @@ class SessionCatalog:
 
     def remove_schema(self, name: str) -> None:
         _, change = self.current().remove_schema(name)
+        self._record(change)
+
+    def put_role(self, role: Role) -> None:
+        _, change = self.current().put_role(role)
+        self._record(change)
+
+    def remove_role(self, role: Role) -> None:
+        _, change = self.current().remove_role(role)
         self._record(change)
 
     # -- stored tables -------------------------------------------------------------------------------------------

@@ -149,28 +149,30 @@ def _context(files: TlsFiles, protocol: int) -> ssl.SSLContext:
     context.verify_mode = ssl.CERT_REQUIRED
     if protocol == ssl.PROTOCOL_TLS_SERVER:
         context.num_tickets = 0
-    _load_own(context, files)
-    _load_authority(context, files.authority)
+    load_own(context, files.certificate, files.key)
+    load_authority(context, files.authority, "authority")
     return context
 
 
-def _load_own(context: ssl.SSLContext, files: TlsFiles) -> None:
-    _require_pem("certificate", files.certificate, "CERTIFICATE-----")
-    _require_pem("key", files.key, "PRIVATE KEY-----")
+def load_own(context: ssl.SSLContext, certificate: str, key: str) -> None:
+    """What a context shows others, from PEM files. Raises MeshTlsError."""
+    _require_pem("certificate", certificate, "CERTIFICATE-----")
+    _require_pem("key", key, "PRIVATE KEY-----")
     try:
-        context.load_cert_chain(files.certificate, files.key, password=_no_password)
+        context.load_cert_chain(certificate, key, password=_no_password)
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
-            raise MeshTlsError("key", f"{files.key} does not belong to the certificate {files.certificate}") from None
-        raise MeshTlsError("certificate", f"cannot use {files.certificate} with {files.key}: {error}") from None
+            raise MeshTlsError("key", f"{key} does not belong to the certificate {certificate}") from None
+        raise MeshTlsError("certificate", f"cannot use {certificate} with {key}: {error}") from None
 
 
-def _load_authority(context: ssl.SSLContext, authority: str) -> None:
-    _require_pem("authority", authority, "CERTIFICATE-----")
+def load_authority(context: ssl.SSLContext, authority: str, name: str) -> None:
+    """Whose signatures a context believes, from a PEM file. name: of the key that gives it. Raises MeshTlsError."""
+    _require_pem(name, authority, "CERTIFICATE-----")
     try:
         context.load_verify_locations(authority)
     except ssl.SSLError as error:
-        raise MeshTlsError("authority", f"cannot use {authority}: {error}") from None
+        raise MeshTlsError(name, f"cannot use {authority}: {error}") from None
 
 
 def _require_pem(key: str, path: str, marker: str) -> None:

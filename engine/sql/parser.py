@@ -24,6 +24,7 @@ from engine.sql.utility import (
     definitions,
     explain,
     prepared,
+    roles,
     settings,
     transactions,
     vacuum,
@@ -44,6 +45,7 @@ _READERS: Final[dict[str, _Reading]] = {
     **explain.READERS,
     **vacuum.READERS,
     **copying.READERS,
+    **roles.READERS,
     "truncate": StatementReader.truncate,
 }
 

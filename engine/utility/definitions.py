@@ -8,6 +8,8 @@ from typing import Any, Final
 from engine.sql import statements as s
 from engine.utility.comment import comment
 from engine.utility.definer import Definer
+from engine.utility.roles import ROLE_STATEMENTS
+from engine.utility.roles import tag as roles_tag
 from engine.utility.schema import alter_schema, create_schema
 from engine.utility.sequence import alter_sequence, create_sequence
 from engine.utility.table import create_table
@@ -52,6 +54,8 @@ def _command(statement: s.Statement) -> str | None:
             return "SELECT INTO" if into else "CREATE TABLE AS"
         case s.AlterTable(kind=kind):
             return f"ALTER {kind.upper()}"
+        case _ if isinstance(statement, ROLE_STATEMENTS):
+            return roles_tag(statement)
         case s.Drop(kind=kind):
             return f"DROP {kind.upper()}"
         case _:

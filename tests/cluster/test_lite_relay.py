@@ -11,9 +11,9 @@ import pytest
 from session_server import Server, eventually, raw_to, serve
 
 from engine.runtime.mesh import AloneMesh, MemberInfo
+from server.gate import Access, Gate
 from server.listener import Listener, ListenerOptions
 from server.lite import LiteDoor
-from server.trust import trusting
 
 
 class _OtherMembers(AloneMesh):
@@ -37,7 +37,7 @@ async def door_to(*addresses: str, networks: bool = True) -> AsyncIterator[Liste
     def refuse(**_more: object) -> object:
         raise AssertionError("a forwarded client must not get a session here")
 
-    options = ListenerOptions(door=door) if networks else ListenerOptions(door=door, authenticator=trusting([]))
+    options = ListenerOptions(door=door) if networks else ListenerOptions(door=door, gate=Gate(Access(rules=())))
     listener = Listener(refuse, options)  # type: ignore[arg-type]
     await listener.start("127.0.0.1", 0)
     try:
@@ -100,7 +100,7 @@ async def test_without_a_data_member_the_client_is_told() -> None:
 
 async def test_the_door_looks_at_the_client_first() -> None:
     async with serve() as server, door_to(_address(server), networks=False) as listener:
-        with pytest.raises(psycopg.OperationalError, match="no entry for host"):
+        with pytest.raises(psycopg.OperationalError, match=r"no pg_hba\.conf entry for host"):
             await _connect(listener)
         assert not server.sessions
 

@@ -14,17 +14,18 @@ import psycopg
 import pytest
 from session_server import Server, eventually, raw, serve
 
+from server.client_tls import ClientTls, ClientTlsFiles
+from server.gate import Access, Gate
+from server.hba import parse
 from server.listener import ListenerOptions
 from wire.pg.messages import SSL_REQUEST_CODE
 
 
 @pytest.fixture(scope="module")
-def tls(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
+def tls(tmp_path_factory: pytest.TempPathFactory) -> ClientTls:
     folder = tmp_path_factory.mktemp("tls")
     _make_certificate(folder)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "server.crt", folder / "server.key")
-    return context
+    return ClientTls.read(ClientTlsFiles(str(folder / "server.crt"), str(folder / "server.key")))
 
 
 def _make_certificate(folder: Path) -> None:
@@ -36,8 +37,8 @@ def _make_certificate(folder: Path) -> None:
 
 
 @pytest.fixture
-async def server(tls: ssl.SSLContext) -> AsyncIterator[Server]:
-    async with serve(ListenerOptions(tls=tls)) as running:
+async def server(tls: ClientTls) -> AsyncIterator[Server]:
+    async with serve(ListenerOptions(gate=Gate(Access(parse("host all all all trust", "test"), tls=tls)))) as running:
         yield running
 
 

@@ -1,18 +1,52 @@
 """Authentication as small machines: what a client sends in, what to send back out, until it is granted or refused.
 
-A session drives one between Startup and AuthenticationOk. `Trust` asks for nothing. A mechanism with challenges (SCRAM)
-is another class with the same two methods; which one a connection gets is the server's decision.
+A session drives one between Startup and AuthenticationOk; which one a connection gets is the server's decision
+(`server.gate`). No clock, no socket, and no chance but what is given: nonces and salts are arguments.
 
-Source: PostgreSQL 15, 55.2.1 "Start-up".
+| machine | asks for | the client proves |
+|---|---|---|
+| Trust | nothing | nothing |
+| CleartextPassword | 3 | that it has the password, by saying it |
+| Md5Password | 5, four bytes of salt | that it has the digest that the role keeps |
+| Scram | 10, mechanisms; 11; 12 | that it has the password, and we that we have its verifier |
+
+The messages of SCRAM are read, and its proofs compared, by scramp, but for one thing: PostgreSQL takes the user's name from the
+startup packet and ignores the one in the first message, where libpq sends an empty one, which scramp refuses. So scramp is shown
+another name, and the message as it came for what both ends sign.
+
+A `doomed` attempt looks like any other and fails at its end. Whoever breaks the protocol gets a ProtocolViolation, which ends its
+connection and nothing else.
+
+Source: PostgreSQL 15, 55.2.1 "Start-up", 55.3 "SASL Authentication"; auth.c, auth-sasl.c, auth-scram.c. RFC 5802, 5929, 7677.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+import hmac
+import re
+from typing import Final, Protocol
 
+from scramp import ScramException, ScramMechanism
+from scramp.utils import ServerError
+
+from wire import verifiers
+from wire.errors import InvalidAuthorizationSpecification, InvalidPassword, ProtocolViolation
 from wire.pg import messages as m
+from wire.pg.body import Body
+from wire.verifiers import ScramVerifier
 
-Step = m.AuthenticationRequest | m.AuthenticationOk
+#: What is sent next, in order; where AuthenticationOk is the last of it, the client is let in.
+Step = tuple[m.AuthenticationRequest | m.AuthenticationOk, ...]
+PLAIN: Final = "SCRAM-SHA-256"
+PLUS: Final = "SCRAM-SHA-256-PLUS"
+_GRANTED: Final[Step] = (m.AuthenticationOk(),)
+_CLEARTEXT, _MD5, _SASL_CONTINUE, _SASL_FINAL = 3, 5, 11, 12
+_MALFORMED: Final = "malformed SCRAM message"
+#: Of client-first-message: what says whether the channel is bound, and the user's name.
+_FIRST: Final = re.compile(r"(?P<flag>[^,]*),(?P<identity>[^,]*),n=(?P<name>[^,]*),(?P<rest>.*)", re.DOTALL)
+_EXTENDED: Final = re.compile(r"[^,]*,[^,]*,m=")
+_LAST: Final = re.compile(r"c=[^,]+,r=(?P<nonce>[^,]+),(?:.*,)?p=[^,]+", re.DOTALL)
+_ANY_NAME: Final = "-"
 
 
 class Authentication(Protocol):
@@ -27,11 +61,219 @@ class Authentication(Protocol):
         ...
 
 
+def password_failed(user: str) -> InvalidPassword:
+    """What is said of a wrong password, of a role without one, and of a role that does not exist."""
+    return InvalidPassword(f'password authentication failed for user "{user}"')
+
+
 class Trust:
-    """Whoever comes is who they say."""
+    """Whoever comes is who they say, or has proved it already."""
 
     def begin(self) -> Step:
-        return m.AuthenticationOk()
+        return _GRANTED
 
     def receive(self, message: m.PasswordMessage) -> Step:
         raise AssertionError(f"a trusted client was not asked for {type(message).__name__}")
+
+
+class CleartextPassword:
+    """verifier: the role's; None where it has none."""
+
+    def __init__(self, user: str, verifier: str | None) -> None:
+        self._user = user
+        self._verifier = verifier
+
+    def begin(self) -> Step:
+        return (m.AuthenticationRequest(_CLEARTEXT),)
+
+    def receive(self, message: m.PasswordMessage) -> Step:
+        password = _password(message)
+        if self._verifier is None or not verifiers.proves(self._verifier, self._user, password):
+            raise password_failed(self._user)
+        return _GRANTED
+
+
+class Md5Password:
+    """digest: what the role keeps. salt: four bytes by chance."""
+
+    def __init__(self, user: str, digest: str, salt: bytes, *, doomed: bool = False) -> None:
+        self._user = user
+        self._salt = salt
+        self._expected = verifiers.md5_answer(digest, salt)
+        self._doomed = doomed
+
+    def begin(self) -> Step:
+        return (m.AuthenticationRequest(_MD5, self._salt),)
+
+    def receive(self, message: m.PasswordMessage) -> Step:
+        if not hmac.compare_digest(_password(message).encode(), self._expected.encode()) or self._doomed:
+            raise password_failed(self._user)
+        return _GRANTED
+
+
+class Scram:
+    """verifier: the role's, or a stand-in's of a doomed attempt. certificate: what the client was shown in TLS's handshake, as
+    PEM; None where there is nothing to bind. nonce: printable, by chance."""
+
+    def __init__(
+        self, user: str, verifier: ScramVerifier, *, certificate: str | None, nonce: str, doomed: bool = False
+    ) -> None:
+        self._user = user
+        self._verifier = verifier
+        self._binding = ("tls-server-end-point", certificate) if certificate is not None else None
+        self._nonce = nonce
+        self._doomed = doomed
+        self._exchange: _Exchange | None = None
+
+    def begin(self) -> Step:
+        names = (PLUS, PLAIN) if self._binding is not None else (PLAIN,)
+        return (m.AuthenticationRequest(m.SASL, b"".join(name.encode() + b"\0" for name in names) + b"\0"),)
+
+    def receive(self, message: m.PasswordMessage) -> Step:
+        if self._exchange is None:
+            mechanism, first = _initial_response(message)
+            self._exchange = _Exchange(self._verifier, mechanism, self._binding, self._nonce)
+            if first is None:
+                # A client may choose a mechanism before it says anything in it.
+                return (m.AuthenticationRequest(_SASL_CONTINUE),)
+            return self._begin(first)
+        if not self._exchange.begun:
+            return self._begin(message.data)
+        return self._end(message.data)
+
+    def _begin(self, first: bytes) -> Step:
+        assert self._exchange is not None
+        return (m.AuthenticationRequest(_SASL_CONTINUE, self._exchange.first(_text(first))),)
+
+    def _end(self, last: bytes) -> Step:
+        assert self._exchange is not None
+        signature = self._exchange.last(_text(last))
+        if signature is None or self._doomed:
+            raise password_failed(self._user)
+        return m.AuthenticationRequest(_SASL_FINAL, signature), m.AuthenticationOk()
+
+
+class _Exchange:
+    """The messages of one SCRAM exchange, which scramp reads and makes."""
+
+    def __init__(self, verifier: ScramVerifier, mechanism: str, binding: tuple[str, str] | None, nonce: str) -> None:
+        if mechanism not in (PLAIN, *((PLUS,) if binding is not None else ())):
+            raise ProtocolViolation("client selected an invalid SASL authentication mechanism")
+        known = (verifier.salt, verifier.stored_key, verifier.server_key, verifier.iterations)
+        self.begun = False
+        self._bound = mechanism == PLUS
+        self._offered = binding is not None
+        self._server = ScramMechanism(mechanism).make_server(
+            lambda _name: known, channel_binding=binding, s_nonce=nonce
+        )
+
+    def first(self, text: str) -> bytes:
+        """server-first-message. Raises ProtocolViolation, InvalidAuthorizationSpecification."""
+        match = _FIRST.fullmatch(text)
+        if match is None:
+            raise _unlike_a_first(text)
+        self._check_flag(match["flag"])
+        if match["identity"]:
+            raise ProtocolViolation("client uses authorization identity, but it is not supported", sqlstate="0A000")
+        try:
+            self._server.set_client_first(f"{match['flag']},,n={_ANY_NAME},{match['rest']}")
+            self._server.client_first_bare = f"n={match['name']},{match['rest']}"
+            self.begun = True
+            return str(self._server.get_server_first()).encode()
+        except ScramException as error:
+            if "invalid characters" in error.args[0]:
+                raise ProtocolViolation("non-printable characters in SCRAM nonce") from None
+            raise _malformed(error) from None
+
+    def _check_flag(self, flag: str) -> None:
+        """gs2-cbind-flag against the mechanism (auth-scram.c, read_client_first_message)."""
+        if flag == "n" and self._bound:
+            raise ProtocolViolation(
+                _MALFORMED,
+                detail=f"The client selected {PLUS}, but the SCRAM message does not include channel binding data.",
+            )
+        if flag == "y" and self._offered:
+            raise InvalidAuthorizationSpecification(
+                "SCRAM channel binding negotiation error",
+                detail="The client supports SCRAM channel binding but thinks the server does not.  However, this server "
+                "does support channel binding.",
+            )
+        if flag.startswith("p=") and not self._bound:
+            raise ProtocolViolation(
+                _MALFORMED,
+                detail=f"The client selected {PLAIN} without channel binding, but the SCRAM message includes channel "
+                "binding data.",
+            )
+        if flag.startswith("p=") and flag != "p=tls-server-end-point":
+            raise ProtocolViolation(f'unsupported SCRAM channel-binding type "{flag[2:]}"')
+
+    def last(self, text: str) -> bytes | None:
+        """server-final-message; None where the client has not proved anything. Raises as `first`."""
+        match = _LAST.fullmatch(text)
+        if match is not None and match["nonce"] != str(self._server.nonce):
+            raise ProtocolViolation("invalid SCRAM response", detail="Nonce does not match.")
+        try:
+            self._server.set_client_final(text)
+            return str(self._server.get_server_final()).encode()
+        except ScramException as error:
+            # A proof of another length than a key's has a cause.
+            if error.server_error is ServerError.INVALID_PROOF and error.__cause__ is None:
+                return None
+            if error.server_error is ServerError.CHANNEL_BINDINGS_DONT_MATCH:
+                raise _unbound(self._bound) from None
+            raise _malformed(error) from None
+
+
+def _malformed(error: ScramException) -> ProtocolViolation:
+    return ProtocolViolation(_MALFORMED, detail=f"{error.args[0].removesuffix('.')}.")
+
+
+def _unlike_a_first(text: str) -> ProtocolViolation:
+    if not text:
+        return ProtocolViolation(_MALFORMED, detail="The message is empty.")
+    if _EXTENDED.match(text):
+        return ProtocolViolation("client requires an unsupported SCRAM extension", sqlstate="0A000")
+    return ProtocolViolation(
+        _MALFORMED, detail="It does not begin with a channel binding flag, an identity and a user's name."
+    )
+
+
+def _unbound(bound: bool) -> InvalidAuthorizationSpecification | ProtocolViolation:
+    """What c= has to say does not fit. bound: whether it is the channel's."""
+    if bound:
+        return InvalidAuthorizationSpecification("SCRAM channel binding check failed")
+    return ProtocolViolation("unexpected SCRAM channel-binding attribute in client-final-message")
+
+
+def _initial_response(message: m.PasswordMessage) -> tuple[str, bytes | None]:
+    """SASLInitialResponse: the mechanism, and what it begins with, if anything."""
+    body = Body(message.data, "UTF8")
+    mechanism, length = body.string_bytes().decode("ascii", "replace"), body.int32()
+    first = body.rest()
+    if length == -1 and not first:
+        return mechanism, None
+    if length < 0 or length > len(first):
+        raise ProtocolViolation("insufficient data left in message")
+    if length < len(first):
+        raise ProtocolViolation("invalid message format")
+    return mechanism, first
+
+
+def _text(data: bytes) -> str:
+    if b"\0" in data:
+        raise ProtocolViolation(_MALFORMED, detail="Message length does not match input length.")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise ProtocolViolation(_MALFORMED, detail="The message is not UTF-8.") from None
+
+
+def _password(message: m.PasswordMessage) -> str:
+    """Raises ProtocolViolation, and InvalidPassword for an empty one (auth.c, recv_password_packet)."""
+    data = message.data
+    if not data.endswith(b"\0") or b"\0" in data[:-1]:
+        raise ProtocolViolation("invalid password packet size")
+    if data == b"\0":
+        raise InvalidPassword("empty password returned by client")
+    # What is not UTF-8 is nobody's password.
+    return data[:-1].decode("utf-8", "replace")

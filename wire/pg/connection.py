@@ -218,6 +218,7 @@ class Connection:
         self._at = 0
         self._encryption_asked: set[type] = set()
         self._violation: ProtocolViolation | None = None
+        self._expected = "password"
 
     @property
     def buffered(self) -> int:
@@ -285,7 +286,7 @@ class Connection:
 
     def _out_of_order(self, kind: bytes) -> ProtocolViolation:
         if self.state is State.AUTHENTICATING:
-            return ProtocolViolation(f"expected password response, got message type {kind[0]}")
+            return ProtocolViolation(f"expected {self._expected} response, got message type {kind[0]}")
         if self.state in (State.SIMPLE_COPY_IN, State.EXTENDED_COPY_IN):
             return ProtocolViolation(f"unexpected message type 0x{kind[0]:02X} during COPY from stdin")
         return ProtocolViolation(f"invalid frontend message type {kind[0]}")
@@ -356,6 +357,8 @@ class Connection:
             )
         data = message.encode(self._encoding)
         self.state = successor
+        if isinstance(message, m.AuthenticationRequest):
+            self._expected = "SASL" if message.code >= m.SASL else "password"
         return data
 
     def release(self) -> bytes:

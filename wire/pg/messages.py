@@ -278,10 +278,14 @@ class EncryptionAnswer:
         return b"S" if self.accepted else b"N"
 
 
+#: The first code of those that are SASL's.
+SASL: Final = 10
+
+
 @dataclass(frozen=True, slots=True)
 class AuthenticationRequest:
-    """A step of authentication that wants an answer. code: 3 clear text password, 10 SASL, 11 SASL continue; `data`
-    is the mechanism's."""
+    """A step of authentication. code: 3 clear text password, 5 md5, 10 SASL, 11 SASL continue, 12 SASL final, which wants
+    no answer; `data` is the mechanism's."""
 
     code: int
     data: bytes = b""

@@ -22,15 +22,16 @@ from engine.catalog.counters import Count
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.objects import SystemTable, TableColumn
 from engine.catalog.snapshot import Snapshot
-from engine.catalog.system import cluster, definitions, others, relations, sessions, statistics, tables, types
+from engine.catalog.system import cluster, definitions, others, relations, roles, sessions, statistics, tables, types
 from engine.catalog.system.declared import PG_CATALOG, Key, Row, SystemContext, SystemRelation
 from wire.carriers import carrier
+from wire.errors import InsufficientPrivilege
 
 __all__ = ["PG_CATALOG", "SystemCatalog", "SystemContext"]
 
 SYSTEM: Final[Mapping[Key, SystemRelation]] = {
     relation.key: relation
-    for module in (types, relations, definitions, statistics, others, sessions, cluster, tables)
+    for module in (types, relations, roles, definitions, statistics, others, sessions, cluster, tables)
     for relation in module.SYSTEM
 }
 
@@ -50,11 +51,13 @@ class SystemCatalog:
         return SYSTEM[key].oid if key is not None else None
 
     def find(self, schemas: Sequence[str], name: str, context: SystemContext) -> SystemTable | None:
-        """The relation of that name in the first of the schemas that has it."""
+        """The relation of that name in the first of the schemas that has it. Raises InsufficientPrivilege."""
         key = next((key for schema in schemas if (key := (schema, name)) in SYSTEM), None)
         if key is None:
             return None
         relation, made = SYSTEM[key], self._made.get(key)
+        if relation.closed and not context.superuser:
+            raise InsufficientPrivilege(f"permission denied for {relation.closed} {relation.name}")
         if made is not None and made[0] is context.snapshot and not relation.volatile:
             return made[1]
         columns = relation.declared()

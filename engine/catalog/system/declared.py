@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from engine.api import Client
 from engine.catalog.objects import TableColumn
@@ -23,7 +23,7 @@ Row = Sequence[Any]
 class SystemContext:
     """What rows are made from. members: of the mesh, as of now (rows are made on any thread, and the mesh has but one).
     pending: commits to stored tables that Delta's logs do not have yet, counted by location; asked when rows are made.
-    system: every system relation by schema and name."""
+    superuser: whether who asks is one. system: every system relation by schema and name."""
 
     snapshot: Snapshot
     settings: SessionSettings
@@ -32,12 +32,14 @@ class SystemContext:
     database: str
     members: Sequence[MemberInfo] = ()
     pending: Callable[[], Mapping[str, int]] = dict
+    superuser: bool = True
     system: Mapping[Key, SystemRelation] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class SystemRelation:
-    """A relation's declaration. columns: `name type` pairs. volatile: its rows are the session's, not the snapshot's."""
+    """A relation's declaration. columns: `name type` pairs. volatile: its rows are the session's, not the snapshot's.
+    closed: for superusers alone, and what it is called when others ask."""
 
     oid: int
     name: str
@@ -45,6 +47,7 @@ class SystemRelation:
     rows: Callable[[SystemContext], Iterable[Row]] = lambda _context: ()
     volatile: bool = False
     schema: str = PG_CATALOG
+    closed: Literal["", "table", "view"] = ""
 
     @property
     def key(self) -> Key:

@@ -61,7 +61,6 @@ SYSTEM: Final = (
         "classid oid, objid oid, objsubid int4, refclassid oid, refobjid oid, refobjsubid int4, deptype char",
         _pg_depend,
     ),
-    SystemRelation(1261, "pg_auth_members", "roleid oid, member oid, grantor oid, admin_option bool"),
     SystemRelation(2611, "pg_inherits", "inhrelid oid, inhparent oid, inhseqno int4, inhdetachpending bool"),
     SystemRelation(
         2620,
@@ -75,7 +74,6 @@ SYSTEM: Final = (
         "pg_rewrite",
         "oid oid, rulename name, ev_class oid, ev_type char, ev_enabled char, is_instead bool, ev_qual text, ev_action text",
     ),
-    SystemRelation(2964, "pg_db_role_setting", "setdatabase oid, setrole oid, setconfig text[]"),
     SystemRelation(
         3079,
         "pg_extension",

@@ -140,10 +140,6 @@ def _pg_database(context: SystemContext) -> Iterator[Row]:
     yield 5, context.database, _OWNER, 6, "c", False, True, -1, 0, 0, 1663, "C", "C.UTF-8", None, None, None
 
 
-def _pg_roles(context: SystemContext) -> Iterator[Row]:
-    yield context.user, True, True, False, True, True, False, -1, None, None, False, None, _OWNER
-
-
 SYSTEM: Final = (
     SystemRelation(2615, "pg_namespace", "oid oid, nspname name, nspowner oid, nspacl text[]", _pg_namespace),
     SystemRelation(
@@ -174,13 +170,5 @@ SYSTEM: Final = (
         "datconnlimit int4, datfrozenxid oid, datminmxid oid, dattablespace oid, datcollate text, datctype text, "
         "daticulocale text, datcollversion text, datacl text[]",
         _pg_database,
-    ),
-    SystemRelation(
-        12_001,
-        "pg_roles",
-        "rolname name, rolsuper bool, rolinherit bool, rolcreaterole bool, rolcreatedb bool, rolcanlogin bool, "
-        "rolreplication bool, rolconnlimit int4, rolpassword text, rolvaliduntil timestamptz, rolbypassrls bool, "
-        "rolconfig text[], oid oid",
-        _pg_roles,
     ),
 )

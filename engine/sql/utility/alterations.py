@@ -40,6 +40,8 @@ from engine.sql.utility.columns import (
     take_collation,
 )
 from engine.sql.utility.reader import StatementReader
+from engine.sql.utility.roles import KINDS as ROLES
+from engine.sql.utility.roles import alter_role
 from engine.sql.utility.sequences import options_in_parentheses, sequence_options
 from engine.sql.utility.unsupported import refuse
 from wire.errors import SqlSyntaxError
@@ -62,6 +64,8 @@ def _alter(reader: StatementReader) -> Statement:
     for words, kind in _RELATIONS:
         if reader.take(*words):
             return _alter_relation(reader, kind)
+    if reader.word_at(*ROLES) and not reader.word_at("mapping", ahead=1):
+        return alter_role(reader)
     reader.at = start
     refuse(reader)
 

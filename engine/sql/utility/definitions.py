@@ -18,6 +18,8 @@ from engine.sql.statements import (
 )
 from engine.sql.utility.indexes import create_index
 from engine.sql.utility.reader import StatementReader
+from engine.sql.utility.roles import KINDS as ROLES
+from engine.sql.utility.roles import create_role, drop_role
 from engine.sql.utility.sequences import create_sequence
 from engine.sql.utility.tables import create_materialized_view, create_table, refresh
 from engine.sql.utility.unsupported import refuse
@@ -55,8 +57,15 @@ def _create(reader: StatementReader) -> Statement:
             return _schema(reader)
         if reader.word_at("index") or reader.words_at("unique", "index"):
             return create_index(reader)
+        if _role_at(reader):
+            return create_role(reader)
     reader.at = start
     refuse(reader)
+
+
+def _role_at(reader: StatementReader) -> bool:
+    """USER MAPPING is another thing."""
+    return reader.word_at(*ROLES) and not reader.word_at("mapping", ahead=1)
 
 
 def _view(reader: StatementReader, replace: bool, temporary: bool) -> Statement:
@@ -149,6 +158,8 @@ def _drop(reader: StatementReader) -> Statement:
     for words, kind in _DROPS:
         if reader.take(*words):
             return _dropped(reader, kind)
+    if _role_at(reader):
+        return drop_role(reader)
     reader.at = start
     refuse(reader)
 

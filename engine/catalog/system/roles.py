@@ -1,0 +1,119 @@
+"""Roles as relations: pg_authid, which has what they keep of their passwords and is for superusers alone, and what everybody may
+read of it: pg_roles, pg_user, pg_group, pg_auth_members, pg_db_role_setting.
+
+While there is no role there is one row, of who asks: everything is his.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from engine.catalog.roles import Role, anybody
+from engine.catalog.system.declared import Row, SystemContext, SystemRelation
+
+_HIDDEN: Final = "********"
+
+
+def _roles(context: SystemContext) -> Sequence[Role]:
+    return sorted(context.snapshot.roles, key=lambda role: role.oid) or (anybody(context.user),)
+
+
+def _settings(role: Role) -> list[str] | None:
+    return [f"{name}={value}" for name, value in role.settings] or None
+
+
+def _pg_authid(context: SystemContext) -> Iterator[Row]:
+    for r in _roles(context):
+        yield (
+            r.oid, r.name, r.superuser, r.inherit, r.createrole, r.createdb, r.login, r.replication, r.bypassrls,
+            r.connection_limit, r.password, r.valid_until,
+        )  # fmt: skip
+
+
+def _pg_roles(context: SystemContext) -> Iterator[Row]:
+    for r in _roles(context):
+        yield (
+            r.name, r.superuser, r.inherit, r.createrole, r.createdb, r.login, r.replication, r.connection_limit, _HIDDEN,
+            r.valid_until, r.bypassrls, _settings(r), r.oid,
+        )  # fmt: skip
+
+
+def _users(context: SystemContext, *, passwords: bool) -> Iterator[Row]:
+    for r in _roles(context):
+        if r.login:
+            password = r.password if passwords else _HIDDEN
+            yield (
+                r.name, r.oid, r.createdb, r.superuser, r.replication, r.bypassrls, password, r.valid_until, _settings(r)
+            )  # fmt: skip
+
+
+def _pg_user(context: SystemContext) -> Iterator[Row]:
+    return _users(context, passwords=False)
+
+
+def _pg_shadow(context: SystemContext) -> Iterator[Row]:
+    return _users(context, passwords=True)
+
+
+def _pg_group(context: SystemContext) -> Iterator[Row]:
+    roles = _roles(context)
+    for r in roles:
+        if not r.login:
+            yield r.name, r.oid, [member.oid for member in roles if member.membership(r.oid) is not None]
+
+
+def _pg_auth_members(context: SystemContext) -> Iterator[Row]:
+    for member in _roles(context):
+        for m in member.member_of:
+            yield m.role, member.oid, m.grantor, m.admin
+
+
+def _pg_db_role_setting(context: SystemContext) -> Iterator[Row]:
+    for role in _roles(context):
+        if role.settings:
+            yield 0, role.oid, _settings(role)
+
+
+_USER: Final = (
+    "usename name, usesysid oid, usecreatedb bool, usesuper bool, userepl bool, usebypassrls bool, passwd text, "
+    "valuntil timestamptz, useconfig text[]"
+)
+#: Who asks is in the rows, or decides whether there are any, so none are kept for others.
+SYSTEM: Final = (
+    SystemRelation(
+        1260,
+        "pg_authid",
+        "oid oid, rolname name, rolsuper bool, rolinherit bool, rolcreaterole bool, rolcreatedb bool, rolcanlogin bool, "
+        "rolreplication bool, rolbypassrls bool, rolconnlimit int4, rolpassword text, rolvaliduntil timestamptz",
+        _pg_authid,
+        volatile=True,
+        closed="table",
+    ),
+    SystemRelation(
+        12_001,
+        "pg_roles",
+        "rolname name, rolsuper bool, rolinherit bool, rolcreaterole bool, rolcreatedb bool, rolcanlogin bool, "
+        "rolreplication bool, rolconnlimit int4, rolpassword text, rolvaliduntil timestamptz, rolbypassrls bool, "
+        "rolconfig text[], oid oid",
+        _pg_roles,
+        volatile=True,
+    ),
+    SystemRelation(12_002, "pg_user", _USER, _pg_user, volatile=True),
+    SystemRelation(12_003, "pg_shadow", _USER, _pg_shadow, volatile=True, closed="view"),
+    SystemRelation(12_004, "pg_group", "groname name, grosysid oid, grolist oid[]", _pg_group, volatile=True),
+    SystemRelation(
+        1261,
+        "pg_auth_members",
+        "roleid oid, member oid, grantor oid, admin_option bool",
+        _pg_auth_members,
+        volatile=True,
+    ),
+    SystemRelation(
+        2964,
+        "pg_db_role_setting",
+        "setdatabase oid, setrole oid, setconfig text[]",
+        _pg_db_role_setting,
+        volatile=True,
+    ),
+)

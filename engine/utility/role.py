@@ -1,0 +1,263 @@
+"""CREATE, ALTER and DROP ROLE, and who may do it (user.c: CreateRole, AlterRole, AlterRoleSet, DropRole, RenameRole).
+
+The first role is never alone: who creates it becomes one too, or is it, so that there is a superuser from the first moment
+(`engine.catalog.roles`). What a role keeps of a password is made here, before anything is written anywhere.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+from engine.catalog.roles import FIRST_ROLE, FOREVER, RESERVED, Membership, Role, Roles
+from engine.catalog.transaction import SessionCatalog
+from engine.settings import SessionSettings
+from engine.sql.role_statements import (
+    AlterRole,
+    AlterRoleSetting,
+    CreateRole,
+    DropRole,
+    RenameRole,
+    RoleName,
+    RoleOptions,
+)
+from wire import types as t
+from wire import verifiers
+from wire.errors import (
+    DependentObjectsStillExist,
+    DuplicateObject,
+    FeatureNotSupported,
+    InsufficientPrivilege,
+    InvalidParameterValue,
+    Notice,
+    ObjectInUse,
+    ReservedName,
+    UndefinedObject,
+)
+from wire.text_input import parse_text
+from wire.text_settings import InputSettings
+
+_FLAGS: Final = ("superuser", "inherit", "createrole", "createdb", "login", "replication", "bypassrls")
+_SECRET_BYTES: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class RoleGround:
+    """A session's ground for changes of roles. current, session: who it is, and who it began as. settings, input: the
+    session's. notify: takes notices."""
+
+    catalog: SessionCatalog
+    current: Role
+    session: Role
+    settings: SessionSettings
+    input: InputSettings
+    notify: Callable[[Notice], None]
+
+    @property
+    def roles(self) -> Roles:
+        return self.catalog.current().roles
+
+    @property
+    def may_create(self) -> bool:
+        return self.current.superuser or self.current.createrole
+
+    def named(self, name: RoleName) -> Role:
+        """Raises UndefinedObject."""
+        if name.special in ("current", "session"):
+            asked = (self.current if name.special == "current" else self.session).name
+        else:
+            asked = name.special or name.name
+        if (found := self.roles.named(asked)) is None:
+            raise UndefinedObject(f'role "{asked}" does not exist')
+        return found
+
+
+def create_role(statement: CreateRole, ground: RoleGround) -> None:
+    """Raises InsufficientPrivilege, DuplicateObject, ReservedName, InvalidParameterValue, UndefinedObject."""
+    _check_creator(statement.options, ground.current)
+    _check_name(statement.name)
+    if not ground.roles:
+        _create_first(statement, ground)
+        if statement.name == ground.session.name:
+            return
+    if ground.roles.named(statement.name) is not None:
+        raise DuplicateObject(f'role "{statement.name}" already exists')
+    role = Role(ground.catalog.new_oid(), statement.name)
+    ground.catalog.put_role(_with_options(role, statement.options, ground))
+    _join(role.oid, statement.options, ground)
+
+
+def _create_first(statement: CreateRole, ground: RoleGround) -> None:
+    """The role of who is there: a superuser, whatever the statement says of it."""
+    name = ground.session.name
+    role = Role(FIRST_ROLE, name, secret=secrets.token_hex(_SECRET_BYTES))
+    if statement.name == name:
+        role = _with_options(role, statement.options, ground)
+    ground.catalog.put_role(
+        replace(role, superuser=True, createrole=True, createdb=True, login=True, replication=True, bypassrls=True)
+    )
+    ground.notify(Notice(f'role "{name}" is a superuser, as there was no role before'))
+
+
+def _check_creator(options: RoleOptions, current: Role) -> None:
+    if current.superuser:
+        return
+    for said, what in (
+        (options.superuser, "superusers"), (options.replication, "replication users"), (options.bypassrls, "bypassrls users")
+    ):  # fmt: skip
+        if said:
+            raise InsufficientPrivilege(f"must be superuser to create {what}")
+    if not current.createrole:
+        raise InsufficientPrivilege("permission denied to create role")
+
+
+def _check_name(name: str) -> None:
+    if name.startswith("pg_"):
+        raise ReservedName(f'role name "{name}" is reserved', detail='Role names starting with "pg_" are reserved.')
+    if name in RESERVED:
+        raise ReservedName(f'role name "{name}" is reserved')
+
+
+def _with_options(role: Role, options: RoleOptions, ground: RoleGround) -> Role:
+    said: dict[str, Any] = {name: value for name in _FLAGS if (value := getattr(options, name)) is not None}
+    if options.connection_limit is not None:
+        if options.connection_limit < -1:
+            raise InvalidParameterValue(f"invalid connection limit: {options.connection_limit}")
+        said["connection_limit"] = options.connection_limit
+    if options.valid_until is not None:
+        said["valid_until"] = _moment(options.valid_until, ground.input)
+    if options.password_said:
+        said["password"] = _kept(options.password, role.name, ground)
+    return replace(role, **said)
+
+
+def _moment(text: str, settings: InputSettings) -> int:
+    micros: int = parse_text(t.TIMESTAMPTZ, text, settings=settings)
+    return min(micros, FOREVER)
+
+
+def _kept(password: str | None, name: str, ground: RoleGround) -> str | None:
+    if password == "":
+        ground.notify(Notice("empty string is not a valid password, clearing password"))
+    if not password:
+        return None
+    encryption = cast("verifiers.Encryption", ground.settings.get("password_encryption"))
+    return verifiers.kept(password, name, encryption)
+
+
+def _join(oid: int, options: RoleOptions, ground: RoleGround) -> None:
+    """IN ROLE, ROLE and ADMIN of a role that is new."""
+    grantor = ground.current.oid
+    for name in options.in_roles:
+        of = ground.named(name)
+        role = ground.roles.with_oid(oid)
+        assert role is not None
+        ground.catalog.put_role(replace(role, member_of=(*role.member_of, Membership(of.oid, grantor=grantor))))
+    for names, admin in ((options.members, False), (options.admins, True)):
+        for name in names:
+            member = ground.named(name)
+            joined = (*member.member_of, Membership(oid, admin, grantor))
+            ground.catalog.put_role(replace(member, member_of=joined))
+
+
+def alter_role(statement: AlterRole, ground: RoleGround) -> None:
+    """Raises InsufficientPrivilege, InvalidParameterValue, UndefinedObject."""
+    role, options = ground.named(statement.role), statement.options
+    _check_alteration(role, options, ground)
+    if role.oid == FIRST_ROLE and options.superuser is False:
+        raise FeatureNotSupported(f'role "{role.name}" must stay a superuser', detail="It is the first role.")
+    ground.catalog.put_role(_with_options(role, options, ground))
+    current = ground.named(statement.role)
+    _join(current.oid, replace(options, in_roles=(), admins=()), ground)
+
+
+def _check_alteration(role: Role, options: RoleOptions, ground: RoleGround) -> None:
+    if ground.current.superuser:
+        return
+    if role.superuser or options.superuser is not None:
+        raise InsufficientPrivilege("must be superuser to alter superuser roles or change superuser attribute")
+    if role.replication or options.replication is not None:
+        raise InsufficientPrivilege("must be superuser to alter replication roles or change replication attribute")
+    if options.bypassrls is not None:
+        raise InsufficientPrivilege("must be superuser to change bypassrls attribute")
+    own = RoleOptions(password=options.password, password_said=True)
+    if not ground.may_create and (options != own or role.oid != ground.current.oid):
+        raise InsufficientPrivilege("permission denied")
+
+
+def alter_setting(statement: AlterRoleSetting, ground: RoleGround) -> None:
+    """Raises InsufficientPrivilege, UndefinedObject, InvalidParameterValue, CantChangeRuntimeParam."""
+    role = ground.named(statement.role)
+    if role.superuser and not ground.current.superuser:
+        raise InsufficientPrivilege("must be superuser to alter superusers")
+    if not ground.may_create and role.oid != ground.current.oid:
+        raise InsufficientPrivilege("permission denied")
+    if statement.name == "all":
+        ground.catalog.put_role(replace(role, settings=()))
+        return
+    if statement.name in ("role", "session_authorization"):
+        raise FeatureNotSupported(f"not supported: ALTER ROLE ... SET {statement.name}")
+    probe = SessionSettings()
+    probe.set(statement.name, statement.value)
+    name = probe.canonical_name(statement.name)
+    kept = [pair for pair in role.settings if pair[0].lower() != name.lower()]
+    if statement.value is not None:
+        kept.append((name, probe.get(name)))
+    ground.catalog.put_role(replace(role, settings=tuple(kept)))
+
+
+def rename_role(statement: RenameRole, ground: RoleGround) -> None:
+    """Raises InsufficientPrivilege, DuplicateObject, ReservedName, FeatureNotSupported, UndefinedObject."""
+    role = ground.named(RoleName(name=statement.name))
+    for who, what in ((ground.session, "session"), (ground.current, "current")):
+        if role.oid == who.oid:
+            raise FeatureNotSupported(f"{what} user cannot be renamed")
+    if role.name.startswith("pg_"):
+        _check_name(role.name)
+    _check_name(statement.to)
+    if ground.roles.named(statement.to) is not None:
+        raise DuplicateObject(f'role "{statement.to}" already exists')
+    if role.superuser and not ground.current.superuser:
+        raise InsufficientPrivilege("must be superuser to rename superusers")
+    if not ground.may_create:
+        raise InsufficientPrivilege("permission denied to rename role")
+    password = role.password
+    if password is not None and verifiers.is_md5(password):
+        ground.notify(Notice("MD5 password cleared because of role rename"))
+        password = None
+    ground.catalog.remove_role(role)
+    ground.catalog.put_role(replace(role, name=statement.to, password=password))
+
+
+def drop_roles(statement: DropRole, ground: RoleGround) -> None:
+    """Raises InsufficientPrivilege, UndefinedObject, ObjectInUse, DependentObjectsStillExist, InvalidParameterValue."""
+    if not ground.may_create:
+        raise InsufficientPrivilege("permission denied to drop role")
+    for name in statement.roles:
+        if name.special:
+            raise InvalidParameterValue("cannot use special role specifier in DROP ROLE")
+        role = ground.roles.named(name.name)
+        if role is None and statement.if_exists:
+            ground.notify(Notice(f'role "{name.name}" does not exist, skipping'))
+        else:
+            _drop(role or ground.named(name), ground)
+
+
+def _drop(role: Role, ground: RoleGround) -> None:
+    for who, what in ((ground.current, "current"), (ground.session, "session")):
+        if role.oid == who.oid:
+            raise ObjectInUse(f"{what} user cannot be dropped")
+    if role.superuser and not ground.current.superuser:
+        raise InsufficientPrivilege("must be superuser to drop superusers")
+    if role.oid == FIRST_ROLE:
+        raise DependentObjectsStillExist(f"cannot drop role {role.name} because it is required by the database system")
+    for member in _members(role, ground.roles):
+        left = tuple(m for m in member.member_of if m.role != role.oid)
+        ground.catalog.put_role(replace(member, member_of=left))
+    ground.catalog.remove_role(ground.named(RoleName(name=role.name)))
+
+
+def _members(role: Role, roles: Roles) -> Iterable[Role]:
+    return [member for member in roles if member.membership(role.oid) is not None]

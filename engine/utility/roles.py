@@ -1,0 +1,36 @@
+"""Which function carries out which statement about roles, and its command tag."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from engine.sql import role_statements as r
+from engine.sql.statements import Statement
+from engine.utility.role import RoleGround, alter_role, alter_setting, create_role, drop_roles, rename_role
+from engine.utility.role_membership import grant_roles
+
+_DOERS: Final[dict[type[Statement], tuple[Callable[[Any, RoleGround], None], str]]] = {
+    r.CreateRole: (create_role, "CREATE ROLE"),
+    r.AlterRole: (alter_role, "ALTER ROLE"),
+    r.RenameRole: (rename_role, "ALTER ROLE"),
+    r.AlterRoleSetting: (alter_setting, "ALTER ROLE"),
+    r.DropRole: (drop_roles, "DROP ROLE"),
+}
+ROLE_STATEMENTS: Final = (*_DOERS, r.GrantRole)
+
+
+def tag(statement: Statement) -> str:
+    """The command that a statement is called by."""
+    if isinstance(statement, r.GrantRole):
+        return "REVOKE ROLE" if statement.revoke else "GRANT ROLE"
+    return _DOERS[type(statement)][1]
+
+
+def change_roles(statement: Statement, ground: RoleGround) -> str:
+    """Carry out one of `ROLE_STATEMENTS`; its tag. Blocks on the catalog database. Raises SqlError."""
+    if isinstance(statement, r.GrantRole):
+        grant_roles(statement, ground)
+    else:
+        _DOERS[type(statement)][0](statement, ground)
+    return tag(statement)

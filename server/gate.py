@@ -1,0 +1,153 @@
+"""Who is let in: the rules of authentication, the roles, and what becomes of a client that fits neither.
+
+In PostgreSQL's order: the first rule that fits the connection says how the client proves who it is; it does so; then its name has
+to be that of a role that may log in, and has room for one more connection. A client that fails learns nothing of roles: it is
+asked the same questions under a name that nobody has, by a stand-in that no password satisfies, and is told after `delay` seconds.
+
+While there is no role, whoever a rule trusts is let in under any name. Without an hba file that stays so: the trusted networks
+are this machine's, unless the configuration says otherwise, and whoever may say any name there may say a superuser's.
+
+What is read from files (rules, certificates) is replaced as a whole by a reload; connections go on under what let them in.
+
+Source: PostgreSQL 15, 21 "Client Authentication"; auth.c (ClientAuthentication), miscinit.c (InitializeSessionUserId).
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from engine.catalog.roles import FOREVER, Role, Roles
+from server.client_tls import ClientTls
+from server.hba import Connection, Rule, default_rules, find
+from server.startup import Beginning
+from wire import verifiers
+from wire.errors import InvalidAuthorizationSpecification, TooManyConnections
+from wire.pg.auth import Authentication, CleartextPassword, Md5Password, Scram, Trust, password_failed
+from wire.verifiers import ScramVerifier
+
+_NONCE_BYTES: Final = 18
+_MD5_SALT_BYTES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """A client before it is let in. host, here: addresses of its end and ours, empty where there are none. tls: what it was shown,
+    None in the clear. common_name: of the certificate that it has shown; None is none."""
+
+    beginning: Beginning
+    host: str
+    here: str
+    tls: ClientTls | None = None
+    common_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What is read from files. rules: None without an hba file. trusted: the rules that hold then. delay: seconds from a failed
+    attempt to its answer."""
+
+    rules: Sequence[Rule] | None = None
+    trusted: Sequence[Rule] = default_rules(())
+    tls: ClientTls | None = None
+    delay: float = 0.0
+
+
+async def _no_roles() -> Roles:
+    return Roles()
+
+
+class Gate:
+    """See the module's docstring. access: replaced by a reload. roles: the newest ones."""
+
+    def __init__(self, access: Access, roles: Callable[[], Awaitable[Roles]] = _no_roles) -> None:
+        self.access = access
+        self._roles = roles
+
+    async def meet(self, visitor: Visitor) -> Authentication:
+        """How a client is to prove who it is. Raises InvalidAuthorizationSpecification where it need not try."""
+        access, roles, user = self.access, await self._roles(), visitor.beginning.user
+        rule = find(access.trusted if access.rules is None else access.rules, _connection(visitor, roles))
+        if rule is None:
+            _refuse("no pg_hba.conf entry for", visitor)
+        if rule.method == "reject":
+            _refuse("pg_hba.conf rejects connection for", visitor)
+        if rule.clientcert:
+            _check_certificate(rule, visitor)
+        if rule.method in ("trust", "cert"):
+            return Trust()
+        if rule.method == "password" and visitor.tls is None and rule.kind == "host":
+            raise InvalidAuthorizationSpecification(
+                "password in the clear is refused without encryption",
+                hint="Connect with sslmode=require, or have the rule say hostnossl.",
+            )
+        return _asking(rule, visitor, roles.named(user), roles)
+
+    async def admit(self, visitor: Visitor, connections: Callable[[str], int]) -> None:
+        """Whether a client that has proved who it is may come in. connections: of a user, as of now. Raises
+        InvalidAuthorizationSpecification, TooManyConnections."""
+        roles, user = await self._roles(), visitor.beginning.user
+        role = roles.named(user)
+        if role is None:
+            if roles and self.access.rules is not None:
+                raise InvalidAuthorizationSpecification(f'role "{user}" does not exist')
+            return
+        if not role.login:
+            raise InvalidAuthorizationSpecification(f'role "{user}" is not permitted to log in')
+        if 0 <= role.connection_limit <= connections(user) and not role.superuser:
+            raise TooManyConnections(f'too many connections for role "{user}"')
+
+
+def _connection(visitor: Visitor, roles: Roles) -> Connection:
+    user, database = visitor.beginning.user, visitor.beginning.database
+    encrypted = visitor.tls is not None
+    return Connection(user, database, visitor.host, visitor.here, encrypted, lambda role: roles.belongs(user, role))
+
+
+def _refuse(why: str, visitor: Visitor) -> NoReturn:
+    user, database = visitor.beginning.user, visitor.beginning.database
+    encryption = "SSL encryption" if visitor.tls is not None else "no encryption"
+    raise InvalidAuthorizationSpecification(
+        f'{why} host "{visitor.host}", user "{user}", database "{database}", {encryption}'
+    )
+
+
+def _check_certificate(rule: Rule, visitor: Visitor) -> None:
+    if visitor.common_name is None:
+        raise InvalidAuthorizationSpecification("connection requires a valid client certificate")
+    user = visitor.beginning.user
+    if rule.clientcert == "verify-full" and visitor.common_name != user:
+        if rule.method == "cert":
+            raise InvalidAuthorizationSpecification(f'certificate authentication failed for user "{user}"')
+        if rule.method == "trust":
+            raise InvalidAuthorizationSpecification(f'"trust" authentication failed for user "{user}"')
+        raise password_failed(user)
+
+
+def _asking(rule: Rule, visitor: Visitor, role: Role | None, roles: Roles) -> Authentication:
+    """The machine of a method that asks for a password."""
+    user = visitor.beginning.user
+    kept = _kept(role)
+    if rule.method == "password":
+        return CleartextPassword(user, kept)
+    if rule.method == "md5" and kept is not None and verifiers.is_md5(kept):
+        return Md5Password(user, kept, secrets.token_bytes(_MD5_SALT_BYTES))
+    scram = ScramVerifier.read(kept) if kept is not None else None
+    return Scram(
+        user,
+        scram or verifiers.stand_in(user, roles.secret),
+        certificate=visitor.tls.certificate if visitor.tls is not None else None,
+        nonce=secrets.token_urlsafe(_NONCE_BYTES),
+        doomed=scram is None,
+    )
+
+
+def _kept(role: Role | None) -> str | None:
+    """What a password is compared with: nothing, once it has expired."""
+    if role is None or role.password is None:
+        return None
+    until = FOREVER if role.valid_until is None else role.valid_until
+    return role.password if time.time_ns() // 1000 < until else None

@@ -1,0 +1,128 @@
+"""What a role keeps of its password: a SCRAM-SHA-256 verifier, or an md5 digest for clients that know nothing newer.
+
+A verifier proves a password without telling it: `SCRAM-SHA-256$4096:<salt>$<stored key>:<server key>`, as PostgreSQL writes it,
+so that verifiers can be copied from one to the other and `psql`'s \\password, which makes one itself, works. The arithmetic is
+scramp's (RFC 5802, RFC 7677).
+
+A role that does not exist, or has no such verifier, has a `stand_in`: made of the role's name and a secret, so that it shows the
+same salt at each attempt, on every member, and nobody learns which roles there are.
+
+Source: PostgreSQL 15, 21.5 "Password Authentication"; crypt.c (get_password_type, encrypt_password), auth-scram.c
+(mock_scram_secret).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+import secrets
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from scramp import ScramException, ScramMechanism
+
+from wire.errors import InvalidParameterValue
+
+Encryption = Literal["scram-sha-256", "md5"]
+_MECHANISM: Final = ScramMechanism("SCRAM-SHA-256")
+_ITERATIONS: Final = 4096
+_SALT_BYTES: Final = 16
+#: What scramp serves.
+_SALT_BYTES_MIN: Final = 12
+_KEY_BYTES: Final = 32
+_SCRAM: Final = re.compile(r"SCRAM-SHA-256\$([1-9]\d{0,8}):([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]+):([A-Za-z0-9+/=]+)")
+_MD5: Final = re.compile(r"md5[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class ScramVerifier:
+    """salt, stored_key, server_key: as in RFC 5802."""
+
+    salt: bytes
+    iterations: int
+    stored_key: bytes
+    server_key: bytes
+
+    def __str__(self) -> str:
+        salt, stored, server = (base64.b64encode(b).decode() for b in (self.salt, self.stored_key, self.server_key))
+        return f"SCRAM-SHA-256${self.iterations}:{salt}${stored}:{server}"
+
+    @classmethod
+    def read(cls, text: str) -> ScramVerifier | None:
+        """None for what is no verifier."""
+        match = _SCRAM.fullmatch(text)
+        if match is None:
+            return None
+        try:
+            salt, stored, server = (base64.b64decode(part, validate=True) for part in match.groups()[1:])
+        except binascii.Error:
+            return None
+        if len(stored) != _KEY_BYTES or len(server) != _KEY_BYTES:
+            return None
+        return cls(salt, int(match[1]), stored, server)
+
+    @classmethod
+    def of(cls, password: str, salt: bytes | None = None, iterations: int = _ITERATIONS) -> ScramVerifier:
+        """salt: by chance if not given. Raises InvalidParameterValue for a password that SASLprep forbids."""
+        try:
+            made = _MECHANISM.make_auth_info(password, iterations, salt or secrets.token_bytes(_SALT_BYTES))
+        except ScramException as error:
+            raise InvalidParameterValue(
+                "password cannot be used", detail=f"SASLprep (RFC 4013) refuses it: {error.args[0]}."
+            ) from None
+        used, stored, server, count = made
+        return cls(used, count, stored, server)
+
+
+def kept(password: str, role: str, encryption: Encryption) -> str:
+    """What a role keeps of a password, which may be a verifier already. Raises InvalidParameterValue."""
+    scram = ScramVerifier.read(password)
+    if scram is not None and (scram.iterations < _ITERATIONS or len(scram.salt) < _SALT_BYTES_MIN):
+        raise InvalidParameterValue(
+            "SCRAM verifier is too weak",
+            detail=f"Expected {_ITERATIONS} iterations and {_SALT_BYTES_MIN} bytes of salt at least.",
+        )
+    if scram is not None or is_md5(password):
+        return password
+    return md5_digest(password, role) if encryption == "md5" else str(ScramVerifier.of(password))
+
+
+def md5_digest(password: str, role: str) -> str:
+    return "md5" + _md5(password.encode() + role.encode())
+
+
+def md5_answer(digest: str, salt: bytes) -> str:
+    """What a client says that knows the password of which `digest` was made."""
+    return "md5" + _md5(digest.removeprefix("md5").encode() + salt)
+
+
+def is_md5(verifier: str) -> bool:
+    return _MD5.fullmatch(verifier) is not None
+
+
+def proves(verifier: str, role: str, password: str) -> bool:
+    """Whether a password is the one of which the verifier was made."""
+    if is_md5(verifier):
+        return hmac.compare_digest(md5_digest(password, role), verifier)
+    scram = ScramVerifier.read(verifier)
+    if scram is None:
+        return False
+    try:
+        return hmac.compare_digest(
+            ScramVerifier.of(password, scram.salt, scram.iterations).server_key, scram.server_key
+        )
+    except InvalidParameterValue:
+        return False
+
+
+def stand_in(role: str, secret: bytes) -> ScramVerifier:
+    """Nobody knows its password, and nobody can tell it from another."""
+    salt = hmac.digest(secret, role.encode(), "sha256")[:_SALT_BYTES]
+    return ScramVerifier(salt, _ITERATIONS, bytes(_KEY_BYTES), bytes(_KEY_BYTES))
+
+
+def _md5(data: bytes) -> str:
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()
