@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from engine.distribution import CompiledQuery, DistributedQuery, Terms, compile_query, physical_plan
-from engine.executor import BatchStream, ExecutionContext
+from engine.executor import BatchStream, CompiledFragment, ExecutionContext
 from engine.plan import explain_physical, logical
 from engine.plan.compile import Bindings
 from engine.plan.explain import Summary, json_text, text_lines
 from engine.plan.explain_rows import rows_of_physical, rows_of_plan
+from engine.plan.file_order import in_file_order
 from engine.plan.pruning import pruned
 from engine.plan.spec import SharedSpec
 from engine.runtime.analysis import analysis_of
@@ -61,6 +62,8 @@ async def explain(request: ExplainRequest, engine: Engine, started: float) -> li
     sql = None
     if statement.verbose and not isinstance(query.runs, DistributedQuery):
         sql = engine.executor(query.choice.engine).sql(query.runs)
+    if isinstance(query.runs, CompiledFragment) and query.runs.engine == "local":
+        request = replace(request, plan=in_file_order(request.plan))
     summary = Summary(query.choice.engine, query.choice.reason, sql, actual)
     counted = actual.get("Rows")
     rows = counted if isinstance(counted, int) else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
@@ -36,12 +36,14 @@ UNSEEN_BYTES: Final = 64 << 20
 @dataclass(frozen=True, slots=True)
 class RowGroup:
     """Rows `first` .. `end` - 1 of a Parquet file. columns: bytes, and least and greatest value, by top-level column.
-    nulls: how many each column has, where that is known."""
+    nulls: how many each column has, where that is known. sorted_by: the columns by which the rows ascend, nulls last, by the
+    writer's word."""
 
     first: int
     end: int
     columns: Mapping[str, tuple[int, Range | None]]
     nulls: Mapping[str, int] = field(default_factory=dict)
+    sorted_by: tuple[str, ...] = ()
 
     def facts(self, name: str) -> Facts | None:
         """What the footer says of a column."""
@@ -142,9 +144,21 @@ def _row_groups(file: str, version: int) -> tuple[RowGroup, ...]:
     for index in range(metadata.num_row_groups):
         group = metadata.row_group(index)
         chunks = [(metadata.schema.column(column), group.column(column)) for column in range(group.num_columns)]
-        groups.append(RowGroup(first, first + group.num_rows, _columns(chunks), dict(_nulls(chunks))))
+        groups.append(
+            RowGroup(first, first + group.num_rows, _columns(chunks), dict(_nulls(chunks)), _sorted_by(group, chunks))
+        )
         first += group.num_rows
     return tuple(groups)
+
+
+def _sorted_by(group: Any, chunks: Sequence[_Chunk]) -> tuple[str, ...]:
+    names = []
+    for key in group.sorting_columns:
+        leaf, _ = chunks[key.column_index]
+        if key.descending or key.nulls_first or not _is_flat(leaf):
+            break
+        names.append(leaf.name)
+    return tuple(names)
 
 
 #: A leaf of the file's schema, and its chunk in a row group.

@@ -18,6 +18,7 @@ from engine.catalog.objects import SystemTable
 from engine.executor import CompiledFragment, EngineName
 from engine.plan import logical
 from engine.plan.compile import Bindings, Unsupported, compile_plan
+from engine.plan.file_order import in_file_order
 from engine.plan.input_size import input_bytes
 from engine.plan.logical import Node, TableReader
 from engine.plan.passes.insert_sorts import insert_sorts
@@ -79,7 +80,7 @@ def compile_choice(
     Raises FeatureNotSupported naming what neither has (or what the engine that was asked for lacks).
     """
     try:
-        return compile_plan(plan, choice.engine, bindings), choice
+        return _compiled(plan, choice.engine, bindings), choice
     except Unsupported as lacking:
         if wish != "auto":
             raise FeatureNotSupported(
@@ -88,7 +89,11 @@ def compile_choice(
             ) from None
         other: EngineName = "local" if choice.engine == "spark" else "spark"
         try:
-            fragment = compile_plan(plan, other, bindings)
+            fragment = _compiled(plan, other, bindings)
         except Unsupported:
             raise FeatureNotSupported(f"not supported: {lacking.what}") from None
         return fragment, Choice(other, f"{choice.engine} does not have {lacking.what}")
+
+
+def _compiled(plan: logical.Final, engine: EngineName, bindings: Bindings) -> CompiledFragment:
+    return compile_plan(in_file_order(plan) if engine == "local" else plan, engine, bindings)

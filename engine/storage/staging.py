@@ -123,6 +123,12 @@ class TableWriter:
         file.close()
 
 
+def _sorting(schema: pa.Schema, sort_by: Sequence[str]) -> Sequence[pq.SortingColumn] | None:
+    """What a file's footer says of its order."""
+    keys = [(name, "ascending") for name in sort_by]
+    return pq.SortingColumn.from_ordering(schema, keys) if keys else None
+
+
 class _File:
     """One data file while it is written."""
 
@@ -143,6 +149,7 @@ class _File:
         self._writer = pq.ParquetWriter(
             self._sink, schema, compression=_COMPRESSION, store_schema=False,
             write_statistics=[name for name in schema.names if name not in plain] or False,
+            sorting_columns=_sorting(schema, self._sort_by),
         )  # fmt: skip
 
     def write(self, batch: pa.RecordBatch) -> None:
