@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import psycopg
 
-from benchmarks import cluster
+from benchmarks import cluster, mesh_floor
 from benchmarks.figures import Figure, Measure, percentile
 from benchmarks.ground import Ground
 
@@ -26,19 +26,24 @@ def _run(ground: Ground) -> Iterator[Figure]:
         cluster.running(ground, "latency", _MEMBERS, data) as members,
         members.connect("off") as one,
         members.connect("always") as all_,
+        mesh_floor.floor(sorted((data / "lineitem").glob("*.parquet"))) as least,
     ):
         _require_distributed(all_)
-        alone, together = [], []
-        for _ in range(_WARM + _RUNS):
-            alone.append(_taken(one))
-            together.append(_taken(all_))
-    alone, together = alone[_WARM:], together[_WARM:]
+        times = [
+            (_taken(one), _taken(all_), _least(least, mesh_floor.WHOLE), _least(least, mesh_floor.SHARED))
+            for _ in range(_WARM + _RUNS)
+        ]
+    alone, together, least_alone, least_together = zip(*times[_WARM:], strict=True)
     added = percentile(together, 50) - percentile(alone, 50)
     yield Figure("added, p50", added, "ms", _BAR_MS)
     yield Figure("added, least", min(together) - min(alone), "ms")
-    for name, times in (("on one member", alone), (f"on {_MEMBERS} members", together)):
-        yield Figure(f"{name}, p50", percentile(times, 50), "ms")
-        yield Figure(f"{name}, p99", percentile(times, 99), "ms")
+    for name, taken in (("on one member", alone), (f"on {_MEMBERS} members", together)):
+        yield Figure(f"{name}, p50", percentile(taken, 50), "ms")
+        yield Figure(f"{name}, p99", percentile(taken, 99), "ms")
+    least_added = percentile(least_together, 50) - percentile(least_alone, 50)
+    yield Figure("added by three processes that do nothing else, p50", least_added, "ms")
+    yield Figure("one such process, p50", percentile(least_alone, 50), "ms")
+    yield Figure("three such processes, p50", percentile(least_together, 50), "ms")
 
 
 def _require_distributed(connection: psycopg.Connection[Any]) -> None:
@@ -57,12 +62,21 @@ def _taken(connection: psycopg.Connection[Any]) -> float:
     return taken
 
 
+def _least(ask: Callable[[bytes], bytes], what: bytes) -> float:
+    """The same of a process that does nothing else."""
+    started = time.perf_counter()
+    ask(what)
+    return (time.perf_counter() - started) * 1000
+
+
 MEASURE: Final = Measure(
     "mesh_latency",
     "A short query on three members, over the same on one",
     f"`{_QUERY.decode()}` over TPC-H of scale {_SCALE:g} with `lineitem` in {_MEMBERS} files, through psycopg, prepared, on the "
     f"local engine of a cluster of {_MEMBERS} processes: on one connection with `sluice.distribution = off`, on another "
     f"with `always`, in turns; {_RUNS} runs of each after {_WARM} to warm up, each from asking to all rows read. "
-    "Added: the difference of the medians; and of the shortest runs, which other work on the machine lengthens less.",
+    "Added: the difference of the medians; and of the shortest runs, which other work on the machine lengthens less. "
+    "In the same turns, for comparison: processes of nothing but DuckDB and a blocking socket, which hold the files as tables; one "
+    "asked for the whole, or each for its file and the partial results summed by the first.",
     _run,
 )
