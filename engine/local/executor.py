@@ -25,7 +25,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -64,6 +64,7 @@ class LocalWork:
 
     schema: its columns in carriers. batch_rows: rows of a batch. tables: the catalog's that it reads.
     parameters: values of `$name`s: the files and row ranges of its readers. inputs: the relations that arrive as streams.
+    find: gives the parameters instead, when the statement begins, on a thread that may block; raises SqlError.
     """
 
     statement: str
@@ -73,6 +74,7 @@ class LocalWork:
     tables: tuple[Table | SystemTable, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, Inflow] = field(default_factory=dict)
+    find: Callable[[], Mapping[str, Any]] | None = None
 
 
 class LocalExecutor:
@@ -221,6 +223,9 @@ class LocalStream:
         self._closing = True
         self._wake()
         if self._closed is None:
+            if not self._running and self._gathering is None and self._cursor is None:
+                self._forget()
+                return
             self._closed = self._loop.create_task(self._shut())
         await asyncio.shield(self._closed)
 
@@ -269,15 +274,12 @@ class LocalStream:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def _arrived(self, batch: pa.RecordBatch | None, error: SqlError | None, running: bool) -> None:
-        """What a job tells: a batch, or the end (neither batch nor error); `running`: there is more to come."""
-        self._running = running
-        if batch is not None:
-            self._ready.append(batch)
-        elif error is not None:
-            self._error = error
-        else:
-            self._ended = True
+    def _arrived(self, batches: Sequence[pa.RecordBatch | None], error: SqlError | None) -> None:
+        """What came of a job: batches, None at the end, or an error."""
+        self._running = False
+        self._ready.extend(batch for batch in batches if batch is not None)
+        self._ended = None in batches
+        self._error = error
         self._wake()
 
     async def _shut(self) -> None:
@@ -292,10 +294,13 @@ class LocalStream:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_INTERRUPT_SECONDS):
                     await self._change()
-        self._ready.clear()
-        self._inputs.clear()
         if self._cursor is not None:
             await self._loop.run_in_executor(self._pool, self._release)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._ready.clear()
+        self._inputs.clear()
         self._streams.discard(self)
 
     # -- on a pool's thread -------------------------------------------------------------------------------------
@@ -308,14 +313,13 @@ class LocalStream:
                 batches.append(self._fetch())
             if batches[-1] is None:
                 self._release()
-            for number, batch in enumerate(batches, 1):
-                self._tell(batch, None, running=number < len(batches))
+            self._tell(batches, None)
         except Exception as error:  # noqa: BLE001 - whatever DuckDB or Arrow raise ends the stream, translated
             try:
                 self._release(healthy=False)
             finally:
                 # Whatever becomes of the cursor: who waits for the stream, or for its close, must not wait for ever.
-                self._tell(None, translate(error, self._work.statement), running=False)
+                self._tell((), translate(error, self._work.statement))
 
     def _fetch(self) -> pa.RecordBatch | None:
         """The next batch that is not empty, in carriers; None at the end."""
@@ -335,7 +339,8 @@ class LocalStream:
 
     def _start(self) -> Any:
         """Begin to run the statement, in the database that is made for its like."""
-        work, statement, parameters = self._work, self._work.statement, self._work.parameters
+        work, statement = self._work, self._work.statement
+        parameters = work.parameters if work.find is None else work.find()
         in_memory = False
         if self._cursor is None:  # else its inputs are large, and stored where it will run
             self._placed = self._small.place(statement, parameters, self._inputs.values())
@@ -366,8 +371,8 @@ class LocalStream:
         if placed is not None:
             self._small.release(placed)
 
-    def _tell(self, batch: pa.RecordBatch | None, error: SqlError | None, *, running: bool) -> None:
-        self._loop.call_soon_threadsafe(self._arrived, batch, error, running)
+    def _tell(self, batches: Sequence[pa.RecordBatch | None], error: SqlError | None) -> None:
+        self._loop.call_soon_threadsafe(self._arrived, batches, error)
 
 
 def batch_rows(schema: pa.Schema, page_bytes: int) -> int:

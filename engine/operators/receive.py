@@ -39,6 +39,7 @@ from typing import Final, Protocol
 import pyarrow as pa
 
 from engine.operators.bell import Bell
+from engine.operators.schemas import stream_fingerprint, stream_schema
 from engine.operators.send import schema_fingerprint
 from engine.operators.spool import Place, Spooler, SpoolFile
 from wire.errors import ConnectionFailure, QueryCanceled, SerializationFailure, SqlError
@@ -282,10 +283,13 @@ class Receiver:
         """What the schema of the streams is, where it was not quite known; before the first of them opens."""
         self.schema, self._fingerprint = schema, schema_fingerprint(schema.serialize())
 
-    def adopt(self, schema: pa.Schema, *, ordered: bool, senders: int, retried: bool) -> None:
-        """What this mailbox receives. Fails the query if what has come already is something else."""
-        self.schema, self.ordered, self._senders, self.retried = schema, ordered, senders, retried
-        self._fingerprint = fingerprint = schema_fingerprint(schema.serialize())
+    def adopt(self, schema: bytes, *, ordered: bool, senders: int, retried: bool) -> None:
+        """What this mailbox receives. Fails the query if what has come already is something else.
+
+        schema: as an Arrow IPC message.
+        """
+        self.schema, self.ordered, self._senders, self.retried = stream_schema(schema), ordered, senders, retried
+        self._fingerprint = fingerprint = stream_fingerprint(schema)
         if any(stream.opening.schema != fingerprint for stream in self._streams.values()):
             self.fail(ConnectionFailure("a data connection failed: the stream's schema is not the edge's"))
         self._ready.clear()

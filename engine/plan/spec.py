@@ -9,12 +9,17 @@ thousand members cost a thousand small encodings.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, Literal
 
 import msgspec
 
 from engine.plan.logical import MutateKind
 from wire.text_settings import OutputSettings
+
+#: How many plans are remembered, of which length.
+_READ: Final = 64
+_SHORT_BYTES: Final = 1 << 16
 
 
 class Struct(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -123,8 +128,8 @@ class SharedSpec(Struct, frozen=True):
 
     @classmethod
     def decoded(cls, encoded: bytes | msgspec.Raw) -> SharedSpec:
-        """Raises msgspec.MsgspecError."""
-        return _SHARED.decode(encoded)
+        """Raises msgspec.MsgspecError. What was read a short while ago is not read again: statements are repeated."""
+        return _read_again(bytes(encoded)) if len(encoded) <= _SHORT_BYTES else _SHARED.decode(encoded)
 
 
 class ReaderSpec(Struct, frozen=True):
@@ -168,11 +173,24 @@ class InstanceSpec(Struct, frozen=True):
     statement: str | None = None
 
 
+class ChannelSpec(Struct, frozen=True):
+    """A receiving end of the initiator, so that nobody has to ask for it: the consuming instance of an edge, and what a stream
+    to it shows (`wire.mesh.messages.Open`)."""
+
+    edge: int
+    receiver: int
+    channel: str
+    token: bytes
+
+
 class MemberSpec(Struct, frozen=True):
-    """What one member is told. shared: an encoded SharedSpec."""
+    """What one member is told. shared: an encoded SharedSpec. channels: those at (host, port), if there are any."""
 
     shared: msgspec.Raw
     instances: tuple[InstanceSpec, ...]
+    channels: tuple[ChannelSpec, ...] = ()
+    host: str = ""
+    port: int = 0
 
     @classmethod
     def decoded(cls, encoded: bytes) -> MemberSpec:
@@ -181,4 +199,5 @@ class MemberSpec(Struct, frozen=True):
 
 
 _SHARED: Final = msgspec.msgpack.Decoder(SharedSpec)
+_read_again: Final = lru_cache(_READ)(_SHARED.decode)
 _MEMBER: Final = msgspec.msgpack.Decoder(MemberSpec)

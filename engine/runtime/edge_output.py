@@ -55,7 +55,8 @@ class EdgeOutput:
 
     async def opened(self) -> None:
         """Wait until all streams are open, or not wanted."""
-        await asyncio.gather(*self._opening)
+        if not all(task.done() for task in self._opening):
+            await asyncio.gather(*self._opening)
 
     async def send(self, batch: pa.RecordBatch) -> None:
         """Send a batch to whom its rows are for. Raises what a stream raises, but for refusals."""
@@ -71,13 +72,18 @@ class EdgeOutput:
     async def finish(self) -> None:
         """The end: returns when every receiver has everything."""
         await self.opened()
-        await asyncio.gather(*(self._finish(number) for number in range(len(self._opening))))
+        if len(self._opening) == 1:
+            await self._finish(0)
+        else:
+            await asyncio.gather(*(self._finish(number) for number in range(len(self._opening))))
 
     async def abandon(self, sqlstate: str, message: str, detail: str = "", hint: str = "") -> None:
         """Give up what is not over; idempotent, never raises, leaves no socket."""
-        for task in self._opening:
+        opening = [task for task in self._opening if not task.done()]
+        for task in opening:
             task.cancel()
-        await asyncio.gather(*self._opening, return_exceptions=True)
+        if opening:
+            await asyncio.wait(opening)
         for stream in self.streams:
             stream.abandon(sqlstate, message, detail, hint)
 

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from engine.operators.ordered_merge import OrderedMerge
 from engine.operators.receive import Receiver
+from engine.operators.schemas import stream_schema
 from engine.plan.spec import EdgeSpec
 
 
@@ -13,7 +14,7 @@ class EdgeInflow:
     """The rows of an edge at one consuming instance. schema: of its batches, the merge's key taken away."""
 
     def __init__(self, edge: EdgeSpec, receiver: Receiver) -> None:
-        schema = pa.ipc.read_schema(pa.py_buffer(edge.schema))
+        schema = stream_schema(edge.schema)
         ordered = edge.synchronizer == "ordered"
         self.schema = schema.remove(len(schema) - 1) if ordered else schema
         self._source = OrderedMerge(len(edge.senders), receiver.next_from) if ordered else receiver

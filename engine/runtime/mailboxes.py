@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-import pyarrow as pa
-
 from engine.operators.receive import WINDOW_BATCHES, Receiver
 from engine.operators.spool import Spooler
 from engine.plan.spec import EdgeSpec
@@ -74,10 +72,9 @@ class Mailboxes:
         """The receiver of an edge's instance, knowing what it receives. (A window that was granted stays as it is.)"""
         mailbox = self.find_or_make((query, edge.id, instance), WINDOW_BATCHES * page_bytes)
         receiver, mailbox.in_turn = mailbox.receiver, edge.synchronizer == "sequential"
-        schema = pa.ipc.read_schema(pa.py_buffer(edge.schema))
         ordered = edge.synchronizer != "unsynchronized"
         receiver.adopt(
-            schema, ordered=ordered, senders=1 if edge.counted else len(edge.senders), retried=not edge.counted
+            edge.schema, ordered=ordered, senders=1 if edge.counted else len(edge.senders), retried=not edge.counted
         )
         if edge.counted:
             receiver.finish(range(len(edge.senders)))

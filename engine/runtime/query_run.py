@@ -27,14 +27,24 @@ from engine.operators.mesh_tls import TlsPeer
 from engine.operators.outbound import OutboundStream
 from engine.operators.partition_streams import Sent
 from engine.operators.receive import Receiver
+from engine.operators.schemas import stream_schema
 from engine.operators.send import Edge
 from engine.plan.physical import relation_of
-from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, MutationSpec, ReaderSpec, SharedSpec
+from engine.plan.spec import (
+    ChannelSpec,
+    EdgeSpec,
+    FragmentSpec,
+    InstanceSpec,
+    MemberSpec,
+    MutationSpec,
+    ReaderSpec,
+    SharedSpec,
+)
 from engine.runtime.edge_output import EdgeOutput, Pieces, retried
 from engine.runtime.inflow import EdgeInflow
 from engine.runtime.mailboxes import Mailboxes
 from engine.runtime.query_state import Cause
-from engine.runtime.readable_files import Readable, ReadableFiles
+from engine.runtime.readable_files import ReadableFiles
 from wire.errors import ConnectionFailure, SqlError
 from wire.mesh.control_messages import ChannelOk
 from wire.mesh.messages import Open
@@ -130,18 +140,21 @@ class Writers(Protocol):
 class QueryRun:
     """See the module's docstring. numbers: of the instances that run as tasks, as `Host.ended` names them."""
 
-    def __init__(self, host: Host, query: str, shared: SharedSpec, instances: Sequence[InstanceSpec]) -> None:
+    def __init__(self, host: Host, query: str, shared: SharedSpec, spec: MemberSpec) -> None:
         self.query = query
         self.shared = shared
         self.counters: Counter[str] = Counter()
         self._host = host
         self._edges = {edge.id: edge for edge in shared.edges}
         self._fragments = {fragment.id: fragment for fragment in shared.fragments}
-        self._instances = tuple(instances)
+        self._instances = spec.instances
+        self._told = {(channel.edge, channel.receiver): channel for channel in spec.channels}
+        self._told_at = spec.host, spec.port
+        self._used: set[tuple[int, int, int]] = set()
         self._inflows: dict[tuple[int, int], EdgeInflow] = {}
         self._tasks: dict[int, asyncio.Task[Cause | None]] = {}
         self._cause: Cause | None = None
-        self.numbers = tuple(n for n, i in enumerate(instances) if self._fragments[i.fragment].output is not None)
+        self.numbers = tuple(n for n, i in enumerate(spec.instances) if self._fragments[i.fragment].output is not None)
 
     def start(self) -> None:
         """Adopt the mailboxes of all inputs, then begin to run."""
@@ -159,7 +172,7 @@ class QueryRun:
     def root(self, schema: pa.Schema) -> Source:
         """The stream that the portal reads. schema: of its batches, in carriers."""
         fragment, instance = self._root_instance()
-        return self._source(fragment, instance, instance.readers, schema)
+        return self._source(fragment, instance, schema, None)
 
     @property
     def root_receiver(self) -> Receiver | None:
@@ -168,6 +181,24 @@ class QueryRun:
         if instance.statement or fragment.statement:
             return None
         return self._host.mailboxes.find_or_make((self.query, fragment.inputs[0], instance.instance)).receiver
+
+    def own_channels(self) -> tuple[ChannelSpec, ...]:
+        """This member's receiving ends, but those whose senders are let in one after another: they have to ask."""
+        found = []
+        for instance in self._instances:
+            for edge in self._fragments[instance.fragment].inputs:
+                mailbox = self._host.mailboxes.find_or_make((self.query, edge, instance.instance))
+                if not mailbox.in_turn:
+                    found.append(ChannelSpec(edge, instance.instance, mailbox.channel, mailbox.token))
+        return tuple(found)
+
+    def told_channel(self, edge: int, sender: int, receiver: int) -> ChannelOk | None:
+        """Where a stream is to connect, if the start has told it. Only once: a stream that was refused there has to ask."""
+        told, stream = self._told.get((edge, receiver)), (edge, sender, receiver)
+        if told is None or stream in self._used:
+            return None
+        self._used.add(stream)
+        return ChannelOk(0, told.channel, told.token, *self._told_at)
 
     def _root_instance(self) -> tuple[FragmentSpec, InstanceSpec]:
         """The fragment without an output; only the initiator has an instance of it."""
@@ -239,8 +270,8 @@ class QueryRun:
                 # Its turn comes when the receiver takes the stream; until then nothing is read for it. (One with inputs takes
                 # them all the same: who sends them sends to others too.)
                 await output.opened()
-            readers = (await self._readable(instance)).readers
-            source = self._source(fragment, instance, readers, _rows_schema(fragment, edge))
+            find = functools.partial(self._found, instance) if instance.readers else None
+            source = self._source(fragment, instance, _rows_schema(fragment, edge), find)
             if fragment.mutation is not None:
                 source = self._host.writers.intents(source, fragment.mutation)
             while output.wanted and (batch := await source.next_batch()) is not None:
@@ -269,7 +300,7 @@ class QueryRun:
         assert fragment.output is not None, "the root runs in this process"
         assert instance.statement is not None, "on Spark each instance has a statement of its own"
         edge, sender = self._edges[fragment.output], instance.instance
-        tables = (await self._readable(instance)).tables
+        tables = (await self._host.local.in_pool(lambda: self._host.files.of(instance))).tables
         channels = await asyncio.gather(
             *(retried(self._finder(edge, sender), receiver) for receiver in range(len(edge.receivers)))
         )
@@ -302,17 +333,18 @@ class QueryRun:
     def _finder(self, edge: EdgeSpec, sender: int) -> Callable[[int], Awaitable[ChannelOk]]:
         return lambda receiver: self._host.find_channel(self.query, edge, sender, receiver)
 
-    async def _readable(self, instance: InstanceSpec) -> Readable:
-        """What it reads, found and allowed by this member. Raises SqlError."""
-        if not instance.readers and not instance.tables:
-            return Readable((), {})
-        readable: Readable = await self._host.local.in_pool(lambda: self._host.files.of(instance))
-        return readable
+    def _found(self, instance: InstanceSpec) -> Mapping[str, Any]:
+        """What its readers read, found and allowed by this member. May block. Raises SqlError."""
+        return _parameters(self._host.files.of(instance).readers)
 
     def _source(
-        self, fragment: FragmentSpec, instance: InstanceSpec, readers: Sequence[ReaderSpec], schema: pa.Schema
+        self,
+        fragment: FragmentSpec,
+        instance: InstanceSpec,
+        schema: pa.Schema,
+        find: Callable[[], Mapping[str, Any]] | None,
     ) -> Source:
-        """readers: those of the instance; the root's are as this member has told itself."""
+        """find: as in `LocalWork`; None: it reads what the instance says, as this member has told itself."""
         inflows = {relation_of(edge): self._inflows[edge, instance.instance] for edge in fragment.inputs}
         statement = instance.statement or fragment.statement
         if statement is None:
@@ -324,8 +356,9 @@ class QueryRun:
                 schema,
                 batch_rows(schema, self.shared.page_bytes),
                 self.shared.time_zone,
-                parameters=_parameters(readers),
+                parameters={} if find is not None else _parameters(instance.readers),
                 inputs=inflows,
+                find=find,
             )
         )
 
@@ -373,8 +406,8 @@ async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
 def _rows_schema(fragment: FragmentSpec, edge: EdgeSpec) -> pa.Schema:
     """Of the rows that a fragment's statement gives: to its router, or to files."""
     if fragment.mutation is not None:
-        return pa.ipc.read_schema(pa.py_buffer(fragment.mutation.input))
-    schema = pa.ipc.read_schema(pa.py_buffer(edge.schema))
+        return stream_schema(fragment.mutation.input)
+    schema = stream_schema(edge.schema)
     return schema.append(_BUCKET) if edge.router.kind in ("hash", "range") else schema
 
 

@@ -38,7 +38,7 @@ from engine.local.executor import LocalExecutor
 from engine.operators.mesh_tls import TlsPeer
 from engine.operators.outbound import LoopbackStream, OutboundStream, open_remote, refusal
 from engine.operators.receive import Denied
-from engine.operators.send import schema_fingerprint
+from engine.operators.schemas import stream_fingerprint
 from engine.operators.spool import Spooler
 from engine.plan.spec import EdgeSpec, MemberSpec, SharedSpec
 from engine.runtime.absence import Absence
@@ -155,15 +155,17 @@ class MeshRuntime:
             raise AdminShutdown("terminating connection due to administrator command")
         participants = (self._mesh.member, *(m for m in members if m != self._mesh.member))
         self._post(query, lambda queries, now: queries.begin(query, participants, now))
-        run = QueryRun(self, query, SharedSpec.decoded(shared), members[self._mesh.member].instances)
+        run = QueryRun(self, query, SharedSpec.decoded(shared), members[self._mesh.member])
         counting = {name for name, spec in members.items() if _runs_tasks(spec, run)}
         stream = self._streams[query] = DistributedStream(self, run, counting)
         self._runs[query] = run
         run.start()
         stream.begin(schema)
         self._post(query, lambda queries, now: queries.started(query, run.numbers, now))
+        channels, (host, port) = run.own_channels(), self._listener.address_from_afar
         for member in participants[1:]:
-            body = msgspec.msgpack.encode(members[member])
+            told = msgspec.structs.replace(members[member], channels=channels, host=host, port=port)
+            body = msgspec.msgpack.encode(told)
             if not self._mesh.send(member, Start(query, participants), body):
                 self.cancel(query, lost(member))
         return stream
@@ -196,8 +198,10 @@ class MeshRuntime:
 
     async def open_stream(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> OutboundStream:
         """The stream from instance `sender` to instance `receiver` of an edge. Raises as `edge_output.Opener` says."""
-        found = await self.find_channel(query, edge, sender, receiver)
-        opening = Open(VERSION, found.channel, found.token, edge.id, sender, 0, 0, schema_fingerprint(edge.schema))
+        run = self._runs.get(query)
+        told = run.told_channel(edge.id, sender, receiver) if run is not None else None
+        found = told or await self.find_channel(query, edge, sender, receiver)
+        opening = Open(VERSION, found.channel, found.token, edge.id, sender, 0, 0, stream_fingerprint(edge.schema))
         if edge.receivers[receiver] != self._mesh.member:
             tls, member = self._listener.tls, edge.receivers[receiver]
             return await open_remote(found.host, found.port, opening, tls=tls, member=member)
@@ -366,7 +370,7 @@ class MeshRuntime:
             self._post(query, lambda queries, now: queries.started(query, (), now))
             self.cancel(query, cause)
             return
-        run = QueryRun(self, query, prepared.shared, spec.instances)
+        run = QueryRun(self, query, prepared.shared, spec)
         self._runs[query] = run
         run.start()
         self._post(query, lambda queries, now: queries.started(query, run.numbers, now))

@@ -12,9 +12,12 @@ import pyarrow as pa
 import pytest
 from mesh_ground import MeshMember, gathered, mesh, rows, until
 
-from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, RouterSpec, SharedSpec
+from engine.plan.spec import ChannelSpec, EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, RouterSpec, SharedSpec
+from engine.runtime.query_run import QueryRun
 from engine.runtime.runtime import DistributedStream
+from server.mesh_link import MeshLink
 from wire.errors import SqlError
+from wire.mesh.control_messages import ControlMessage, OpenChannel, Start
 
 _ONE = pa.schema([("c1", pa.int64())])
 _KEYED = pa.schema([("c1", pa.int64()), ("sort_key", pa.binary())])
@@ -173,3 +176,30 @@ async def test_a_plan_that_cannot_be_read_is_refused(members: list[MeshMember]) 
     broken = {**specs, "m2": MemberSpec(msgspec.Raw(b"\xc1"), ())}
     with pytest.raises(SqlError, match="plan could not be read"):
         await rows(_open(members, (shared, broken)))
+
+
+async def test_where_the_initiator_receives_is_told_by_the_start(
+    members: list[MeshMember], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[type[ControlMessage]] = []
+    send = MeshLink.send
+
+    def heard(link: MeshLink, member: str, message: ControlMessage, body: bytes = b"") -> bool:
+        said.append(type(message))
+        return send(link, member, message, body)
+
+    monkeypatch.setattr(MeshLink, "send", heard)
+    assert await rows(_open(members, gathered(members, "select 1::bigint as c1", _ONE))) == [(1,)] * 3
+    assert said == [Start, Start]
+    in_turn = gathered(members, "select $number::bigint as c1", _ONE, synchronizer="sequential")
+    assert await rows(_open(members, in_turn)) == [(0,), (1,), (2,)]
+    assert said.count(OpenChannel) == 2
+
+
+async def test_a_stream_that_is_refused_where_the_start_said_asks(
+    members: list[MeshMember], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = (ChannelSpec(1, 0, "mesh/0", b"nobody's"),)
+    monkeypatch.setattr(QueryRun, "own_channels", lambda _run: elsewhere)
+    assert await rows(_open(members, gathered(members, "select 1::bigint as c1", _ONE))) == [(1,)] * 3
+    assert members[0].listener.denied == 2

@@ -15,7 +15,7 @@ import msgspec
 
 from wire.mesh.vocabulary import Vocabulary
 
-VERSION: Final = 2
+VERSION: Final = 3
 
 #: unknown: nobody has registered that channel (yet, or any more): try again. complete: the stream has been received whole
 #: from another attempt: nothing to send. The others are final.
