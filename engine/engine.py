@@ -25,6 +25,7 @@ from engine.catalog.store import URL_SCHEMES, CatalogStore
 from engine.compactor import Compactor
 from engine.config import EngineConfig
 from engine.copying.files import CopyRoots
+from engine.copying.progress import Copies
 from engine.distribution import CompiledQuery
 from engine.executor import BatchStream, CompiledFragment, EngineName, ExecutionContext, Executor, QueryId
 from engine.initiation import Initiation, session_settings
@@ -72,6 +73,7 @@ class Engine:
             self.store.declare(topology_tables(config.topology, config.member, self._own_files))
         self.statements = StatementCache()
         self.turns = Turns()
+        self.copies = Copies()
         self._listener = listener
         self._operations = OperationPool(config.operation_threads)
         # Numbers are never given twice, also not after a restart: a second has more of them than any member uses.

@@ -185,7 +185,7 @@ class Session(EngineSession):
         members = self._engine.mesh.members() if members is None else members
         context = SystemContext(
             self.catalog.current(), self.settings, self.client, self.roles.session_name, self.database, members,
-            self._engine.store.pending, self.roles.current.superuser,
+            self._engine.store.pending, self.roles.current.superuser, copies=self._engine.copies.running,
         )  # fmt: skip
         return RecordingCatalog(context, self._system, self._engine.store)
 

@@ -64,7 +64,9 @@ async def _copy_in(exchange: Exchange, execution: CopyFromExecution) -> int:
 
 async def _copy_out(exchange: Exchange, portal: Portal, execution: CopyToExecution) -> int:
     if execution.file is not None:
-        return await execution.file.write(execution.stream, _writer(exchange, execution, framed=False))
+        return await execution.file.write(
+            execution.stream, _writer(exchange, execution, framed=False), execution.progress
+        )
     writer = _writer(exchange, execution, framed=True)
     exchange.send(m.CopyOutResponse(int(execution.format.form == "binary"), len(execution.names)))
     await exchange.stream.send_copied(writer.header())
@@ -72,7 +74,10 @@ async def _copy_out(exchange: Exchange, portal: Portal, execution: CopyToExecuti
     while (batch := await run.next_batch()) is not None:
         rows_per_page = rows_within(batch, page_bytes)
         for start in range(0, batch.num_rows, rows_per_page):
-            await exchange.stream.send_copied(writer.encode(batch.slice(start, rows_per_page)))
+            rows = writer.encode(batch.slice(start, rows_per_page))
+            execution.progress.bytes += len(rows)
+            await exchange.stream.send_copied(rows)
+        execution.progress.rows += batch.num_rows
     await exchange.stream.send_copied(writer.trailer())
     exchange.send(m.CopiedAll())
     return run.rows

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, LiteralString, cast
+from typing import Any
 
 import duckdb
 import psycopg
@@ -93,7 +93,7 @@ def _creation(table: str, file: SourceFile) -> sql.Composed:
     # The names of types are PostgreSQL's own words, not the file's.
     columns: list[sql.Composable] = []
     for column in file.columns():
-        typ = sql.SQL(cast(LiteralString, f"{column.type}"))
+        typ = sql.SQL(f"{column.type}")
         columns.append(sql.SQL("{} {}").format(sql.Identifier(column.name), typ))
     return sql.SQL("create table {} ({})").format(_identifier(table), sql.SQL(", ").join(columns))
 

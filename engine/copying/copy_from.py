@@ -17,6 +17,7 @@ from engine.copying import lake_files
 from engine.copying.copy_rows import CopiedRows
 from engine.copying.files import FileRows, opened
 from engine.copying.options import FILE_FORMS, CopyFormat, copy_format, names_of, written_form
+from engine.copying.progress import CopyProgress
 from engine.copying.source import RowSource
 from engine.executor import BatchStream, QueryId
 from engine.local.executor import LocalExecutor, LocalWork, batch_rows
@@ -123,12 +124,19 @@ class CopyFromExecution:
         self._engine = engine
         self._bound = bound
         self._format = form
+        self._progress = engine.copies.begin(
+            CopyProgress(
+                session.client.backend_pid, session.database, bound.plan.table.oid, "COPY FROM",
+                "PIPE" if file is None else "FILE", 0 if file is None else file.size,
+            )
+        )  # fmt: skip
 
     async def receive(self, source: RowSource) -> int:
         """Write all rows of the source. Returns how many. Raises SqlError with nothing changed."""
         ground = _Ground(
-            SessionGround(self._session, self._engine, ()), self._engine, self._bound, self._format, source
-        )
+            SessionGround(self._session, self._engine, ()), self._engine, self._bound, self._format, source,
+            self._progress,
+        )  # fmt: skip
         try:
             told = await run(self._bound.plan, ground)
             await ground.inner.judge(self._bound.plan)
@@ -140,6 +148,7 @@ class CopyFromExecution:
         return f"COPY {rows}"
 
     async def close(self) -> None:
+        self._engine.copies.end(self._progress)
         await self.stream.close()
         if self.file is not None:
             await self.file.close()
@@ -154,6 +163,7 @@ class _Ground:
     bound: BoundCopy
     form: CopyFormat
     source: RowSource
+    progress: CopyProgress
     rows: CopiedRows | None = None
 
     async def open(self, plan: Final, *, here: bool) -> BatchStream:
@@ -162,7 +172,7 @@ class _Ground:
         bound = self.bound
         encoding = self.form.encoding or self.inner.session.settings.get("client_encoding")
         reader = RowReader(self.form.layout, bound.plan.table.name, names_of(bound.targets), encoding)
-        self.rows = CopiedRows(self.source, reader, bound, _Runs(self, plan))
+        self.rows = CopiedRows(self.source, reader, bound, _Runs(self, plan), self.progress)
         return self.rows
 
     def placed(self, error: SqlError) -> SqlError:

@@ -20,6 +20,7 @@ from typing import Final, Protocol, TypeVar
 import pyarrow as pa
 
 from engine.copying import casts
+from engine.copying.progress import CopyProgress
 from engine.copying.source import RowSource
 from engine.executor import BatchStream
 from engine.mutation.to_its_end import to_its_end
@@ -80,13 +81,12 @@ class _Lines:
 
 
 class CopiedRows:
-    """A `BatchStream` over what a client sends.
+    """A `BatchStream` over what a client sends. progress: kept up to date."""
 
-    taken: bytes so far. rows: taken from them. given: of those, how many WHERE has left.
-    """
-
-    def __init__(self, source: RowSource, reader: RowReader, bound: BoundCopy, runs: Runs) -> None:
-        self.taken = self.rows = self.given = 0
+    def __init__(
+        self, source: RowSource, reader: RowReader, bound: BoundCopy, runs: Runs, progress: CopyProgress
+    ) -> None:
+        self._progress = progress
         self._source = source
         self._reader = reader
         self._bound = bound
@@ -103,7 +103,7 @@ class CopiedRows:
         await self._batches.aclose()
 
     def statistics(self) -> Mapping[str, int]:
-        return {"rows": self.given, "bytes": self.taken, "batches": 0}
+        return {"rows": self._progress.rows, "bytes": self._progress.bytes, "batches": 0}
 
     def placed(self, error: SqlError) -> SqlError:
         """The error of a row with the line that the row was on."""
@@ -151,7 +151,7 @@ class CopiedRows:
                 piece, self._rest = memoryview(piece)[:BLOCK_BYTES], memoryview(piece)[BLOCK_BYTES:]
             pieces.append(piece)
             size += len(piece)
-        self.taken += size
+        self._progress.bytes += size
         return pieces or None
 
     def _taken_apart(self, data: list[bytes | memoryview] | None) -> _Taken:
@@ -175,11 +175,11 @@ class CopiedRows:
             values, fault = await self._values(cast)
             good = block.count if fault is None else fault[0]
             batch, wrong = await self._completed(self._batch([array.slice(0, good) for array in values], good), block)
-            self.rows += good
             if batch is not None and batch.num_rows:
-                self._lines.append(_Lines(self.given, batch.num_rows, block, self._numbers(batch)))
-                self.given += batch.num_rows
+                self._lines.append(_Lines(self._progress.rows, batch.num_rows, block, self._numbers(batch)))
+                self._progress.rows += batch.num_rows
                 yield batch
+            self._progress.excluded += 0 if batch is None or wrong is not None else good - batch.num_rows
             if wrong is not None:
                 raise wrong
             if fault is not None:

@@ -15,6 +15,7 @@ from engine.api import Execution, Prepared, ResultColumn
 from engine.catalog.objects import SystemTable, Table, View
 from engine.copying.file_target import FileTarget, lake_form
 from engine.copying.options import CopyFormat, copy_format, written_form
+from engine.copying.progress import Copies, CopyProgress
 from engine.executor import BatchStream, QueryId
 from engine.sql import statements as s
 from engine.sql.copy_statement import CopyTo
@@ -36,9 +37,16 @@ if TYPE_CHECKING:
 
 
 class CopyToExecution:
-    """An `engine.api.Execution` whose rows are to be copied. encoded: its columns. names: what a header shows. file: where to."""
+    """An `engine.api.Execution` whose rows are to be copied. encoded: its columns. names: what a header shows. file: where to.
 
-    def __init__(self, inner: Execution, form: CopyFormat, file: FileTarget | None) -> None:
+    progress: for whoever writes the rows to keep up to date.
+    """
+
+    def __init__(
+        self, inner: Execution, form: CopyFormat, file: FileTarget | None, copies: Copies, progress: CopyProgress
+    ) -> None:
+        self.progress = copies.begin(progress)
+        self._copies = copies
         self.file = file
         self.columns: tuple[ResultColumn, ...] | None = None
         self.stream: BatchStream = inner.stream
@@ -56,15 +64,17 @@ class CopyToExecution:
         return f"COPY {rows}"
 
     async def close(self) -> None:
+        self._copies.end(self.progress)
         await self._inner.close()
 
 
 async def copy_to(session: Session, engine: Engine, statement: CopyTo) -> CopyToExecution:
     """Begin to run what is copied. Raises SqlError."""
-    query, json = statement.query, written_form(statement) == "json"
+    query, relation = statement.query, 0
+    json = written_form(statement) == "json"
     if query is None:
         context, _ = session.bind_context((), {})
-        tree = await engine.in_operation_pool(lambda: _rows_of(statement, context))
+        tree, relation = await engine.in_operation_pool(lambda: _rows_of(statement, context))
         # No query is written like this, so that it has a place of its own among plans that are kept.
         query = s.Query(tree=tree, text=statement.text)
     query = _as_json(query) if json else query
@@ -75,7 +85,10 @@ async def copy_to(session: Session, engine: Engine, statement: CopyTo) -> CopyTo
     form = copy_format(statement, [column.name for column in planned.columns])
     prepared = Prepared(query, (), planned.columns, planned)
     file = None if statement.file is None else await _target(engine, statement.file, form, planned.columns)
-    return CopyToExecution(await session.run_query(prepared, query, ()), form, file)
+    progress = CopyProgress(
+        session.client.backend_pid, session.database, relation, "COPY TO", "PIPE" if file is None else "FILE"
+    )
+    return CopyToExecution(await session.run_query(prepared, query, ()), form, file, engine.copies, progress)
 
 
 async def _target(engine: Engine, file: str, form: CopyFormat, columns: Sequence[ResultColumn]) -> FileTarget:
@@ -114,8 +127,8 @@ def _no_parameter(query: s.Query) -> SqlError:
     return UndefinedParameter(f"there is no parameter ${first.name}", position=cursor(position(first)))
 
 
-def _rows_of(statement: CopyTo, context: BindContext) -> exp.Select:
-    """SELECT columns FROM table. Raises UndefinedTable, WrongObjectType, UndefinedColumn, DuplicateColumn."""
+def _rows_of(statement: CopyTo, context: BindContext) -> tuple[exp.Select, int]:
+    """SELECT columns FROM table, and the table's OID. Raises UndefinedTable, WrongObjectType, UndefinedColumn, DuplicateColumn."""
     table = statement.table
     assert table is not None, "COPY has a table or a query"
     schema, name = table.text("db") or None, table.name
@@ -135,7 +148,7 @@ def _rows_of(statement: CopyTo, context: BindContext) -> exp.Select:
                 raise DuplicateColumn(f'column "{column}" specified more than once')
         names = wanted
     columns = [exp.Column(this=exp.Identifier(this=column, quoted=True)) for column in names]
-    return exp.Select(expressions=columns, from_=exp.From(expressions=[table.copy()]))
+    return exp.Select(expressions=columns, from_=exp.From(expressions=[table.copy()])), found.oid
 
 
 def _uncopied(found: Table | View | SystemTable) -> str | None:

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from engine.api import ResultColumn
 from engine.catalog.objects import TableColumn
 from engine.copying.files import InPool, NewFile
+from engine.copying.progress import CopyProgress
 from engine.executor import BatchStream
 from engine.mutation.run import drain
 from engine.mutation.to_its_end import to_its_end
@@ -62,16 +63,15 @@ class FileTarget:
     lake: LakeForm | None
     in_pool: InPool
 
-    async def write(self, rows: BatchStream, form: RowForm) -> int:
-        """All rows. Returns how many. Raises SqlError, with the file as it was before; so does a cancel."""
+    async def write(self, rows: BatchStream, form: RowForm, progress: CopyProgress) -> int:
+        """All rows; progress is kept up to date. Returns how many. Raises SqlError, with the file as it was; so does a cancel."""
         lake = self.lake or _Plain(form)
         file: NewFile = await to_its_end(self.in_pool(lambda: NewFile(self.path, self.shown)))
-        count = 0
 
         def write(batch: pa.RecordBatch) -> None:
-            nonlocal count
             lake.write(batch)
-            count += batch.num_rows
+            progress.rows += batch.num_rows
+            progress.bytes = file.sink.tell()
 
         def finish() -> None:
             lake.finish()
@@ -88,7 +88,7 @@ class FileTarget:
         except BaseException:
             await to_its_end(self.in_pool(file.abandon))
             raise
-        return count
+        return progress.rows
 
 
 def lake_form(form: str, columns: Sequence[ResultColumn]) -> LakeForm | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,39 @@ def test_a_client_that_gives_up(connection: Connection, sluice: LocalMember) -> 
         give_up(connection)
     assert connection.execute("select count(*) from t").fetchone() == (0,)
     assert set(sluice.engine.store.tables.rglob("*.parquet")) == before
+
+
+def progress(connection: Connection) -> list[tuple[Any, ...]]:
+    return connection.execute(
+        "select pid, datname, relid = (select 't'::regclass::oid), command, type, bytes_processed, bytes_total, "
+        "tuples_processed, tuples_excluded from pg_stat_progress_copy"
+    ).fetchall()
+
+
+def test_progress_is_told(connection: Connection, sluice: LocalMember) -> None:
+    connection.execute("create table t (a int)")
+    data, pid = "".join(f"{i}\n" for i in range(1_000_000)), connection.info.backend_pid
+    with sluice.connect() as watcher:
+        with connection.cursor() as cursor, cursor.copy(b"copy t from stdin where a >= 1000") as copy:
+            copy.write(data)
+            deadline = time.monotonic() + 100
+            while not (found := progress(watcher)) or found[0][5] < 1 << 22 or not found[0][7]:
+                assert time.monotonic() < deadline
+            [(*told, taken, size, rows, excluded)] = found
+            assert told == [pid, "sluice", True, "COPY FROM", "PIPE"]
+            assert taken <= len(data)
+            assert (size, excluded) == (0, 1000)
+            assert rows <= 999_000
+        with connection.cursor() as cursor, cursor.copy(b"copy t to stdout") as copy:
+            assert copy.read()
+            [(*told, _, _, _, _)] = progress(watcher)
+            assert told == [pid, "sluice", True, "COPY TO", "PIPE"]
+            while copy.read():
+                pass
+        assert progress(watcher) == []
+        with pytest.raises(psycopg.errors.InvalidTextRepresentation):
+            send(connection, "copy t from stdin", "x\n")
+        assert progress(watcher) == []
 
 
 def read_and_cancel(connection: Connection, canceller: Connection) -> None:

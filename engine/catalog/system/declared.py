@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from engine.api import Client
 from engine.catalog.objects import TableColumn
 from engine.catalog.snapshot import Snapshot
+from engine.copying.progress import CopyProgress
 from engine.runtime.mesh import MemberInfo
 from engine.settings import SessionSettings
 from engine.sql import types as st
@@ -23,7 +24,8 @@ Row = Sequence[Any]
 class SystemContext:
     """What rows are made from. members: of the mesh, as of now (rows are made on any thread, and the mesh has but one).
     pending: commits to stored tables that Delta's logs do not have yet, counted by location; asked when rows are made.
-    superuser: whether who asks is one. system: every system relation by schema and name."""
+    superuser: whether who asks is one. system: every system relation by schema and name. copies: those that run here, asked when
+    rows are made."""
 
     snapshot: Snapshot
     settings: SessionSettings
@@ -34,6 +36,7 @@ class SystemContext:
     pending: Callable[[], Mapping[str, int]] = dict
     superuser: bool = True
     system: Mapping[Key, SystemRelation] = field(default_factory=dict)
+    copies: Callable[[], Sequence[CopyProgress]] = tuple
 
 
 @dataclass(frozen=True, slots=True)

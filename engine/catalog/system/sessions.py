@@ -1,4 +1,6 @@
-"""What the session and its neighbours are doing: pg_settings, pg_stat_activity, pg_cursors, pg_prepared_statements."""
+"""What the session and its neighbours are doing: pg_settings, pg_stat_activity, pg_cursors, pg_prepared_statements,
+pg_stat_progress_copy.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +39,11 @@ def _pg_prepared_statements(context: SystemContext) -> Iterator[Row]:
         yield p.name, p.statement, _micros(p.prepared_at), types, p.from_sql
 
 
+def _pg_stat_progress_copy(context: SystemContext) -> Iterator[Row]:
+    for c in context.copies():
+        yield c.pid, 5, c.database, c.relation, c.command, c.type, c.bytes, c.size, c.rows, c.excluded
+
+
 SYSTEM: Final = (
     SystemRelation(
         12_101,
@@ -66,6 +73,14 @@ SYSTEM: Final = (
         "pg_prepared_statements",
         "name text, statement text, prepare_time timestamptz, parameter_types text[], from_sql bool",
         _pg_prepared_statements,
+        volatile=True,
+    ),
+    SystemRelation(
+        12_112,
+        "pg_stat_progress_copy",
+        "pid int4, datid oid, datname name, relid oid, command text, type text, bytes_processed int8, bytes_total int8, "
+        "tuples_processed int8, tuples_excluded int8",
+        _pg_stat_progress_copy,
         volatile=True,
     ),
 )

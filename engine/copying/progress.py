@@ -1,0 +1,44 @@
+"""How far each COPY of this member is: pg_stat_progress_copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(slots=True, eq=False)
+class CopyProgress:
+    """One that runs. Counters are written by whoever carries it out, and read from any thread.
+
+    relation: the table's OID; 0 for a query. size: of its file in bytes; 0 where that is not known. excluded: rows that
+    WHERE left out.
+    """
+
+    pid: int
+    database: str
+    relation: int
+    command: Literal["COPY FROM", "COPY TO"]
+    type: Literal["FILE", "PIPE"]
+    size: int = 0
+    bytes: int = 0
+    rows: int = 0
+    excluded: int = 0
+
+
+class Copies:
+    """Those that run. Every method may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._running: dict[int, CopyProgress] = {}
+
+    def begin(self, progress: CopyProgress) -> CopyProgress:
+        self._running[id(progress)] = progress
+        return progress
+
+    def end(self, progress: CopyProgress) -> None:
+        """Idempotent."""
+        self._running.pop(id(progress), None)
+
+    def running(self) -> Sequence[CopyProgress]:
+        return list(self._running.values())
