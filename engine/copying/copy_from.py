@@ -15,7 +15,7 @@ from engine.api import ResultColumn
 from engine.catalog.objects import FileFormat, Table
 from engine.copying import lake_files
 from engine.copying.copy_rows import CopiedRows
-from engine.copying.files import FileRows, opened
+from engine.copying.files import FileRows, opened, require_may_use_files
 from engine.copying.options import FILE_FORMS, CopyFormat, copy_format, names_of, written_form
 from engine.copying.progress import CopyProgress
 from engine.copying.source import RowSource
@@ -45,6 +45,7 @@ T = TypeVar("T")
 
 async def copy_from(session: Session, engine: Engine, statement: CopyFrom) -> CopyFromExecution | CopiedFiles:
     """Begin a COPY: everything that can be refused before the client sends anything."""
+    require_may_use_files(statement, superuser=session.roles.current.superuser)
     context, _ = session.bind_context((), {})
     table = statement.table
     assert table is not None, "COPY FROM has a table"

@@ -113,6 +113,20 @@ def test_refused(connection: Connection, folder: Path, statement: str, sqlstate:
     assert raised.value.sqlstate == sqlstate
 
 
+def test_only_superusers_reach_files(connection: Connection, folder: Path) -> None:
+    run(connection, "create role reader")
+    try:
+        run(connection, "set role reader")
+        for statement in ("copy t from 'x'", f"copy t to '{folder}/files/x'", "copy t from 'x' (format parquet)"):
+            with pytest.raises(
+                psycopg.errors.InsufficientPrivilege, match="must be superuser or have privileges of the pg_"
+            ):
+                run(connection, statement)
+    finally:
+        run(connection, "reset role")
+        run(connection, "drop role reader")
+
+
 def test_a_failure_leaves_the_file_as_it_was(connection: Connection, folder: Path) -> None:
     file = folder / "files" / "kept.csv"
     run(connection, f"copy (select a from t) to '{file}' csv")
