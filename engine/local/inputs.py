@@ -43,6 +43,10 @@ async def take_all(inflows: Mapping[str, Inflow], store: Store) -> dict[str, pa.
 
     Raises the first SqlError of any.
     """
+    if len(inflows) == 1:
+        [(name, inflow)] = inflows.items()
+        only = await _take(name, inflow, store)
+        return {} if only is None else {name: only}
     tasks = {name: asyncio.ensure_future(_take(name, inflow, store)) for name, inflow in inflows.items()}
     try:
         await asyncio.gather(*tasks.values())

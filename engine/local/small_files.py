@@ -22,6 +22,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 from typing import Any, Final
 
@@ -110,8 +111,8 @@ class SmallFiles:
         stamps = _stamps(files)
         if stamps is None or any(time.time_ns() - changed < _SETTLED_NS for _, changed, _ in stamps):
             return None
-        call = _naming(reader.call, files)
-        key = (to_sql(call, "local"), stamps)
+        call, text = _naming(reader, files)
+        key = (text, stamps)
         with self._lock:
             if (found := self._kept.get(key)) is not None:
                 self._kept.move_to_end(key)
@@ -127,7 +128,7 @@ class SmallFiles:
     def _load(self, key: Hashable, call: exp.Anonymous, files: tuple[str, ...], stamps: _Stamps) -> _Kept | None:
         """Keep what the call reads, in use; what was used longest ago makes room. Others wait for it: it is small."""
         table = _Kept(f"small_{next(self._numbers)}", sum(size for size, _, _ in stamps))
-        rows = exp.select("*").from_(exp.Table(this=call))
+        rows = exp.select("*").from_(exp.Table(this=call.copy()))
         try:
             self._change(exp.Create(this=exp.to_table(table.name), kind="TABLE", expression=rows))
         except duckdb.Error:
@@ -178,9 +179,10 @@ def _stamps(files: tuple[str, ...]) -> _Stamps | None:
     return tuple((status.st_size, status.st_mtime_ns, status.st_ino) for status in found)
 
 
-def _naming(call: exp.Anonymous, files: tuple[str, ...]) -> exp.Anonymous:
-    """The reader with its files named."""
-    named = call.copy()
+@lru_cache(_SEEN)
+def _naming(reader: Reader, files: tuple[str, ...]) -> tuple[exp.Anonymous, str]:
+    """The reader's call with its files named, and its text."""
+    named = reader.call.copy()
     assert isinstance(named, exp.Anonymous)
     named.expressions[0].replace(exp.Array(expressions=[exp.Literal.string(file) for file in files]))
-    return named
+    return named, to_sql(named, "local")

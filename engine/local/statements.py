@@ -25,9 +25,9 @@ _SCAN: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Reader:
-    """A table function of a statement: the files that it names, or the parameter whose value they are."""
+    """A table function of a statement: the files that it names, or the parameter whose value they are. Equal to itself only."""
 
     call: exp.Anonymous
     files: tuple[str, ...]
