@@ -21,6 +21,7 @@ from psycopg import sql
 
 from engine.catalog.counters import Count
 from engine.catalog.objects import Constraint, Schema, Seen, Sequence, Table, TableColumn, View
+from engine.catalog.statistics import ColumnStatistics, TableStatistics
 from engine.catalog.store import CatalogStore
 from engine.catalog.transaction import SessionCatalog
 from engine.sequences import SessionSequences
@@ -75,6 +76,23 @@ def test_a_commit_is_seen_by_the_other_member_when_it_asks(stores: Pair) -> None
     here.refresh()
     assert here.snapshot == there.snapshot
     assert set(here.snapshot.relations) == {("public", "t")}
+
+
+def test_statistics_are_shared_and_go_with_their_table(stores: Pair) -> None:
+    here, there = stores
+    mine, other = SessionCatalog(here), SessionCatalog(there)
+    mine.put(table(mine.new_oid(), "t"))
+    known = mine.current().relations["public", "t"]
+    assert isinstance(known, Table)
+    for rows in (5.0, 7.0):
+        mine.keep_statistics(known, TableStatistics(rows, 1, (ColumnStatistics(1, 23, 0, 4, rows),)))
+    there.refresh()
+    [seen] = there.snapshot.tables()
+    assert seen.statistics == TableStatistics(7.0, 1, (ColumnStatistics(1, 23, 0, 4, 7.0),))
+    other.remove(seen)
+    other.put(table(seen.oid, "t"))
+    here.refresh()
+    assert [found.statistics for found in here.snapshot.tables()] == [None]
 
 
 def test_a_commit_begins_on_what_others_committed_meanwhile(stores: Pair) -> None:

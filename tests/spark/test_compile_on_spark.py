@@ -10,17 +10,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import pytest_asyncio
-from compiled_plans import CASES, Data, write_tables
+from compiled_plans import CASES, NATIONS, Data, write_tables
 from literal_values import LITERALS
 from plans import Plans
 
 from engine.config import SparkConfig
 from engine.executor import ExecutionContext, QueryId
 from engine.plan.compile import Bindings, compile_plan
-from engine.plan.logical import Values
+from engine.plan.logical import Final, Values
 from engine.spark.executor import SparkExecutor
 from engine.sql.expr import Const
 from engine.sql.types import of
+from engine.utility.analyze import Meant, counting, sampling, statistics
 
 pytestmark = [
     pytest.mark.spark,
@@ -79,3 +80,36 @@ async def test_literals(spark: SparkExecutor) -> None:
     assert batch is not None
     for column, (typ, value) in zip(batch.columns, LITERALS, strict=True):
         assert column[0].equals(pa.scalar(value, column.type)), (typ, value)
+
+
+async def _answer(plan: Final, spark: SparkExecutor) -> pa.Table:
+    compiled = compile_plan(plan, "spark", Bindings())
+    stream = await spark.open(replace(compiled, small=True), ExecutionContext(QueryId("m1", 3)))
+    batches = []
+    try:
+        while (batch := await stream.next_batch()) is not None:
+            batches.append(batch)
+    finally:
+        await stream.close()
+    return pa.Table.from_batches(batches)
+
+
+async def test_what_analyze_asks(folder: Path, spark: SparkExecutor) -> None:
+    nation = Data(str(folder)).nation
+    meant = Meant(nation, nation.columns)
+    counted = await _answer(counting(meant), spark)
+    sample = await _answer(sampling(meant, 1_000_000, 900_000), spark)
+    assert 0 < sample.num_rows <= len(NATIONS)
+    whole = await _answer(sampling(meant, len(NATIONS), 100), spark)
+    found = statistics(meant, counted.to_batches()[0], whole, 10_000, 100)
+    assert (found.rows, found.pages) == (len(NATIONS), 2)
+    assert [(c.nulls, c.distinct, c.least, c.greatest) for c in found.columns] == [
+        _expected(values) for values in zip(*NATIONS, strict=True)
+    ]
+
+
+def _expected(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    known = [value for value in values if value is not None]
+    part = 1 - len(known) / len(values)
+    distinct = -len(set(known)) / len(values)
+    return pytest.approx(part), pytest.approx(distinct), str(min(known)), str(max(known))
