@@ -30,6 +30,7 @@ from engine.mutation import statement as mutations
 from engine.mutation.alone import LoneStatement, needs_turn
 from engine.mutation.run import Outcome
 from engine.parameter_digits import Digits, digits_of
+from engine.permissions import require_permitted
 from engine.plan.compile import Bindings
 from engine.plan.logical import Final as FinalNode
 from engine.plan.planner import optimise
@@ -123,6 +124,7 @@ class Session(EngineSession):
         if self._seen != self.client.turn:
             await self._engine.see_commits()
         self._seen = None
+        require_permitted(prepared.statement, lambda: self.roles.current)
         match prepared.statement:
             case s.Query() as statement:
                 return await self.run_query(prepared, statement, arguments)
@@ -185,7 +187,8 @@ class Session(EngineSession):
         members = self._engine.mesh.members() if members is None else members
         context = SystemContext(
             self.catalog.current(), self.settings, self.client, self.roles.session_name, self.database, members,
-            self._engine.store.pending, self.roles.current.superuser, copies=self._engine.copies.running,
+            self._engine.store.pending, self.roles.current.superuser, self.roles.may_see,
+            copies=self._engine.copies.running,
         )  # fmt: skip
         return RecordingCatalog(context, self._system, self._engine.store)
 

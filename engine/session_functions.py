@@ -21,6 +21,7 @@ from engine.sql.expr import Call, Const, ContextRef, Expr, ParamRef
 from engine.sql.stored_text import quoted
 from wire.errors import (
     FeatureNotSupported,
+    InsufficientPrivilege,
     InternalError,
     ReadOnlySqlTransaction,
     UndefinedColumn,
@@ -58,11 +59,26 @@ def _current_schemas(session: Session, arguments: Arguments) -> Any:
     return [name for name in path if arguments[0] or name != PG_CATALOG or PG_CATALOG in named]
 
 
+def _require_may_signal(session: Session, pid: int, verb: str, thing: str, done: str) -> None:
+    """Raises InsufficientPrivilege. Of other members' sessions nobody here knows whose they are: they are a superuser's to end."""
+    if session.roles.current.superuser:
+        return
+    user = next((a.user for a in session.client.activity() if a.pid == pid), None)
+    if user is not None and session.roles.is_superuser(user):
+        raise InsufficientPrivilege(f"must be a superuser to {verb} superuser {thing}")
+    if user is None or not session.roles.may_see(user):
+        raise InsufficientPrivilege(
+            f"must be a member of the role whose {thing} is being {done} or member of pg_signal_backend"
+        )
+
+
 def _cancel(session: Session, arguments: Arguments) -> Any:
+    _require_may_signal(session, arguments[0], "cancel", "query", "canceled")
     return session.client.cancel_backend(arguments[0])
 
 
 def _terminate(session: Session, arguments: Arguments) -> Any:
+    _require_may_signal(session, arguments[0], "terminate", "process", "terminated")
     return session.client.terminate_backend(arguments[0])
 
 

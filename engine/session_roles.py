@@ -57,6 +57,16 @@ class SessionRoles:
         role = self._settings.get(ROLE)
         return self.session_name if role == _NONE else role
 
+    def is_superuser(self, user: str) -> bool:
+        return self._named(user, self._roles()).superuser
+
+    def may_see(self, user: str) -> bool:
+        """Whether what a session of a user does is shown to this one, and may be ended by it: it is of that role, or a superuser's
+        where the other is one (signalfuncs.c, pg_signal_backend)."""
+        roles = self._roles()
+        current, other = self._current(roles), self._named(user, roles)
+        return current.superuser or (not other.superuser and roles.is_member(current, other)) or current.name == user
+
     def _session(self, roles: Roles) -> Role:
         return self._named(self.session_name, roles)
 

@@ -72,13 +72,14 @@ class DropRole(Statement):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantRole(Statement):
     """GRANT roles TO members, or REVOKE roles FROM members. admin: WITH ADMIN OPTION, or ADMIN OPTION FOR. grantor: None is the
-    current role."""
+    current role. group: said as ALTER GROUP."""
 
     roles: tuple[str, ...]
     members: tuple[RoleName, ...]
     revoke: bool = False
     admin: bool = False
     grantor: RoleName | None = None
+    group: bool = False
 
 
 #: Those that `engine.utility.role` carries out.

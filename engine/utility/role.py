@@ -204,7 +204,8 @@ def alter_setting(statement: AlterRoleSetting, ground: RoleGround) -> None:
     name = probe.canonical_name(statement.name)
     kept = [pair for pair in role.settings if pair[0].lower() != name.lower()]
     if statement.value is not None:
-        kept.append((name, probe.get(name)))
+        # As it was said; how it is read depends on the release that does.
+        kept.append((name, statement.value))
     ground.catalog.put_role(replace(role, settings=tuple(kept)))
 
 

@@ -23,6 +23,8 @@ ROLE_STATEMENTS: Final = (*_DOERS, r.GrantRole)
 def tag(statement: Statement) -> str:
     """The command that a statement is called by."""
     if isinstance(statement, r.GrantRole):
+        if statement.group:
+            return "ALTER ROLE"
         return "REVOKE ROLE" if statement.revoke else "GRANT ROLE"
     return _DOERS[type(statement)][1]
 

@@ -24,7 +24,8 @@ def _members(context: SystemContext) -> Iterator[Row]:
 def _queries(context: SystemContext) -> Iterator[Row]:
     for q in context.client.queries():
         member, started = QueryId.parse(q.query).initiator, round(q.started * 1_000_000)
-        yield q.query, member, q.pid, q.user, q.database, q.cursor, q.statement, q.state, started, q.rows
+        statement = q.statement if context.may_see(q.user) else "<insufficient privilege>"
+        yield q.query, member, q.pid, q.user, q.database, q.cursor, statement, q.state, started, q.rows
 
 
 SYSTEM: Final = (

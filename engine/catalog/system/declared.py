@@ -24,8 +24,8 @@ Row = Sequence[Any]
 class SystemContext:
     """What rows are made from. members: of the mesh, as of now (rows are made on any thread, and the mesh has but one).
     pending: commits to stored tables that Delta's logs do not have yet, counted by location; asked when rows are made.
-    superuser: whether who asks is one. system: every system relation by schema and name. copies: those that run here, asked when
-    rows are made."""
+    superuser: whether who asks is one. may_see: whether what a user does is shown to who asks.
+    system: every system relation by schema and name. copies: those that run here, asked when rows are made."""
 
     snapshot: Snapshot
     settings: SessionSettings
@@ -35,6 +35,7 @@ class SystemContext:
     members: Sequence[MemberInfo] = ()
     pending: Callable[[], Mapping[str, int]] = dict
     superuser: bool = True
+    may_see: Callable[[str], bool] = lambda _user: True
     system: Mapping[Key, SystemRelation] = field(default_factory=dict)
     copies: Callable[[], Sequence[CopyProgress]] = tuple
 

@@ -9,6 +9,9 @@ from typing import Final
 
 from engine.catalog.system.declared import Row, SystemContext, SystemRelation
 
+#: What is shown of another role's session from its client's address on, to who is neither of that role nor a superuser.
+_HIDDEN: Final = (*(None,) * 9, "<insufficient privilege>", None)
+
 
 def _micros(seconds: float | None) -> int | None:
     return None if seconds is None else round(seconds * 1_000_000)
@@ -21,8 +24,12 @@ def _pg_settings(context: SystemContext) -> Iterator[Row]:
 
 def _pg_stat_activity(context: SystemContext) -> Iterator[Row]:
     for a in context.client.activity():
+        user = context.snapshot.roles.of(a.user).oid
+        if not context.may_see(a.user):
+            yield 5, a.database, a.pid, user, a.user, a.application_name, *_HIDDEN
+            continue
         yield (
-            5, a.database, a.pid, 10, a.user, a.application_name, a.client_address, a.client_port, _micros(a.backend_start),
+            5, a.database, a.pid, user, a.user, a.application_name, a.client_address, a.client_port, _micros(a.backend_start),
             _micros(a.transaction_start), _micros(a.query_start), _micros(a.state_change), None, None, a.state, a.query,
             "client backend",
         )  # fmt: skip

@@ -44,10 +44,10 @@ def alter_role(reader: StatementReader) -> Statement:
     group = reader.next().text == "group"
     if reader.take("all"):
         reader.unsupported("ALTER ROLE ALL")
+    token = reader.token
     role = _role(reader)
     if reader.take("rename", "to"):
-        if role.special:
-            reader.fail()
+        _require_name(role, token)
         return RenameRole(name=role.name, to=_new_name(reader), text="")
     if group:
         return _alter_group(reader, role)
@@ -66,7 +66,7 @@ def _alter_group(reader: StatementReader, role: RoleName) -> Statement:
     reader.expect("user")
     if role.special:
         reader.unsupported("ALTER GROUP of a role that is not named")
-    return GrantRole(roles=(role.name,), members=_roles(reader), revoke=revoke, text="")
+    return GrantRole(roles=(role.name,), members=_roles(reader), revoke=revoke, group=True, text="")
 
 
 def _setting(reader: StatementReader, role: RoleName) -> Statement:
@@ -157,11 +157,15 @@ def _new_name(reader: StatementReader) -> str:
     """RoleId."""
     token = reader.token
     role = _role(reader)
+    _require_name(role, token)
+    return role.name
+
+
+def _require_name(role: RoleName, token: Token) -> None:
     if role.special == "public":
         raise ReservedName('role name "public" is reserved', position=token.start + 1)
     if role.special:
         raise ReservedName(f"{token.text.upper()} cannot be used as a role name here", position=token.start + 1)
-    return role.name
 
 
 def _options(reader: StatementReader, *, creating: bool) -> dict[str, Any]:

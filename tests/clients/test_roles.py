@@ -1,0 +1,194 @@
+"""What roles mean for sessions: who is let in without rules, what a session begins with, what it sees of others and may do to them;
+TLS and rules that are read anew."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import ssl
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import psycopg
+import pytest
+from certificates import Authority
+from local_member import LocalMember, local_member, say
+from member_process import MemberProcess, wait_until
+
+from engine.operators.mesh_tls import TlsFiles
+from server.gate import Access
+from server.hba import default_rules, parse
+from wire.pg.messages import SSL_REQUEST_CODE
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMember]:
+    """Trusts IPv4 of this machine, as without an hba file."""
+    access = Access(trusted=parse("host all all 127.0.0.0/8 trust", "test") + default_rules(()))
+    with local_member(tmp_path_factory.mktemp("roles"), access) as running:
+        with running.connect() as connection:
+            connection.execute("create role ann login password 'right'")
+            connection.execute("create role bi login connection limit 1 in role ann")
+            connection.execute("alter role bi set statement_timeout to '7s'")
+            connection.execute("alter role bi set search_path to sales, public")
+            connection.execute("create schema sales")
+        yield running
+
+
+def _one(connection: psycopg.Connection[tuple[Any, ...]], sql: str) -> Any:
+    row = connection.execute(sql.encode()).fetchone()
+    return row[0] if row is not None else None
+
+
+def test_nobody_is_locked_out_by_the_first_role(local: LocalMember) -> None:
+    with local.connect(user="somebody") as other:
+        assert _one(other, "select current_setting('is_superuser')") == "on"
+        assert other.info.parameter_status("is_superuser") == "on"
+        assert other.execute("select rolname, rolsuper from pg_roles order by oid").fetchall() == [
+            ("tester", True), ("ann", False), ("bi", False)
+        ]  # fmt: skip
+    with local.connect(user="ann") as ann:
+        assert ann.info.parameter_status("is_superuser") == "off"
+
+
+def test_a_role_begins_with_its_settings(local: LocalMember) -> None:
+    with local.connect(user="bi") as bi:
+        assert _one(bi, "show statement_timeout") == "7s"
+        assert _one(bi, "select current_schema()") == "sales"
+        with pytest.raises(psycopg.OperationalError, match='too many connections for role "bi"'):
+            local.connect(user="bi")
+    with local.connect(user="bi", options="-c statement_timeout=1min") as bi:
+        assert _one(bi, "show statement_timeout") == "1min"
+        bi.execute("set statement_timeout = 0")
+        bi.execute("reset all")
+        assert _one(bi, "show statement_timeout") == "1min"
+
+
+def test_what_a_role_sees_of_others_and_may_do_to_them(local: LocalMember) -> None:
+    with local.connect() as admin, local.connect(user="ann") as ann, local.connect(user="bi") as bi:
+        seen = dict(bi.execute("select usename, query from pg_stat_activity").fetchall())
+        assert seen["tester"] == "<insufficient privilege>"
+        assert seen["ann"] == ""
+        assert dict(ann.execute("select usename, state from pg_stat_activity").fetchall())["bi"] is None
+        for connection, pid, told in (
+            (bi, admin.info.backend_pid, "must be a superuser to cancel superuser query"),
+            (
+                ann,
+                bi.info.backend_pid,
+                "must be a member of the role whose query is being canceled or member of pg_sig",
+            ),
+            (ann, 1, "must be a member of the role whose query is being canceled or member of pg_sig"),
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match=told):
+                connection.execute(f"select pg_cancel_backend({pid})".encode())
+        assert _one(bi, f"select pg_cancel_backend({ann.info.backend_pid})") is True
+        assert _one(admin, f"select pg_terminate_backend({ann.info.backend_pid})") is True
+
+
+def test_files_of_the_server_are_for_superusers(local: LocalMember) -> None:
+    with local.connect(user="ann") as ann:
+        for statement, told in (
+            ("copy (select 1) to '/tmp/x'", "must be superuser or have privileges of the pg_write_server_files role"),
+            ("copy t from '/tmp/x'", "must be superuser or have privileges of the pg_read_server_files role"),
+            ("create foreign table t options (path '/etc/passwd')", "permission denied to create foreign table"),
+        ):
+            said = say(ann, statement)
+            assert said.error is not None
+            assert said.error[0] == "42501", said.error
+            assert (said.error[1] or "").startswith(told)
+
+
+def test_a_session_whose_role_is_dropped_has_no_rights(local: LocalMember) -> None:
+    with local.connect() as admin:
+        admin.execute("create role gone superuser login")
+        with local.connect(user="gone") as gone:
+            assert _one(gone, "select count(*) > 0 from pg_authid") is True
+            admin.execute("drop role gone")
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                gone.execute("select * from pg_authid")
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                gone.execute("create role gone superuser")
+
+
+def test_passwords_are_not_shown(local: LocalMember) -> None:
+    with local.connect() as admin, local.connect() as watcher:
+        admin.execute("alter role ann password 'right'")
+        shown = _one(watcher, f"select query from pg_stat_activity where pid = {admin.info.backend_pid}")
+        assert shown == "alter role ann password '***'"
+
+
+def test_psql(local: LocalMember) -> None:
+    words = ["psql", "-X", "-At", local.dsn, "-c", "\\du", "-c", "\\drds"]
+    told = subprocess.run(words, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert "ann||{}" in told
+    assert "bi|1 connection|{ann}" in told
+    assert told[-2:] == ["bi||statement_timeout=7s", "search_path=sales, public"]
+
+
+# -- a member of its own ---------------------------------------------------------------------------------------------
+
+
+async def test_rules_and_certificates_are_read_anew(tmp_path: Path) -> None:
+    """By a process, on SIGHUP: connections that are open go on, a file with a mistake changes nothing."""
+    authority = Authority(tmp_path / "authority")
+    first, second = (authority.issue("localhost") for _ in range(2))
+    certificate, key, rules = tmp_path / "server.crt", tmp_path / "server.key", tmp_path / "hba.conf"
+    log = tmp_path / "log"
+
+    def show(which: int) -> None:
+        files = (first, second)[which]
+        certificate.write_text(Path(files.certificate).read_text())
+        key.write_text(Path(files.key).read_text())
+
+    show(0)
+    rules.write_text("hostssl all all all trust\n")
+    configuration = tmp_path / "member.toml"
+    configuration.write_text(
+        f'hba_file = "{rules}"\nauth_delay = 0\n[tls]\ncertificate = "{certificate}"\nkey = "{key}"\nmin_version = "1.3"\n'
+        '[spark]\nstart = "lazy"\n'
+    )
+    with MemberProcess(tmp_path / "data", "--config", str(configuration), log=log) as member:
+        whole = {"host": "localhost", "hostaddr": member.host, "sslmode": "verify-full", "sslrootcert": first.authority}
+        with member.connect(**whole) as connection:
+            connection.execute("create role ann login password 'right'")
+            assert _shown(member) == _der(first)
+            show(1)
+            rules.write_text("hostssl all tester all trust\nhostssl all all all scram-sha-256\n")
+            member.send(signal.SIGHUP)
+            wait_until(lambda: "were read anew" in log.read_text())
+            assert _shown(member) == _der(second)
+            assert _one(connection, "select 1") == 1
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            member.connect(**whole, **{"user": "ann", "password": "wrong"})
+        with member.connect(**whole, user="ann", password="right", channel_binding="require") as connection:
+            assert _one(connection, "select current_user") == "ann"
+        ann = await asyncpg.connect(
+            host=member.host, port=member.port, user="ann", password="right", database="sluice", ssl="require"
+        )
+        assert await ann.fetchval("select session_user") == "ann"
+        await ann.close()
+        rules.write_text("hostssl all all all trusted\n")
+        member.send(signal.SIGHUP)
+        wait_until(lambda: "not reloaded" in log.read_text())
+        assert f'not reloaded: hba_file: {rules}, line 1: invalid authentication method "trusted"' in log.read_text()
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            member.connect(**whole, **{"user": "ann", "password": "wrong"})
+
+
+def _shown(member: MemberProcess) -> bytes:
+    """The certificate that a member shows."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with socket.create_connection((member.host, member.port), 20) as plain:
+        plain.sendall(struct.pack("!ii", 8, SSL_REQUEST_CODE))
+        assert plain.recv(1) == b"S"
+        with context.wrap_socket(plain) as encrypted:
+            return encrypted.getpeercert(binary_form=True) or b""
+
+
+def _der(files: TlsFiles) -> bytes:
+    return ssl.PEM_cert_to_DER_cert(Path(files.certificate).read_text())

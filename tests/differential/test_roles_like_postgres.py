@@ -1,0 +1,29 @@
+"""Roles say what PostgreSQL says: one script is sent to both, and tags, rows, notices and errors compared. Roles belong to a whole
+cluster of PostgreSQL's, so that the script removes those that it makes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+import pytest
+from local_member import local_member, say
+from postgres_server import PostgresServer
+
+pytestmark = pytest.mark.postgres
+
+SCRIPT = Path(__file__).parent / "roles.sql"
+
+
+def test_same(tmp_path: Path, postgres: PostgresServer) -> None:
+    with (
+        local_member(tmp_path) as member,
+        psycopg.connect(postgres.dsn, autocommit=True) as theirs,
+        member.connect(user="postgres") as ours,
+    ):
+        assert [message for _, message, _ in say(ours, "create role first").notices] == [
+            'role "postgres" is a superuser, as there was no role before'
+        ]
+        ours.execute("drop role first")
+        for statement in filter(None, map(str.strip, SCRIPT.read_text().split(";\n"))):
+            assert say(ours, statement) == say(theirs, statement), statement
