@@ -1,4 +1,5 @@
-"""Definitions that come with rows, or with a query: CREATE VIEW, CREATE TABLE AS, materialized views, ALTER TABLE.
+"""Definitions that come with rows, with a query, or from Spark: CREATE VIEW, CREATE TABLE AS, materialized views, ALTER TABLE,
+IMPORT FOREIGN SCHEMA.
 
 The definition changes in the session's catalog, and then rows are written, as by INSERT, or asked for. Nothing here undoes
 anything: the statement's transaction does, where a later step fails.
@@ -18,7 +19,7 @@ from engine.catalog.objects import Table, View
 from engine.mutation import statement as mutations
 from engine.mutation.named_tables import NamedTables
 from engine.sql import statements as s
-from engine.utility import materialized
+from engine.utility import foreign_schema, materialized
 from engine.utility.alter_table import alter_table
 from engine.utility.filling import BEFORE, filling, reading_before
 from engine.utility.index import create_index
@@ -90,6 +91,14 @@ async def _refresh(session: Session, engine: Engine, statement: s.RefreshMateria
     return "REFRESH MATERIALIZED VIEW"
 
 
+async def _import_foreign_schema(session: Session, engine: Engine, statement: s.ImportForeignSchema) -> str:
+    definer = session.definer()
+    await engine.in_operation_pool(lambda: foreign_schema.check(statement, definer))
+    found = await engine.spark.tables_of(statement.remote, definer.notify)
+    await engine.in_operation_pool(lambda: foreign_schema.import_tables(statement, found, definer))
+    return "IMPORT FOREIGN SCHEMA"
+
+
 # -- ALTER TABLE -----------------------------------------------------------------------------------------------------
 
 
@@ -150,6 +159,7 @@ _DOERS: Final[dict[type[s.Statement], Callable[[Session, Engine, Any], Awaitable
     s.AlterTable: _alter_table,
     s.CreateIndex: _create_index,
     s.CreateView: _create_view,
+    s.ImportForeignSchema: _import_foreign_schema,
     s.CreateMaterializedView: _create_materialized_view,
     s.RefreshMaterializedView: _refresh,
 }

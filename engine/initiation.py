@@ -22,7 +22,7 @@ from engine.sql.role_statements import RoleStatement
 from wire.errors import FeatureNotSupported
 
 _CHANGES: Final = (
-    s.CreateView, s.CreateForeignTable, s.CreateSchema, s.CreateTable, s.CreateTableAs,
+    s.CreateView, s.CreateForeignTable, s.ImportForeignSchema, s.CreateSchema, s.CreateTable, s.CreateTableAs,
     s.CreateMaterializedView, s.RefreshMaterializedView, s.CreateSequence, s.AlterTable,
     s.AlterSequence, s.AlterSchema, s.Comment, s.Drop, s.MutationStatement, s.Truncate, s.Vacuum, s.Analyze, CopyFrom,
     *get_args(RoleStatement),

@@ -52,7 +52,7 @@ def local_member(data: Path, access: Access | None = None, **config: Any) -> Ite
     async def start() -> tuple[DataListener, Engine, Listener]:
         mesh = DataListener("127.0.0.1", 0)
         await mesh.start()
-        engine = Engine(EngineConfig(data, spark=SparkConfig(start="lazy"), **config), mesh)
+        engine = Engine(EngineConfig(data, **{"spark": SparkConfig(start="lazy"), **config}), mesh)
         await engine.start()
         gate = Gate(access, engine.roles) if access is not None else trust()
         clients = Listener(engine.session, ListenerOptions(gate=gate))

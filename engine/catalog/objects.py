@@ -12,8 +12,9 @@ from engine.catalog.statistics import TableStatistics
 from engine.sql.types import SqlType
 
 FileFormat = Literal["parquet", "csv", "json"]
-#: The format of a table that others keep (`engine.lakes`); none: a table is its files.
-Lake = Literal["", "delta", "iceberg"]
+#: The format of a table that others keep (`engine.lakes`); none: a table is its files. spark: a table of Spark's catalogs, which
+#: only Spark reads (`engine.spark.catalogs`): its path, and only file, is its name there.
+Lake = Literal["", "delta", "iceberg", "spark"]
 
 
 @dataclass(frozen=True, slots=True)

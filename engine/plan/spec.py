@@ -157,7 +157,7 @@ class TableSpec(Struct, frozen=True):
     files: tuple[str, ...]
     options: tuple[tuple[str, str], ...] = ()
     partition_by: tuple[str, ...] = ()
-    lake: Literal["", "delta", "iceberg"] = ""
+    lake: Literal["", "delta", "iceberg", "spark"] = ""
 
 
 class InstanceSpec(Struct, frozen=True):

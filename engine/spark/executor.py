@@ -41,7 +41,9 @@ from engine.plan.compile import to_sql
 from engine.plan.compile.storage import relation_name
 from engine.plan.logical import Mutate
 from engine.runtime.listener import DataListener
+from engine.spark import catalogs
 from engine.spark.collect import collect_arrow
+from engine.spark.errors import translate
 from engine.spark.jobs import SparkJob, failure_of_task
 from engine.spark.production import SparkProduction, send_frame
 from engine.spark.session import SparkRuntime, embedded, own_connection
@@ -112,6 +114,19 @@ class SparkExecutor:
         self._streams.add(stream)
         stream.start()
         return stream
+
+    async def tables_of(self, namespace: str, notice: Callable[[str], None]) -> Sequence[catalogs.SparkTable]:
+        """The tables of a namespace of Spark's catalogs. Raises SqlError."""
+        runtime = await self._runtime(notice)
+
+        def ask() -> Sequence[catalogs.SparkTable]:
+            with own_connection():
+                return catalogs.tables_of(runtime.session("UTC"), namespace)
+
+        try:
+            return await asyncio.to_thread(ask)
+        except Exception as error:
+            raise translate(error) from error
 
     async def produce(
         self,

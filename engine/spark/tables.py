@@ -27,6 +27,7 @@ from pyspark.sql import types as st
 from engine.catalog import partitions
 from engine.catalog.objects import Table, TableColumn
 from engine.plan.compile.storage import VIEW_FILE, VIEW_ROW, storage_name
+from engine.spark import catalogs
 from engine.sql.types import SqlType
 from wire import types as t
 from wire.errors import DataCorrupted, FeatureNotSupported, UndefinedFile
@@ -91,6 +92,8 @@ def read_table(session: SparkSession, table: Table) -> DataFrame:
     """A table's rows, its columns under their own names in storage types."""
     if not table.files:
         return session.createDataFrame([], st.StructType([_empty_field(column) for column in table.columns]))
+    if table.lake == "spark":
+        return catalogs.read(session, table)
     if table.lake:
         return _lake(session, table)
     if table.format == "parquet":

@@ -219,6 +219,21 @@ class CreateForeignTable(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImportForeignSchema(Statement):
+    """IMPORT FOREIGN SCHEMA remote [{LIMIT TO | EXCEPT} (tables)] FROM SERVER server INTO into."""
+
+    remote: str
+    server: str
+    into: str
+    kind: Literal["all", "limit to", "except"] = "all"
+    tables: tuple[str, ...] = ()
+
+    def wants(self, table: str) -> bool:
+        """Whether a table of the remote schema is to be imported."""
+        return self.kind == "all" or (table in self.tables) == (self.kind == "limit to")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateSchema(Statement):
     name: str
     if_not_exists: bool = False

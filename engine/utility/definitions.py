@@ -29,6 +29,7 @@ _COMMANDS: Final = {
     s.CreateIndex: "CREATE INDEX",
     s.CreateView: "CREATE VIEW",
     s.CreateForeignTable: "CREATE FOREIGN TABLE",
+    s.ImportForeignSchema: "IMPORT FOREIGN SCHEMA",
     s.CreateMaterializedView: "CREATE MATERIALIZED VIEW",
     s.RefreshMaterializedView: "REFRESH MATERIALIZED VIEW",
 }

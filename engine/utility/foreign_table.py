@@ -33,7 +33,7 @@ from wire.errors import (
 )
 
 _FORMATS: Final = get_args(FileFormat)
-_LAKES: Final = tuple(filter(None, get_args(Lake)))
+_LAKES: Final = ("delta", "iceberg")
 #: What each format's OPTIONS may say.
 OPTIONS: Final = {
     "parquet": ("path", "format"),

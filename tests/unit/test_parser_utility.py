@@ -220,6 +220,21 @@ def test_create_foreign_table() -> None:
     assert statement.options == (("path", "x/*.parquet"), ("format", "parquet"))
 
 
+@pytest.mark.parametrize(
+    ("text", "kind", "tables", "wanted"),
+    [
+        ("", "all", (), "ab"),
+        ("limit to (a) ", "limit to", ("a",), "a"),
+        ("except (a, c) ", "except", ("a", "c"), "b"),
+    ],
+)
+def test_import_foreign_schema(text: str, kind: str, tables: tuple[str, ...], wanted: str) -> None:
+    (found,) = parse(f'import foreign schema "cat.db" {text}from server spark into s')
+    assert isinstance(found, s.ImportForeignSchema)
+    assert (found.remote, found.server, found.into, found.kind, found.tables) == ("cat.db", "spark", "s", kind, tables)
+    assert "".join(filter(found.wants, "ab")) == wanted
+
+
 def test_create_foreign_table_with_columns_to_be_inferred() -> None:
     statement = one("CREATE FOREIGN TABLE lineitem OPTIONS (path 'lineitem.parquet', format 'parquet')")
     assert statement.columns == ()

@@ -46,6 +46,8 @@ def table_reader(node: TableReader, scope: Scope) -> Block:
         return _system_table(node, node.table, scope)
     if not node.table.files:
         return _no_rows(node, scope)
+    if node.table.lake == "spark" and scope.engine != "spark":
+        raise Unsupported("local", f'a table of Spark\'s catalogs ("{node.table.name}")')
     if scope.engine == "spark":
         if stores.is_remote(node.table.path) or any(map(stores.is_remote, node.table.files[:1])):
             raise Unsupported("spark", f'files in an object store ("{node.table.name}")')

@@ -90,6 +90,9 @@ def _one_fragment(plan: logical.Final, setting: Setting, reason: str) -> Physica
 def _check_tables(plan: Node) -> None:
     if any(isinstance(node, TableReader) and isinstance(node.table, SystemTable) for node in walk_all(plan)):
         raise NotDistributable("the system catalog is the member's own, and is read by plans that stay there")
+    tables = (node.table for node in walk_all(plan) if isinstance(node, TableReader))
+    if any(isinstance(table, Table) and table.lake == "spark" for table in tables):
+        raise NotDistributable("a table of Spark's catalogs is read by one Spark")
 
 
 def _files(reader: TableReader) -> Sequence[str]:

@@ -37,7 +37,7 @@ def read(binder: QueryBinder, item: exp.Table, table: Table | SystemTable) -> Ta
     version = item.args.get("version")
     if version is None:
         return table
-    if not isinstance(table, Table) or (table.storage is None and not table.lake):
+    if not isinstance(table, Table) or (table.storage is None and table.lake in ("", "spark")):
         refuse(item, f'"{table.name}" is none')
         raise AssertionError("a version was asked for")
     # The log may be published, and its files removed, while the catalog stays as it is.

@@ -12,6 +12,7 @@ from engine.sql.statements import (
     CreateSchema,
     CreateView,
     Drop,
+    ImportForeignSchema,
     QualifiedName,
     RelationKind,
     Statement,
@@ -140,6 +141,29 @@ def _options(reader: StatementReader) -> tuple[tuple[str, str], ...]:
     return tuple(found.items())
 
 
+def _import(reader: StatementReader) -> Statement:
+    reader.next()
+    reader.expect("foreign")
+    reader.expect("schema")
+    remote = reader.name()
+    kind: Literal["all", "limit to", "except"] = "all"
+    tables: tuple[str, ...] = ()
+    if reader.take("limit", "to"):
+        kind = "limit to"
+    elif reader.take("except"):
+        kind = "except"
+    if kind != "all":
+        tables = tuple(identifier.name for identifier in reader.names())
+    for word in ("from", "server"):
+        reader.expect(word)
+    server = reader.name()
+    reader.expect("into")
+    into = reader.name()
+    if reader.word_at("options"):
+        reader.unsupported("IMPORT FOREIGN SCHEMA ... OPTIONS")
+    return ImportForeignSchema(remote=remote, server=server, into=into, kind=kind, tables=tables, text="")
+
+
 def _schema(reader: StatementReader) -> Statement:
     missing = _if_not_exists(reader)
     if reader.word_at("authorization"):
@@ -185,5 +209,6 @@ def _drop_name(reader: StatementReader, kind: _DropKind) -> QualifiedName:
 READERS: Final[dict[str, Callable[[StatementReader], Statement]]] = {
     "create": _create,
     "drop": _drop,
+    "import": _import,
     "refresh": refresh,
 }
