@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from distributed_ground import Layout, same, table
 
+from engine.catalog.objects import Table
+from engine.catalog.statistics import ColumnStatistics, TableStatistics
 from engine.config import EngineConfig
 from engine.local.database import LocalDatabase
 from engine.plan.cardinality import estimate
@@ -139,6 +141,25 @@ def test_pinned_tables_are_joined_as_well(layout: Layout, database: LocalDatabas
         " and b.shop = a.shop join shops s on s.id = a.shop where f.name like '%3' group by s.town"
     )
     same(replace(layout, pinned=pinned), database, text)
+
+
+def test_few_rows_that_analyze_has_counted_are_sent_to_all(layout: Layout, database: LocalDatabase) -> None:
+    text = (
+        "select count(*), sum(a.amount + b.cost) from sales a join stock b on a.product = b.product where a.flag = 'Q'"
+    )
+    assert _routers(same(layout, database, text)) >= {HashRouter}
+    analysed = {name: replace(of, statistics=_counted(of)) for name, of in layout.tables.items()}
+    assert HashRouter not in _routers(same(replace(layout, tables=analysed), database, text))
+
+
+def _routers(physical: PhysicalPlan) -> set[type]:
+    return {type(edge.router) for edge in physical.edges}
+
+
+def _counted(of: Table) -> TableStatistics:
+    """As of a table whose columns have a thousand values, of which none is common."""
+    columns = (ColumnStatistics(column.number, column.type.pg.oid, 0, 8, 1000) for column in of.columns)
+    return TableStatistics(SALES, 1, tuple(columns))
 
 
 # -- estimates -------------------------------------------------------------------------------------------------------

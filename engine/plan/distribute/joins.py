@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from engine.catalog.objects import Table
 from engine.plan.distribute.assembly import Assembly
 from engine.plan.distribute.equalities import Equality, equalities, with_keys
 from engine.plan.distribute.everywhere import is_read_whole
@@ -27,9 +28,12 @@ from engine.plan.distribute.flow import Equals, Flow, together
 from engine.plan.distribute.hashing import hashed
 from engine.plan.distribute.lookups import by_lookup
 from engine.plan.distribute.side_by_side import joined_side_by_side
-from engine.plan.logical import Join
+from engine.plan.logical import Join, Node, TableReader
+from engine.plan.rewrite import walk_all
 from engine.sql.expr import ColumnRef, Expr
 
+#: A value that moves is taken to have so many bytes.
+_VALUE_BYTES: Final = 16
 #: The kinds for which a side may be present in every instance of the other.
 _LEFT_EVERYWHERE: Final = ("inner", "cross", "right")
 _RIGHT_EVERYWHERE: Final = ("inner", "cross", "left")
@@ -80,14 +84,24 @@ def _with_lookups(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Fl
 
 def _with_one_mirrored(node: Join, left: Flow, right: Flow, assembly: Assembly, *, limited: bool = True) -> Flow | None:
     """The smaller side moves, if the kind lets it. limited: only if it is within the setting's limit."""
-    most = assembly.setting.mirror_limit if limited else max(left.size, right.size)
-    may_left = node.kind in _LEFT_EVERYWHERE and left.size <= most
-    may_right = node.kind in _RIGHT_EVERYWHERE and right.size <= most
-    if may_right and not (may_left and left.size < right.size):
+    at_left, at_right = _sent(node.left, left, assembly), _sent(node.right, right, assembly)
+    most = assembly.setting.mirror_limit if limited else max(at_left, at_right)
+    may_left = node.kind in _LEFT_EVERYWHERE and at_left <= most
+    may_right = node.kind in _RIGHT_EVERYWHERE and at_right <= most
+    if may_right and not (may_left and at_left < at_right):
         return _joined(node, left, assembly.mirror(right, left.instances), onto=left, also=True)
     if may_left:
         return _joined(node, assembly.mirror(left, right.instances), right, onto=right, also=True)
     return None
+
+
+def _sent(node: Node, flow: Flow, assembly: Assembly) -> int:
+    """About how many bytes would move: as many as are read, unless ANALYZE has told how many rows come out of it. A guess
+    by footers is not enough: what is sent to all had better not be more than was thought."""
+    tables = [part.table for part in walk_all(node) if isinstance(part, TableReader)]
+    if not tables or not all(isinstance(table, Table) and table.statistics is not None for table in tables):
+        return flow.size
+    return min(flow.size, int(assembly.rows(node).rows) * len(node.columns) * _VALUE_BYTES)
 
 
 def _hashed(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Flow | None:
