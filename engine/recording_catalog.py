@@ -10,6 +10,7 @@ from engine.catalog.objects import Relation, StoredRelation, Table
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.store import CatalogStore
 from engine.catalog.system import PG_CATALOG, SystemCatalog, SystemContext
+from engine.catalog.system.relations import schema_oid
 from engine.utility.names import oid_named
 
 
@@ -52,6 +53,9 @@ class RecordingCatalog:
     def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
         system = self.system.oid_of(search_path if schema is None else (schema,), name)
         return system if system is not None else oid_named(self.context.snapshot, schema, name, search_path)
+
+    def schema_oid(self, name: str) -> int | None:
+        return schema_oid(self.context.snapshot, name)
 
     def has_schema(self, name: str) -> bool:
         return name == PG_CATALOG or self.context.snapshot.has_schema(name)

@@ -43,7 +43,7 @@ from engine.session_transaction import SessionTransaction
 from engine.settings import SessionSettings
 from engine.sql import statements as s
 from engine.sql import types as st
-from engine.sql.binder import bind_query
+from engine.sql.binder import bind_query, regnames
 from engine.sql.copy_statement import CopyFrom, CopyTo
 from engine.sql.scope import BindContext, ParameterTypes, RowLock
 from engine.statement_cache import PlannedQuery
@@ -125,6 +125,7 @@ class Session(EngineSession):
             await self._engine.see_commits()
         self._seen = None
         require_permitted(prepared.statement, lambda: self.roles.current)
+        arguments = regnames.with_oids(prepared.parameters, arguments, lambda: self.bind_context((), {})[0])
         match prepared.statement:
             case s.Query() as statement:
                 return await self.run_query(prepared, statement, arguments)

@@ -45,7 +45,7 @@ _READERS: Final[dict[t.PgType, _Reader]] = {
     **dict.fromkeys(
         (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN), lambda typ, text, m, _s: read_string(typ, text, m)
     ),
-    **dict.fromkeys((t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE), lambda typ, text, _m, _s: _read_reg(typ, text)),
+    **dict.fromkeys((t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE), lambda _t, text, _m, _s: _read_reg(text)),
 }
 
 _VECTORS: Final = (22, 30)
@@ -56,6 +56,7 @@ def parse_text(typ: t.PgType, text: str, *, typmod: int = -1, settings: InputSet
 
     typmod: the type's modifier, or -1; as in PostgreSQL's input functions, a string that is too long for it is an error
         (an explicit cast, which truncates, is a conversion of its own).
+    Objects (regclass, regtype ...) that are said by name remain text: whoever has the catalog looks them up.
     Raises SqlError as PostgreSQL does: 22P02, 22003, 22007, 22008, 22001 ...; FeatureNotSupported for a type without text
     input (pseudo-types, records) and for values that no carrier holds.
     """
@@ -70,10 +71,10 @@ def parse_text(typ: t.PgType, text: str, *, typmod: int = -1, settings: InputSet
     return reader(typ, text, typmod, settings)
 
 
-def _read_reg(typ: t.PgType, text: str) -> int:
-    """An object's OID by number; names are the catalog's to resolve."""
+def _read_reg(text: str) -> int | str:
+    """An object's OID by number; a name remains one, for the catalog to look up."""
     if text == "-":
         return 0
     if text.isdigit() and text.isascii():
         return read_oid(text)
-    raise FeatureNotSupported(f'not supported: {typ.name} input by name: "{text}"')
+    return text

@@ -41,5 +41,8 @@ class NamedTables:
     def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
         return None if self.around is None else self.around.oid_of(schema, name, search_path)
 
+    def schema_oid(self, name: str) -> int | None:
+        return None if self.around is None else self.around.schema_oid(name)
+
     def has_schema(self, name: str) -> bool:
         return self.around is not None and self.around.has_schema(name)

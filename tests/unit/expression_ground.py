@@ -73,6 +73,10 @@ class EmptyCatalog:
         found = self.resolve(schema, name, search_path)
         return found.oid if found is not None else None
 
+    def schema_oid(self, name: str) -> int | None:
+        del name
+        return None
+
     def has_schema(self, name: str) -> bool:
         return name in ("public", "pg_catalog")
 

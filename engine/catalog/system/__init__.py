@@ -18,11 +18,23 @@ from typing import Final
 
 import pyarrow as pa
 
+from engine.catalog.builtin import rows as builtin_rows
 from engine.catalog.counters import Count
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.objects import SystemTable, TableColumn
 from engine.catalog.snapshot import Snapshot
-from engine.catalog.system import cluster, definitions, others, relations, roles, sessions, statistics, tables, types
+from engine.catalog.system import (
+    cluster,
+    definitions,
+    functions,
+    others,
+    relations,
+    roles,
+    sessions,
+    statistics,
+    tables,
+    types,
+)
 from engine.catalog.system.declared import PG_CATALOG, Key, Row, SystemContext, SystemRelation
 from wire.carriers import carrier
 from wire.errors import InsufficientPrivilege
@@ -31,7 +43,7 @@ __all__ = ["PG_CATALOG", "SystemCatalog", "SystemContext"]
 
 SYSTEM: Final[Mapping[Key, SystemRelation]] = {
     relation.key: relation
-    for module in (types, relations, roles, definitions, statistics, others, sessions, cluster, tables)
+    for module in (types, relations, roles, definitions, functions, statistics, others, sessions, cluster, tables)
     for relation in module.SYSTEM
 }
 
@@ -61,7 +73,8 @@ class SystemCatalog:
         if made is not None and made[0] is context.snapshot and not relation.volatile:
             return made[1]
         columns = relation.declared()
-        rows = _table(columns, relation.rows(replace(context, system=SYSTEM)))
+        made_here = () if relation.stored else relation.rows(replace(context, system=SYSTEM))
+        rows = builtin_rows(name) if relation.stored else _table(columns, made_here)
         table = SystemTable(relation.oid, *key, columns, rows, next(self._versions))
         self._made[key] = (context.snapshot, table)
         return table

@@ -43,7 +43,8 @@ class SystemContext:
 @dataclass(frozen=True, slots=True)
 class SystemRelation:
     """A relation's declaration. columns: `name type` pairs. volatile: its rows are the session's, not the snapshot's.
-    closed: for superusers alone, and what it is called when others ask."""
+    closed: for superusers alone, and what it is called when others ask.
+    stored: its rows are PostgreSQL's own (`engine.catalog.builtin`)."""
 
     oid: int
     name: str
@@ -52,6 +53,7 @@ class SystemRelation:
     volatile: bool = False
     schema: str = PG_CATALOG
     closed: Literal["", "table", "view"] = ""
+    stored: bool = False
 
     @property
     def key(self) -> Key:

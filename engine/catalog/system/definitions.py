@@ -7,13 +7,17 @@ pg_get_constraintdef and its kin say is in `sluice.object_definitions`, which th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Final
 
+from engine.catalog.builtin import rows as builtin_rows
 from engine.catalog.objects import Constraint, References, Schema, Sequence, StoredRelation, Table, View
 from engine.catalog.snapshot import PUBLIC, SLUICE, Snapshot
 from engine.catalog.system.declared import Row, SystemContext, SystemRelation
 from engine.catalog.system.relations import keys, namespace
+from engine.catalog.system.types import collation
 from engine.sql.stored_text import quoted, shown
+from wire import types as t
 
 PG_CLASS: Final = 1259
 PG_NAMESPACE: Final = 2615
@@ -83,10 +87,24 @@ def _pg_index(context: SystemContext) -> Iterator[Row]:
         numbers = {column.name: column.number for column in table.columns}
         for key in keys(table.constraints):
             count, primary = len(key.columns), key.kind == "primary key"
+            typed = [column.type.pg for name in key.columns if (column := table.column(name)) is not None]
             yield (
                 key.oid, table.oid, count, count, key.is_key, False, primary, False, True, False, True, False, True, True, False,
-                [numbers[name] for name in key.columns], [0] * count, [0] * count, list(key.options) or [0] * count, None, None,
+                [numbers[name] for name in key.columns], list(map(collation, typed)), list(map(_operator_class, typed)),
+                list(key.options) or [0] * count, None, None,
             )  # fmt: skip
+
+
+def _operator_class(typ: t.PgType) -> int:
+    """The default one of btree. varchar is compared as text; arrays have one for all of them."""
+    asked = t.ANYARRAY if typ.is_array else t.TEXT if typ is t.VARCHAR else typ
+    return _operator_classes()[asked.oid]
+
+
+@cache
+def _operator_classes() -> Mapping[int, int]:
+    classes = builtin_rows("pg_opclass").select(["oid", "opcintype", "opcdefault"]).to_pylist()
+    return {row["opcintype"]: row["oid"] for row in classes if row["opcdefault"]}
 
 
 def _pg_sequence(context: SystemContext) -> Iterator[Row]:
@@ -184,8 +202,8 @@ SYSTEM: Final = (
         "pg_index",
         "indexrelid oid, indrelid oid, indnatts int2, indnkeyatts int2, indisunique bool, indnullsnotdistinct bool, "
         "indisprimary bool, indisexclusion bool, indimmediate bool, indisclustered bool, indisvalid bool, "
-        "indcheckxmin bool, indisready bool, indislive bool, indisreplident bool, indkey int2[], indcollation oid[], "
-        "indclass oid[], indoption int2[], indexprs text, indpred text",
+        "indcheckxmin bool, indisready bool, indislive bool, indisreplident bool, indkey int2vector, indcollation oidvector, "
+        "indclass oidvector, indoption int2vector, indexprs text, indpred text",
         _pg_index,
     ),
     SystemRelation(

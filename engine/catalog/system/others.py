@@ -106,4 +106,93 @@ SYSTEM: Final = (
     ),
     SystemRelation(6106, "pg_publication_rel", "oid oid, prpubid oid, prrelid oid, prqual text, prattrs int2[]"),
     SystemRelation(6237, "pg_publication_namespace", "oid oid, pnpubid oid, pnnspid oid"),
+    SystemRelation(
+        2607,
+        "pg_conversion",
+        "oid oid, conname name, connamespace oid, conowner oid, conforencoding int4, contoencoding int4, "
+        "conproc regproc, condefault bool",
+    ),
+    SystemRelation(3602, "pg_ts_config", "oid oid, cfgname name, cfgnamespace oid, cfgowner oid, cfgparser oid"),
+    SystemRelation(
+        3600,
+        "pg_ts_dict",
+        "oid oid, dictname name, dictnamespace oid, dictowner oid, dicttemplate oid, dictinitoption text",
+    ),
+    SystemRelation(
+        3601,
+        "pg_ts_parser",
+        "oid oid, prsname name, prsnamespace oid, prsstart regproc, prstoken regproc, prsend regproc, "
+        "prsheadline regproc, prslextype regproc",
+    ),
+    SystemRelation(
+        3764,
+        "pg_ts_template",
+        "oid oid, tmplname name, tmplnamespace oid, tmplinit regproc, tmpllexize regproc",
+    ),
+    SystemRelation(1418, "pg_user_mapping", "oid oid, umuser oid, umserver oid, umoptions text[]"),
+    SystemRelation(
+        3466,
+        "pg_event_trigger",
+        "oid oid, evtname name, evtevent name, evtowner oid, evtfoid oid, evtenabled char, evttags text[]",
+    ),
+    SystemRelation(
+        826,
+        "pg_default_acl",
+        "oid oid, defaclrole oid, defaclnamespace oid, defaclobjtype char, defaclacl text[]",
+    ),
+    SystemRelation(2396, "pg_shdescription", "objoid oid, classoid oid, description text"),
+    SystemRelation(3596, "pg_seclabel", "objoid oid, classoid oid, objsubid int4, provider text, label text"),
+    SystemRelation(3592, "pg_shseclabel", "objoid oid, classoid oid, provider text, label text"),
+    SystemRelation(2995, "pg_largeobject_metadata", "oid oid, lomowner oid, lomacl text[]"),
+    SystemRelation(
+        6100,
+        "pg_subscription",
+        "oid oid, subdbid oid, subskiplsn text, subname name, subowner oid, subenabled bool, subbinary "
+        "bool, substream bool, subtwophasestate char, subdisableonerr bool, subconninfo text, subslotname "
+        "name, subsynccommit text, subpublications text[]",
+    ),
+    SystemRelation(3576, "pg_transform", "oid oid, trftype oid, trflang oid, trffromsql regproc, trftosql regproc"),
+    SystemRelation(
+        1214,
+        "pg_shdepend",
+        "dbid oid, classid oid, objid oid, objsubid int4, refclassid oid, refobjid oid, deptype char",
+    ),
+    SystemRelation(
+        12257,
+        "pg_replication_slots",
+        "slot_name name, plugin name, slot_type text, datoid oid, database name, temporary bool, active "
+        "bool, active_pid int4, xmin oid, catalog_xmin oid, restart_lsn text, confirmed_flush_lsn text, "
+        "wal_status text, safe_wal_size int8, two_phase bool",
+    ),
+    SystemRelation(
+        12073,
+        "pg_locks",
+        "locktype text, database oid, relation oid, page int4, tuple int2, virtualxid text, transactionid "
+        "oid, classid oid, objid oid, objsubid int2, virtualtransaction text, pid int4, mode text, "
+        "granted bool, fastpath bool, waitstart timestamptz",
+    ),
+    SystemRelation(
+        12081,
+        "pg_available_extensions",
+        "name name, default_version text, installed_version text, comment text",
+    ),
+    SystemRelation(
+        12085,
+        "pg_available_extension_versions",
+        "name name, version text, installed bool, superuser bool, trusted bool, relocatable bool, schema "
+        "name, requires name[], comment text",
+    ),
+    SystemRelation(12010, "pg_group", "groname name, grosysid oid, grolist oid[]"),
+    SystemRelation(
+        12018,
+        "pg_policies",
+        "schemaname name, tablename name, policyname name, permissive text, roles name[], cmd text, qual "
+        "text, with_check text",
+    ),
+    SystemRelation(12023, "pg_rules", "schemaname name, tablename name, rulename name, definition text"),
+    SystemRelation(
+        12327,
+        "pg_user_mappings",
+        "umid oid, srvid oid, srvname name, umuser oid, usename name, umoptions text[]",
+    ),
 )

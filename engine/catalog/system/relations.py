@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table, TableColumn, View
-from engine.catalog.snapshot import SLUICE, TEMPORARY
+from engine.catalog.snapshot import SLUICE, TEMPORARY, Snapshot
 from engine.catalog.statistics import TableStatistics
 from engine.catalog.system.declared import PG_CATALOG, Row, SystemContext, SystemRelation
 from engine.catalog.system.types import alignment, by_value, collation, storage
@@ -26,8 +26,14 @@ def _pg_namespace(context: SystemContext) -> Iterator[Row]:
         yield schema.oid, schema.name, _OWNER, None
 
 
+def schema_oid(snapshot: Snapshot, name: str) -> int | None:
+    """A schema's OID; None where there is none of that name."""
+    stored = snapshot.schemas.get(name)
+    return stored.oid if stored is not None else _NAMESPACES.get(name)
+
+
 def namespace(context: SystemContext, name: str) -> int:
-    """A schema's OID."""
+    """The OID of a schema that is there."""
     return _NAMESPACES[name] if name in _NAMESPACES else context.snapshot.schemas[name].oid
 
 

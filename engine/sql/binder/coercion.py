@@ -20,6 +20,7 @@ from engine.sql.expr import ArrayOf, Call, Const, Expr, ParamRef, with_type
 from engine.sql.functions import CastContext, Function
 from engine.sql.functions.lengths import WITHIN_LENGTH
 from engine.sql.functions.registry import Registry
+from engine.sql.functions.vectors import VECTORS
 from engine.sql.scope import BindContext, cursor
 from engine.sql.types import SqlType
 from wire import types as t
@@ -198,8 +199,8 @@ class Coercer:
             if target.typmod < 0 and row.rule is not None and expr.type.pg is not pg:
                 typ = replace(row.rule([expr.type]), pg=pg, typmod=-1)
             return Call(typ, row, (expr,), position=expr.position)
-        if is_string(pg) and pg is not t.TEXT:
-            return self._cast(self._call_cast(expr, t.TEXT, SqlType(t.TEXT)), pg, "explicit")
+        if is_string(pg) and t.TEXT not in (pg, expr.type.pg):
+            return self._cast(self._cast(expr, t.TEXT, "explicit"), pg, "explicit")
         if is_string(expr.type.pg) and expr.type.pg is not t.TEXT and pg is not t.TEXT:
             return self._call_cast(self._cast(expr, t.TEXT, "explicit"), pg, target)
         raise FeatureNotSupported(
@@ -284,6 +285,8 @@ def _trimmed(expr: Expr) -> bool:
 
 def _same_storage(source: t.PgType, target: t.PgType, means: Means) -> bool:
     """Whether a cast only changes what the value is called: text and names lose nothing, bpchar loses blanks."""
+    if means is Means.ARRAY and source in VECTORS:
+        return source.element == target.element
     if means is Means.RELABEL:
         return {source, target} <= TEXTUAL or {source, target} <= _OIDS
     return source in (t.NAME, t.CHAR) and target in (t.TEXT, t.VARCHAR, t.BPCHAR)

@@ -31,6 +31,7 @@ from engine.sql.binder.resolution import Choice
 from engine.sql.expr import Call, Expr, ParamRef
 from engine.sql.functions import CastContext
 from engine.sql.functions.registry import Registry, registry
+from engine.sql.functions.vectors import VECTORS, ZERO_BASED
 from engine.sql.scope import BindContext, Scope, cursor, position
 from engine.sql.types import SqlType
 from wire import types as t
@@ -139,7 +140,10 @@ class ExpressionBinder:
     def apply(self, choice: Choice, args: Sequence[Expr], at: int) -> Call:
         """The call of a chosen row: its arguments coerced, its result typed."""
         coerced = self.coerce_arguments(choice, args)
-        return Call(result_type(choice, coerced), choice.function, tuple(coerced), position=leftmost(at, *args))
+        function = choice.function
+        if any(arg.type.pg in VECTORS for arg in args):
+            function = ZERO_BASED.get((function.name, len(args)), function)
+        return Call(result_type(choice, coerced), function, tuple(coerced), position=leftmost(at, *args))
 
     def coerce_arguments(self, choice: Choice, args: Sequence[Expr]) -> list[Expr]:
         coerced = [self._argument(a, want) for a, want in zip(args, choice.args, strict=True)]

@@ -41,7 +41,8 @@ _VISIBLE: Final = (
     " (partition by c.relname order by array_position({path}, n.nspname::text)) from pg_catalog.pg_class c"
     ' join pg_catalog.pg_namespace n on n.oid = c.relnamespace) as "=v" ("=oid", "=place", "=rank") where "=oid" = $1'
 )
-_TYPE_VISIBLE: Final = 'select true from (select oid from pg_catalog.pg_type) as "=t" ("=oid") where "=oid" = $1'
+#: Of what lies in pg_catalog only.
+_BUILTIN_VISIBLE: Final = 'select true from (select oid from pg_catalog.{of}) as "=t" ("=oid") where "=oid" = $1'
 _USER: Final = (
     'select coalesce((select "=name" from (select oid, rolname from pg_catalog.pg_roles) as "=r" ("=oid", "=name")'
     " where \"=oid\" = $1), ('unknown (OID=' || $1 || ')')::name)"
@@ -49,9 +50,19 @@ _USER: Final = (
 #: Bytes of a stored table's files; other relations have none.
 _SIZE: Final = (
     'select coalesce("=bytes", 0) from (select c.oid, t.bytes from pg_catalog.pg_class c left join sluice.tables t'
-    ' on t.oid = c.oid) as "=t" ("=oid", "=bytes") where "=oid" = $1'
+    ' on t.oid = c.oid) as "=t" ("=oid", "=bytes") where "=oid" = $1::regclass'
 )
-_NO_BYTES: Final = 'select 0::int8 from (select oid from pg_catalog.pg_class) as "=t" ("=oid") where "=oid" = $1'
+_NO_BYTES: Final = (
+    'select 0::int8 from (select oid from pg_catalog.pg_class) as "=t" ("=oid") where "=oid" = $1::regclass'
+)
+#: The sequence that goes with a column, as a name that finds it everywhere.
+_SERIAL: Final = (
+    "select \"=sequence\" from (select d.refobjid, a.attname::text, quote_ident(n.nspname::text) || '.' ||"
+    " quote_ident(s.relname::text) from pg_catalog.pg_depend d join pg_catalog.pg_class s on s.oid = d.objid"
+    " join pg_catalog.pg_namespace n on n.oid = s.relnamespace join pg_catalog.pg_attribute a on a.attrelid = d.refobjid"
+    " and a.attnum = d.refobjsubid where s.relkind = 'S' and d.deptype in ('a', 'i')) as \"=d\" (\"=oid\", \"=column\","
+    ' "=sequence") where "=oid" = $1::regclass and "=column" = $2'
+)
 _PUBLISHABLE: Final = (
     "select \"=kind\" in ('r', 'p') and \"=lasting\" = 'p' and \"=oid\" >= 16384 from"
     ' (select oid, relkind, relpersistence from pg_catalog.pg_class) as "=c" ("=oid", "=kind", "=lasting") where "=oid" = $1'
@@ -61,6 +72,7 @@ _QUERIES: Final = {
     ("obj_description", 1): f'{_DESCRIPTION} where "=oid" = $1 and "=sub" = 0 limit 1',
     ("obj_description", 2): f'{_DESCRIPTION} where "=oid" = $1 and "=class" = {_CLASS} and "=sub" = 0',
     ("col_description", 2): f'{_DESCRIPTION} where "=oid" = $1 and "=class" = 1259 and "=sub" = $2',
+    ("shobj_description", 2): "select null::text",
     # The catalog has expressions as text.
     ("pg_get_expr", 2): "select $1",
     ("pg_get_expr", 3): "select $1",
@@ -70,19 +82,48 @@ _QUERIES: Final = {
     ("pg_get_indexdef", 3): _definition("index", "$3", "$2"),
     ("pg_get_viewdef", 1): _definition("view"),
     ("pg_get_viewdef", 2): _definition("view"),
+    ("pg_get_serial_sequence", 2): _SERIAL,
     ("pg_get_userbyid", 1): _USER,
     ("pg_table_is_visible", 1): _VISIBLE,
-    ("pg_type_is_visible", 1): _TYPE_VISIBLE,
+    **{
+        (f"pg_{kind}_is_visible", 1): _BUILTIN_VISIBLE.replace("{of}", f"pg_{of}")
+        for kind, of in (
+            ("type", "type"),
+            ("function", "proc"),
+            ("operator", "operator"),
+            ("collation", "collation"),
+            ("opclass", "opclass"),
+            ("opfamily", "opfamily"),
+            ("conversion", "conversion"),
+            ("ts_config", "ts_config"),
+            ("ts_dict", "ts_dict"),
+            ("ts_parser", "ts_parser"),
+            ("ts_template", "ts_template"),
+            ("statistics_obj", "statistic_ext"),
+        )
+    },
     ("pg_relation_size", 1): _SIZE,
     ("pg_table_size", 1): _SIZE,
     ("pg_total_relation_size", 1): _SIZE,
     ("pg_indexes_size", 1): _NO_BYTES,
     ("pg_relation_is_publishable", 1): _PUBLISHABLE,
-    # There are no statistics objects, and no rules.
+    # There are no statistics objects, rules, triggers and partitions, and no functions but PostgreSQL's own.
+    ("pg_get_triggerdef", 1): "select null::text",
+    ("pg_get_triggerdef", 2): "select null::text",
+    ("pg_get_partkeydef", 1): "select null::text",
+    ("pg_get_partition_constraintdef", 1): "select null::text",
+    ("pg_tablespace_location", 1): "select ''::text where $1 is not null",
+    (
+        "pg_my_temp_schema",
+        0,
+    ): "select coalesce((select oid from pg_catalog.pg_namespace where nspname = 'pg_temp'), 0::oid)",
+    ("pg_is_other_temp_schema", 1): "select false where $1 is not null",
     ("pg_get_ruledef", 1): "select null::text",
     ("pg_get_ruledef", 2): "select null::text",
     ("pg_get_statisticsobjdef_columns", 1): "select null::text",
 }
+#: Of constants the session says it, errors included (`engine.session_functions`).
+_BY_SESSION: Final = ("pg_get_serial_sequence",)
 
 
 def query_of(node: exp.Anonymous, scope: Scope) -> exp.Expression | None:
@@ -91,6 +132,8 @@ def query_of(node: exp.Anonymous, scope: Scope) -> exp.Expression | None:
     if text is None or node.args.get("schema") not in (None, "pg_catalog"):
         return None
     if scope.context.catalog.oid_of("pg_catalog", "pg_description", ()) is None:
+        return None
+    if str(node.this) in _BY_SESSION and all(isinstance(e, exp.Literal | exp.Parameter) for e in node.expressions):
         return None
     tree = query_from(text, scope)
     for parameter in list(tree.find_all(exp.Parameter)):

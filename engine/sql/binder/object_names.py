@@ -1,9 +1,10 @@
-"""Names of objects whose OIDs are only known while a query runs: regclass, regtype and regnamespace as text.
+"""Names of objects whose OIDs are only known while a query runs: regclass, regtype, regproc and regnamespace as text; and
+the relations that text names, as regclass.
 
 A scalar subquery over the system catalog, as with the functions of `inlined`: a cast must not make a number of what
 PostgreSQL shows as a name. What has no name is shown as its number, 0 as a dash.
 
-Source: PostgreSQL 15, regproc.c (regclassout, regtypeout, regnamespaceout).
+Source: PostgreSQL 15, regproc.c (regclassout, regtypeout, regprocout, regnamespaceout, text_regclass).
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.sql.binder import inlined
+from engine.sql import types as st
+from engine.sql.binder import inlined, regnames
 from engine.sql.expr import AggregateCall, Const, Expr, WindowCall
 from engine.sql.scope import Scope, Source, SourceColumn, cursor
 from wire import types as t
@@ -30,14 +32,32 @@ _CLASS: Final = (
     " join pg_catalog.pg_namespace n on n.oid = c.relnamespace)"
     ' as "=v" ("=oid", "=name", "=schema", "=place", "=rank")'
 )
+_FUNCTION: Final = (
+    "select oid, case when count(*) over (partition by proname) = 1 then quote_ident(proname::text)"
+    " else 'pg_catalog.' || quote_ident(proname::text) end from pg_catalog.pg_proc"
+)
 _NAMES: Final = {
     t.REGCLASS: _CLASS,
     t.REGTYPE: "select oid, format_type(oid, null) from pg_catalog.pg_type",
+    t.REGPROC: _FUNCTION,
     t.REGNAMESPACE: "select oid, quote_ident(nspname::text) from pg_catalog.pg_namespace",
 }
+#: The value stands once in each query: it may be such a query itself, and clients nest them three deep.
 _QUERY: Final = (
-    'select case when "{value}"::oid = 0 then \'-\' else coalesce((select "=said" from ({names}) as "=n" ("=number", "=said")'
-    ' where "=number" = "{value}"::oid), "{value}"::oid::text) end'
+    'select case when "=given" = 0 then \'-\' else coalesce("=said", "=given"::text) end from (select "{value}"::oid) as'
+    ' "=v" ("=given") left join ({names}) as "=n" ("=number", "=said") on "=number" = "=given"'
+)
+#: A relation by each way of writing its name: as quote_ident does, all in quotes, all without.
+_RELATION: Final = (
+    'select "=regclass"("=given", "=oid") from (select "{value}") as "=g" ("=given") left join'
+    " (select c.oid, c.relname::text, quote_ident(c.relname::text), n.nspname::text,"
+    " quote_ident(n.nspname::text), array_position({path}, n.nspname::text), row_number() over"
+    " (partition by c.relname order by array_position({path}, n.nspname::text)) from pg_catalog.pg_class c"
+    " join pg_catalog.pg_namespace n on n.oid = c.relnamespace)"
+    ' as "=v" ("=oid", "=name", "=quoted", "=schema", "=schema_quoted", "=place", "=rank")'
+    ' on ("=place" is not null and "=rank" = 1 and ("=given" = "=quoted" or lower("=given") = "=name"'
+    ' or "=given" = \'"\' || replace("=name", \'"\', \'""\') || \'"\'))'
+    ' or "=given" = "=schema_quoted" || \'.\' || "=quoted" or lower("=given") = "=schema" || \'.\' || "=name" limit 1'
 )
 
 
@@ -49,11 +69,24 @@ def is_unnamed(expr: Expr) -> bool:
 
 def name_of(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
     """The name, as text, of the object that `expr` means; see `is_unnamed`."""
+    return _looked_up(binder, expr, scope, _QUERY.format(value=_VALUE, names=_NAMES[expr.type.pg]))
+
+
+def relation_of(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
+    """The relation, as regclass, that a text names; the query fails with 42P01 where there is none."""
+    if isinstance(expr, Const) and expr.value is not None:
+        oid = regnames.read_name(t.REGCLASS, expr.value, scope.context, expr.position)
+        return Const(st.of(t.REGCLASS), oid, position=expr.position)
+    text = binder.coerce(expr, st.of(t.TEXT), "explicit")
+    return _looked_up(binder, text, scope, _RELATION.replace("{value}", _VALUE))
+
+
+def _looked_up(binder: ExpressionBinder, expr: Expr, scope: Scope, text: str) -> Expr:
+    """What the query says of the value, which it calls `_VALUE`."""
     if any(isinstance(part, AggregateCall | WindowCall) for part in expr.walk()):
         message = f"not supported: the name of a {expr.type} that an aggregate or window function gives"
         raise FeatureNotSupported(message, position=cursor(expr.position))
     inner = Scope(scope.context, scope.queries, scope)
     # Not `Scope.add`: the columns inside stay those of their own level.
     inner.sources.append(Source("", (SourceColumn(_VALUE, expr),)))
-    text = _QUERY.format(value=_VALUE, names=_NAMES[expr.type.pg])
     return binder.bind(exp.Subquery(this=inlined.query_from(text, scope)), inner)

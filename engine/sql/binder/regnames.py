@@ -1,34 +1,81 @@
-"""Literals of the object types by name: `'lineitem'::regclass`, `'numeric(10,2)'::regtype`.
+"""Literals and parameters of the object types by name: `'lineitem'::regclass`, `'numeric(10,2)'::regtype`.
 
 Such a name means the object that it finds while binding, in the statement's catalog and search path. Numbers and columns
 are not read here: a number is its own OID (`wire.text_input`).
 
-Source: PostgreSQL 15, chapter 8.19; regproc.c (regclassin, regtypein).
+Source: PostgreSQL 15, chapter 8.19; regproc.c (regclassin, regtypein, regprocin, regnamespacein).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from engine.catalog.builtin import functions_named
 from engine.sql.lexer import Kind, tokenize
 from engine.sql.scope import BindContext, cursor
 from engine.sql.type_names import resolve_type
 from engine.sql.types import SqlType
 from engine.sql.utility.reader import StatementReader
 from wire import types as t
-from wire.errors import InvalidName, SqlError, UndefinedTable
+from wire.errors import (
+    AmbiguousFunction,
+    InvalidName,
+    InvalidSchemaName,
+    SqlError,
+    UndefinedFunction,
+    UndefinedTable,
+)
+
+_PG_CATALOG: Final = "pg_catalog"
+OBJECTS: Final = frozenset({t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE})
 
 
 def is_name(pg: t.PgType, text: str) -> bool:
     """Whether a literal of `pg` is an object's name, to be read by `read_name`."""
-    return pg in (t.REGCLASS, t.REGTYPE) and text != "-" and not text.isdecimal()
+    return pg in OBJECTS and text != "-" and not text.isdecimal()
 
 
 def read_name(pg: t.PgType, text: str, context: BindContext, at: int) -> int:
-    """The OID of the relation or type that `text` names. Raises UndefinedTable (42P01) or UndefinedObject (42704)."""
+    """The OID of the relation, type, function or schema that `text` names. Raises UndefinedTable (42P01), UndefinedObject
+    (42704), UndefinedFunction (42883), AmbiguousFunction (42725) or InvalidSchemaName (3F000)."""
     try:
-        return relation_named(text, context) if pg is t.REGCLASS else type_oid(text)
+        return _READERS[pg](text, context)
     except SqlError as error:
         error.position = cursor(at)
         raise
+
+
+def with_oids(types: Sequence[t.PgType], values: Sequence[Any], context: Callable[[], BindContext]) -> Sequence[Any]:
+    """Parameters' values, the names of objects among them looked up."""
+    named = {
+        i for i, (pg, value) in enumerate(zip(types, values, strict=True)) if pg in OBJECTS and isinstance(value, str)
+    }
+    if not named:
+        return values
+    looking = context()
+    return [read_name(types[i], value, looking, -1) if i in named else value for i, value in enumerate(values)]
+
+
+def function_named(text: str) -> int:
+    """The OID of the one function that `text` names."""
+    names = dotted(text)
+    found = functions_named(names[-1]) if names[:-1] in ([], [_PG_CATALOG]) else ()
+    if not found:
+        raise UndefinedFunction(f'function "{text}" does not exist')
+    if len(found) > 1:
+        raise AmbiguousFunction(f'more than one function named "{text}"')
+    return found[0]
+
+
+def _schema_named(text: str, context: BindContext) -> int:
+    (name, *more) = dotted(text)
+    if more:
+        raise InvalidName("invalid name syntax")
+    oid = context.catalog.schema_oid(name)
+    if oid is None:
+        raise InvalidSchemaName(f'schema "{name}" does not exist')
+    return oid
 
 
 def relation_named(text: str, context: BindContext) -> int:
@@ -63,3 +110,11 @@ def type_named(text: str) -> SqlType:
     if not reader.at_end():
         reader.fail()
     return typ
+
+
+_READERS: Final[Mapping[t.PgType, Callable[[str, BindContext], int]]] = {
+    t.REGCLASS: relation_named,
+    t.REGTYPE: lambda text, _context: type_oid(text),
+    t.REGPROC: lambda text, _context: function_named(text),
+    t.REGNAMESPACE: _schema_named,
+}

@@ -48,6 +48,9 @@ class SeenCatalog:
     def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
         return self._around.oid_of(schema, name, search_path)
 
+    def schema_oid(self, name: str) -> int | None:
+        return self._around.schema_oid(name)
+
     def has_schema(self, name: str) -> bool:
         return self._around.has_schema(name)
 

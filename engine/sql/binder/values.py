@@ -236,6 +236,8 @@ def bind_cast(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
         arg = binder.bind(node.this, scope)
     if target.pg.category == "S" and object_names.is_unnamed(arg):
         arg = object_names.name_of(binder, arg, scope)
+    if target.pg is t.REGCLASS and arg.type.pg.category == "S" and arg.type.pg is not t.UNKNOWN:
+        return object_names.relation_of(binder, arg, scope)
     return binder.coerce(arg, target, "explicit", position(node))
 
 

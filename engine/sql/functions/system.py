@@ -136,6 +136,12 @@ ROWS: tuple[Function, ...] = (
         volatility="stable",
     ),
     fn("pg_size_pretty", (t.INT8,), t.TEXT, local=_size_pretty()),
+    # The binder's name for the relation that was found for a text, or the error that there is none.
+    fn(
+        "=regclass", (t.TEXT, t.OID), t.REGCLASS, strict=False, volatility="stable",
+        local="CASE WHEN $2 IS NULL AND $1 IS NOT NULL THEN error('SQLSTATE:42P01:relation \"' || $1 || '\" does not exist')"
+        " ELSE $2 END",
+    ),
     # There are no advisory locks to take, so there is none to give back.
     fn("pg_advisory_unlock_all", (), t.VOID, "TRUE", volatility="volatile"),
     fn("gen_random_uuid", (), t.UUID, local="CAST(gen_random_uuid() AS VARCHAR)", spark="uuid()", volatility="volatile"),

@@ -1,0 +1,51 @@
+"""PostgreSQL's own rows in the system catalog: as a running PostgreSQL 15 has them, and all that the function table needs."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import psycopg
+import pyarrow.parquet as pq
+import pytest
+from postgres_server import PostgresServer
+
+from engine.catalog import builtin
+from engine.sql.functions.registry import CALLABLE, registry
+
+_SCRIPT = Path(__file__).parents[2] / "scripts" / "extract_catalog.py"
+#: Names that the binder gives to syntax.
+_SYNTAX = {"subscript", "slice", "greatest", "least", "=regclass"}
+
+
+@pytest.mark.postgres
+def test_the_files_are_what_postgres_says(postgres: PostgresServer) -> None:
+    script = runpy.run_path(str(_SCRIPT))
+    with psycopg.connect(postgres.dsn) as connection:
+        for relation in script["stored"]():
+            kept = pq.read_table(builtin.FOLDER / f"{relation.name}.parquet")
+            assert script["extract"](relation, connection).equals(kept), f"{relation.name}: run make catalog"
+
+
+def test_every_function_has_its_row() -> None:
+    table = builtin.rows("pg_proc")
+    listed = {
+        (name, *args) for name, args in zip(*(table[c].to_pylist() for c in ("proname", "proargtypes")), strict=True)
+    }
+    rows = (row for row in registry().rows if row.kind in CALLABLE and row.name not in _SYNTAX)
+    assert [row for row in rows if builtin.signature(row) not in listed] == []
+
+
+def test_every_operator_has_its_row() -> None:
+    table = builtin.rows("pg_operator").select(["oprname", "oprleft", "oprright"]).to_pylist()
+    listed = {(row["oprname"], row["oprleft"], row["oprright"]) for row in table}
+    for row in registry().rows:
+        if row.kind == "operator":
+            left, right = ([0] + [arg.oid for arg in row.args])[-2:]
+            assert (row.name, left, right) in listed, row
+
+
+def test_aggregates_are_functions() -> None:
+    assert set(builtin.rows("pg_aggregate")["aggfnoid"].to_pylist()) <= set(builtin.rows("pg_proc")["oid"].to_pylist())
+    assert builtin.functions_named("no_such_function") == ()
+    assert len(builtin.functions_named("abs")) == 6
