@@ -461,6 +461,7 @@ class Session(EngineSession):
         if target in ("all", "sequences"):
             self.sequences.discard()
         if target == "all":
+            self.roles.reset()
             self.settings.reset_all()
 
     async def close(self) -> None:

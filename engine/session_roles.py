@@ -38,6 +38,14 @@ class SessionRoles:
         settings.check(ROLE, self._check_role)
         settings.compute("is_superuser", lambda: "on" if self._current(committed()).superuser else "off")
 
+        # The client may have begun with `-c role=...`.
+        self._check_role(settings.get(ROLE))
+
+    def reset(self) -> None:
+        """Who the session began as again, as DISCARD ALL has it."""
+        self._settings.set(SESSION, None)
+        self._settings.set(ROLE, None)
+
     @property
     def session(self) -> Role:
         """SESSION_USER."""

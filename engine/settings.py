@@ -373,8 +373,8 @@ class SessionSettings:
         if row.fixed:
             raise CantChangeRuntimeParam(f'parameter "{row.name}" cannot be changed')
         key = row.name.lower()
-        if value is not None and (check := self._checks.get(key)) is not None:
-            check(value)
+        if (check := self._checks.get(key)) is not None:
+            check(self._default(row) if value is None else value)
         before = self.get(name)
         if local:
             self._now.local[key] = self._default(row) if value is None else row.read(value)
@@ -401,7 +401,7 @@ class SessionSettings:
                 self.set(key, None)
 
     def check(self, name: str, check: Callable[[str], None]) -> None:
-        """Have `check` called with each value that a setting is to be given but its default; it raises for what it refuses."""
+        """Have `check` called with each value that a setting is to be given; it raises for what it refuses."""
         self._checks[name] = check
 
     def compute(self, name: str, value: Callable[[], str]) -> None:

@@ -68,6 +68,19 @@ def test_a_role_begins_with_its_settings(local: LocalMember) -> None:
         assert _one(bi, "show statement_timeout") == "1min"
 
 
+def test_a_role_to_begin_with_is_checked(local: LocalMember) -> None:
+    with local.connect(user="bi", options="-c role=ann") as bi:
+        assert _one(bi, "select current_user") == "ann"
+        bi.execute("set role bi")
+        bi.execute("reset role")
+        assert _one(bi, "select current_user") == "ann"
+    for role, told in (("tester", "permission denied to set role"), ("nosuch", 'role "nosuch" does not exist')):
+        with pytest.raises(psycopg.OperationalError, match=told):
+            local.connect(user="bi", options=f"-c role={role}")
+    with local.connect(user="bi", options="-c session_authorization=tester -c is_superuser=on") as bi:
+        assert bi.execute("select session_user, current_setting('is_superuser')").fetchone() == ("bi", "off")
+
+
 def test_what_a_role_sees_of_others_and_may_do_to_them(local: LocalMember) -> None:
     with local.connect() as admin, local.connect(user="ann") as ann, local.connect(user="bi") as bi:
         seen = dict(bi.execute("select usename, query from pg_stat_activity").fetchall())

@@ -5,15 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
+from certificates import Authority
 from session_server import Server, eventually, raw_to, serve
 
+from engine.catalog.roles import Role, Roles
 from engine.runtime.mesh import AloneMesh, MemberInfo
+from server.client_tls import ClientTls, ClientTlsFiles
 from server.gate import Access, Gate
-from server.listener import Listener, ListenerOptions
+from server.hba import parse
+from server.listener import Listener, ListenerOptions, trust
 from server.lite import LiteDoor
+from wire.verifiers import ScramVerifier
 
 
 class _OtherMembers(AloneMesh):
@@ -30,15 +37,15 @@ class _OtherMembers(AloneMesh):
 
 
 @asynccontextmanager
-async def door_to(*addresses: str, networks: bool = True) -> AsyncIterator[Listener]:
-    """A listener that forwards everybody to the first of these members that answers."""
+async def door_to(*addresses: str, gate: Gate | None = None) -> AsyncIterator[Listener]:
+    """A listener that forwards everybody to the first of these members that answers. gate: who is let in; everybody if not
+    given."""
     door = LiteDoor(_OtherMembers(addresses), "forward")
 
     def refuse(**_more: object) -> object:
         raise AssertionError("a forwarded client must not get a session here")
 
-    options = ListenerOptions(door=door) if networks else ListenerOptions(door=door, gate=Gate(Access(rules=())))
-    listener = Listener(refuse, options)  # type: ignore[arg-type]
+    listener = Listener(refuse, ListenerOptions(door=door, gate=gate or trust()))  # type: ignore[arg-type]
     await listener.start("127.0.0.1", 0)
     try:
         yield listener
@@ -51,10 +58,11 @@ def _address(server: Server) -> str:
     return f"{server.host}:{server.port}"
 
 
-async def _connect(listener: Listener) -> psycopg.AsyncConnection[tuple[object, ...]]:
+async def _connect(listener: Listener, **more: Any) -> psycopg.AsyncConnection[tuple[object, ...]]:
     host, port = listener.addresses[0]
+    asked = {"sslmode": "disable", "gssencmode": "disable", **more}
     return await psycopg.AsyncConnection.connect(
-        host=host, port=port, user="ann", dbname="sluice", sslmode="disable", autocommit=True
+        host=host, port=port, user="ann", dbname="sluice", autocommit=True, **asked
     )
 
 
@@ -99,10 +107,39 @@ async def test_without_a_data_member_the_client_is_told() -> None:
 
 
 async def test_the_door_looks_at_the_client_first() -> None:
-    async with serve() as server, door_to(_address(server), networks=False) as listener:
+    async with serve() as server, door_to(_address(server), gate=Gate(Access(rules=()))) as listener:
         with pytest.raises(psycopg.OperationalError, match=r"no pg_hba\.conf entry for host"):
             await _connect(listener)
         assert not server.sessions
+
+
+async def test_the_door_has_the_client_prove_who_it_is_and_ends_its_encryption(tmp_path: Path) -> None:
+    files = Authority(tmp_path / "authority").issue("door")
+    tls = ClientTls.read(ClientTlsFiles(files.certificate, files.key))
+
+    async def roles() -> Roles:
+        return Roles({"ann": Role(16_384, "ann", login=True, password=str(ScramVerifier.of("right")))})
+
+    gate = Gate(Access(rules=parse("hostssl all all all scram-sha-256", "rules"), tls=tls), roles)
+    async with serve() as server, door_to(_address(server), gate=gate) as listener:
+        with pytest.raises(psycopg.OperationalError, match='password authentication failed for user "ann"'):
+            await _connect(listener, sslmode="require", password="wrong")
+        with pytest.raises(psycopg.OperationalError, match=r"no pg_hba\.conf entry for host"):
+            await _connect(listener, password="right")
+        assert not server.sessions
+        bound = await _connect(listener, sslmode="require", password="right", channel_binding="require")
+        async with bound as connection:
+            assert connection.pgconn.ssl_in_use
+            cursor = await connection.execute("select i, repeat('x', 1000) from range(20000) t(i)")
+            assert len(await cursor.fetchall()) == 20_000
+            task = asyncio.create_task(
+                connection.execute("select count(*) from range(1000000000000) where range % 7 = 8")
+            )
+            await eventually(lambda: any(a.state == "active" for a in server.listener.registry.activity()))
+            server.listener.registry.cancel(connection.info.backend_pid)
+            with pytest.raises(psycopg.errors.QueryCanceled):
+                await task
+        await eventually(lambda: len(server.listener.registry) == 0)
 
 
 async def test_when_the_data_member_ends_the_client_hears_it() -> None:
