@@ -66,11 +66,13 @@ def _folder(file: str) -> str:
 
 
 def text_value(raw: str) -> str | None:
-    """A value's text; None is null. Raises DataCorrupted for escapes that are no UTF-8."""
+    """A value's text; None is null. Raises DataCorrupted for escapes that are no text."""
     try:
         text = unquote(raw, errors="strict")
     except UnicodeDecodeError as error:
         raise DataCorrupted(f'could not read the folder value "{raw}": its escapes are not UTF-8') from error
+    if "\0" in text:
+        raise DataCorrupted(f'could not read the folder value "{raw}": it has a zero byte')
     return None if text == NULL else text
 
 

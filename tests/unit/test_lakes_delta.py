@@ -13,7 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from distributed_ground import Layout, same
 from local_member import LocalMember, local_member
+
+from engine.catalog.objects import Table
+from engine.config import EngineConfig
+from engine.lakes import delta
+from engine.local.database import LocalDatabase
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 INSTANT = dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)
@@ -158,6 +164,31 @@ def test_instants_of_old(connection: Connection, tmp_path: Path) -> None:
 def test_nothing_there(connection: Connection, tmp_path: Path) -> None:
     refused(connection, tmp_path / "nowhere", psycopg.errors.UndefinedFile, "there is none")
     refused(connection, tmp_path, psycopg.errors.UndefinedFile, "there is none")
+
+
+def test_over_members(tmp_path: Path) -> None:
+    """An instance may read files none of which has a column."""
+    for number in range(6):
+        rows_ = {"id": list(range(number * 10, number * 10 + 10)), "p": [f"p {number % 2}"] * 10}
+        if number > 3:
+            rows_["late"] = [f"v{number}"] * 10
+        write_deltalake(tmp_path / "t", pa.table(rows_), mode="append", schema_mode="merge", partition_by=["p"])
+    state = delta.newest(str(tmp_path / "t"))
+    source = Table(
+        20_001, "public", "t", state.table_columns(""), "parquet", str(tmp_path / "t"), state.files, state.digest,
+        partition_by=state.partition_by, lake="delta",
+    )  # fmt: skip
+    engine = LocalDatabase(EngineConfig(tmp_path / "data"))
+    layout = Layout({"t": source})
+    try:
+        for text in (
+            "select p, late, count(*), sum(id) from t group by 1, 2",
+            "select id, late from t where p = 'p 1' and id > 5",
+            "select late from t where late is null and id < 33",
+        ):
+            assert len(same(layout, engine, text).fragments) > 1
+    finally:
+        engine.close()
 
 
 # -- logs that other writers write -----------------------------------------------------------------------------------

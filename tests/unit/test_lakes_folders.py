@@ -87,6 +87,9 @@ ODD = {
     "a b": "a b",
     "a%2Fb": "a/b",
     "50%25": "50%",
+    "60%": "60%",
+    "%zz": "%zz",
+    "two\nlines": "two\nlines",
     "x=y": "x=y",
     "%C3%BC": "ü",
     "a+b": "a+b",
@@ -104,14 +107,22 @@ def test_odd_values(connection: Connection, lake: Path) -> None:
     for number, value in enumerate(ODD.values()):
         found = rows(connection, f"select x from t where k = '{value}'") if value is not None else []
         assert (number,) in found or value is None
-    assert rows(connection, "select x from t where k is null") == [(9,)]
+    assert rows(connection, "select x from t where k is null") == [([*ODD.values()].index(None),)]
     assert rows(connection, "select k, count(*) from t where k > 'a' group by k order by k") == [
         ("a b", 2),
         ("a+b", 1),
         ("a/b", 1),
+        ("two\nlines", 1),
         ("x=y", 1),
         ("ü", 1),
     ]
+
+
+@pytest.mark.parametrize("raw", ["%FF", "a%00"])
+def test_values_that_are_no_text(connection: Connection, lake: Path, raw: str) -> None:
+    put(lake, f"k={raw}", pa.table({"x": [1]}))
+    with pytest.raises(psycopg.errors.DataCorrupted):
+        attach(connection, lake)
 
 
 def test_declared_columns(connection: Connection, lake: Path) -> None:

@@ -76,7 +76,7 @@ def file_reader(
 
 def _folder_value(table: Table, file: exp.Expression, key: str) -> exp.Expression:
     """What a file's folders say for a key, as text. DuckDB computes it once a file, and opens none that a filter on it excludes."""
-    found = call("REGEXP_EXTRACT", file.copy(), string(f"^.*/{re.escape(key)}=([^/]*)/"), exp.Literal.number(1))
+    found = call("REGEXP_EXTRACT", file.copy(), string(f"(?s)^.*/{re.escape(key)}=([^/]*)/"), exp.Literal.number(1))
     value = call("NULLIF", call("URL_DECODE", found), string(NULL))
     return call("NULLIF", value, string("")) if table.lake else value
 
