@@ -20,6 +20,7 @@ from wire.copying.writer import RowWriter
 from wire.errors import QueryCanceled
 from wire.pg import messages as m
 from wire.pg.binary_rows import BinaryRows
+from wire.pg.values.binary_input import receive_column
 
 
 async def copy(exchange: Exchange, portal: Portal) -> int:
@@ -57,9 +58,9 @@ class ClientRows:
 
 async def _copy_in(exchange: Exchange, execution: CopyFromExecution) -> int:
     if execution.file is not None:
-        return await execution.receive(execution.file)
+        return await execution.receive(execution.file, receive_column)
     exchange.send(m.CopyInResponse(execution.form, execution.width))
-    return await execution.receive(ClientRows(exchange))
+    return await execution.receive(ClientRows(exchange), receive_column)
 
 
 async def _copy_out(exchange: Exchange, portal: Portal, execution: CopyToExecution) -> int:

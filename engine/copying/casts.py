@@ -9,8 +9,9 @@ reads, and each different text once.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from engine.sql.types import SqlType
 from wire import types as t
 from wire.byte_columns import data_of, lengths_of, offsets_of
 from wire.carriers import carrier
+from wire.copying.exact import read_values
 from wire.errors import SqlError
 from wire.text_input import InputSettings, parse_text
 
@@ -45,25 +47,8 @@ def plain(texts: pa.StringArray, typ: SqlType) -> pa.Array | None:
 
 def exact(texts: pa.StringArray, typ: SqlType, settings: InputSettings) -> tuple[pa.Array, SqlError | None]:
     """The values up to the first that is wrong, and what is wrong with that."""
-    encoded = texts.dictionary_encode()
-    values: list[Any] = []
-    error: SqlError | None = None
-    for text in encoded.dictionary.to_pylist():
-        try:
-            values.append(parse_text(typ.pg, text, typmod=typ.typmod, settings=settings))
-        except SqlError as wrong:
-            error = wrong
-            break
-    # A dictionary is in the order in which its texts come first.
-    found = pa.array(values, carrier(typ.pg, typ.scale)).take(encoded.indices.slice(0, _before(encoded, len(values))))
-    return found, error
-
-
-def _before(encoded: pa.DictionaryArray, known: int) -> int:
-    """How many items come before the first that is not among the known."""
-    if known == len(encoded.dictionary):
-        return len(encoded)
-    return int(pc.index(encoded.indices, pa.scalar(known, encoded.indices.type)).as_py())
+    read = functools.partial(parse_text, typ.pg, typmod=typ.typmod, settings=settings)
+    return read_values(texts, read, carrier(typ.pg, typ.scale))
 
 
 # -- what each type's kernel may be given ------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from engine import session_functions
 from engine.api import ResultColumn
 from engine.catalog.objects import FileFormat, Table
 from engine.copying import lake_files
-from engine.copying.copy_rows import CopiedRows
+from engine.copying.copy_rows import CopiedRows, ReceiveColumn
 from engine.copying.files import FileRows, opened, require_may_use_files
 from engine.copying.options import FILE_FORMS, CopyFormat, copy_format, names_of, written_form
 from engine.copying.progress import CopyProgress
@@ -32,8 +32,9 @@ from engine.results import RowsStream
 from engine.sql.binder.mutations.copying import EDGE, BoundCopy, bind_copy
 from engine.sql.copy_statement import CopyFrom
 from engine.sql.expr import Column, Expr
+from wire.copying.binary import BinaryReader
 from wire.copying.reader import RowReader
-from wire.errors import FeatureNotSupported, SqlError
+from wire.errors import SqlError
 from wire.text_output import OutputSettings
 
 if TYPE_CHECKING:
@@ -55,8 +56,6 @@ async def copy_from(session: Session, engine: Engine, statement: CopyFrom) -> Co
     bound = await engine.in_operation_pool(lambda: bind_copy(table, statement.columns, statement.where, context))
     require_writable(session, "COPY FROM", bound.plan.table)
     how = copy_format(statement, names_of(bound.targets))
-    if how.form == "binary":
-        raise FeatureNotSupported("not supported: COPY FROM in binary format")
     source = None if statement.file is None else await _source(engine, statement.file)
     return CopyFromExecution(session, engine, bound, how, source)
 
@@ -119,7 +118,7 @@ class CopyFromExecution:
         self.stream: BatchStream = RowsStream((), ())
         self.columns: tuple[ResultColumn, ...] | None = None
         self.width = len(bound.targets)
-        self.form = 0
+        self.form = int(form.form == "binary")
         self.file = file
         self._session = session
         self._engine = engine
@@ -132,11 +131,11 @@ class CopyFromExecution:
             )
         )  # fmt: skip
 
-    async def receive(self, source: RowSource) -> int:
-        """Write all rows of the source. Returns how many. Raises SqlError with nothing changed."""
+    async def receive(self, source: RowSource, column: ReceiveColumn) -> int:
+        """Write all rows of the source. column: reads the binary format. Returns how many. Raises SqlError with nothing changed."""
         ground = _Ground(
             SessionGround(self._session, self._engine, ()), self._engine, self._bound, self._format, source,
-            self._progress,
+            self._progress, column,
         )  # fmt: skip
         try:
             told = await run(self._bound.plan, ground)
@@ -165,15 +164,19 @@ class _Ground:
     form: CopyFormat
     source: RowSource
     progress: CopyProgress
+    column: ReceiveColumn
     rows: CopiedRows | None = None
 
     async def open(self, plan: Final, *, here: bool) -> BatchStream:
         if here:
             return await self.inner.open(plan, here=True)
         bound = self.bound
+        name, names = bound.plan.table.name, names_of(bound.targets)
         encoding = self.form.encoding or self.inner.session.settings.get("client_encoding")
-        reader = RowReader(self.form.layout, bound.plan.table.name, names_of(bound.targets), encoding)
-        self.rows = CopiedRows(self.source, reader, bound, _Runs(self, plan), self.progress)
+        binary = self.form.form == "binary"
+        reader = BinaryReader(name, names) if binary else RowReader(self.form.layout, name, names, encoding)
+        column = self.column if binary else None
+        self.rows = CopiedRows(self.source, reader, bound, _Runs(self, plan), self.progress, column)
         return self.rows
 
     def placed(self, error: SqlError) -> SqlError:

@@ -29,13 +29,23 @@ from engine.plan.physical import Receive
 from engine.sql.binder.mutations.copying import BoundCopy
 from engine.sql.expr import Column, ColumnRef, Const, Expr
 from wire.carriers import carrier
+from wire.copying.binary import BinaryReader
 from wire.copying.reader import BLOCK_BYTES, Block, RowReader, context
 from wire.errors import FatalError, SqlError
+from wire.text_settings import InputSettings
+from wire.types import PgType
 
 T = TypeVar("T")
 
 #: Blocks whose lines can still be shown: the one that is written, and those made ahead of it.
 _REMEMBERED: Final = 4
+
+
+#: What a column in the binary format holds, up to the first value that is wrong, and what is wrong with that; given the type, its
+#: modifier, a numeric's precision and scale.
+ReceiveColumn = Callable[
+    [pa.BinaryArray, PgType, int, tuple[int, int], InputSettings], tuple[pa.Array, SqlError | None]
+]
 
 
 class Runs(Protocol):
@@ -56,10 +66,11 @@ class Runs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Cast:
-    """A block, and the values of its columns as far as kernels read them."""
+    """A block, and the values of its columns as far as kernels read them. fault: the row at which one is wrong, and what."""
 
     block: Block
-    values: list[pa.Array | None]
+    values: Sequence[pa.Array | None]
+    fault: tuple[int, SqlError] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +92,18 @@ class _Lines:
 
 
 class CopiedRows:
-    """A `BatchStream` over what a client sends. progress: kept up to date."""
+    """A `BatchStream` over what a client sends. progress: kept up to date. receive: for columns in the binary format."""
 
     def __init__(
-        self, source: RowSource, reader: RowReader, bound: BoundCopy, runs: Runs, progress: CopyProgress
+        self,
+        source: RowSource,
+        reader: RowReader | BinaryReader,
+        bound: BoundCopy,
+        runs: Runs,
+        progress: CopyProgress,
+        receive: ReceiveColumn | None = None,
     ) -> None:
+        self._receive = receive
         self._progress = progress
         self._source = source
         self._reader = reader
@@ -159,7 +177,7 @@ class CopiedRows:
         found: list[_Cast] = []
         try:
             for block in self._reader.finish() if data is None else self._reader.feed(b"".join(data)):
-                found.append(_Cast(block, self._plainly(block)))
+                found.append(self._received(block) if self._receive is not None else _Cast(block, self._plainly(block)))
         except SqlError as error:
             return _Taken(found, error)
         return _Taken(found)
@@ -168,6 +186,22 @@ class CopiedRows:
         return [
             casts.plain(texts, column.type) for texts, column in zip(block.columns, self._bound.targets, strict=True)
         ]
+
+    def _received(self, block: Block) -> _Cast:
+        """Columns in the binary format."""
+        assert self._receive is not None, "asked for"
+        values: list[pa.Array | None] = []
+        fault: tuple[int, SqlError] | None = None
+        for target, data in zip(self._bound.targets, block.columns, strict=True):
+            typ = target.type
+            found, error = self._receive(data, typ.pg, typ.typmod, (typ.precision, typ.scale), self._bound.settings)
+            values.append(found)
+            if error is not None and (fault is None or len(found) < fault[0]):
+                error.context = (
+                    f"{context(self._bound.plan.table.name, block.line(len(found))[0])}, column {target.name}"
+                )
+                fault = len(found), error
+        return _Cast(block, values, fault)
 
     async def _rows(self, cast: _Cast) -> AsyncGenerator[pa.RecordBatch, None]:
         block = cast.block
@@ -194,7 +228,7 @@ class CopiedRows:
         values = {i: array for i, array in enumerate(cast.values) if array is not None}
         left = [i for i, array in enumerate(cast.values) if array is None]
         if not left:
-            return list(values.values()), None
+            return list(values.values()), cast.fault
         texts = pa.RecordBatch.from_arrays(
             list(cast.block.columns), names=[column.label for column in self._bound.texts]
         )

@@ -61,6 +61,20 @@ def test_many_rows_go_in_and_come_out(connection: Connection) -> None:
         assert b"".join(bytes(piece) for piece in copy) == "".join(lines).encode()
 
 
+def test_many_rows_in_binary(connection: Connection) -> None:
+    connection.execute("create table t (a bigint, b text, c numeric(12,2), d timestamptz)")
+    connection.execute(
+        "insert into t select case when i % 7 > 0 then i end, repeat('x', (i % 50)::int), i / 100.0, "
+        "'2020-01-01'::timestamptz + i * interval '1 second' from generate_series(1, 100000) i"
+    )
+    with connection.cursor() as cursor, cursor.copy(b"copy t to stdout (format binary)") as copy:
+        data = b"".join(bytes(piece) for piece in copy)
+    before = connection.execute("select count(*), sum(a), sum(c), sum(length(b)), max(d) from t").fetchone()
+    connection.execute("truncate t")
+    assert send(connection, "copy t from stdin (format binary)", data) == "COPY 100000"
+    assert connection.execute("select count(*), sum(a), sum(c), sum(length(b)), max(d) from t").fetchone() == before
+
+
 def test_the_first_wrong_row_of_many_is_told(connection: Connection) -> None:
     connection.execute("create table t (a int, b text not null)")
     rows = [f"{i},x\n" for i in range(200_000)]

@@ -49,7 +49,7 @@ def rows(connection: Connection, table: str) -> list[tuple[Any, ...]]:
     return connection.execute(f"select row_to_json({table})::text from {table} order by a".encode()).fetchall()
 
 
-@pytest.mark.parametrize("form", ["csv", "text", "parquet", "json"])
+@pytest.mark.parametrize("form", ["csv", "text", "binary", "parquet", "json"])
 def test_there_and_back(connection: Connection, folder: Path, form: str) -> None:
     file = folder / "files" / f"t.{form}"
     assert run(connection, f"copy t to '{file}' (format {form})") == "COPY 3"

@@ -204,6 +204,83 @@ def test_spellings(sluice: LocalMember, postgres: PostgresServer, rows: list[str
     assert found[0] == found[1]
 
 
+_BINARY = """create table t (
+    a int2, b int4, c int8, d float4, e float8, f numeric(12,3), g numeric, h bool, i text, j varchar(4), k bpchar(3), l bytea,
+    m date, n time, o timetz, p timestamp, q timestamptz, r interval, s uuid, t json, u jsonb, v int[], w text[]
+)"""
+_VALUES = """insert into t values
+    (1, -2, 3, 1.5, -2.25, 123456789.125, 0, true, 'xé', 'abcd', 'ab', '\\x0001ff', '2020-02-29', '10:11:12.5', '10:11+02',
+     '2020-01-01 00:00:00.000001', '1999-12-31 23:59:59+00', '1 mon 2 days 3 sec', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11',
+     '{"a": 1}', '{"b": [1]}', '{1,null,3}', '{"",null,"x y"}'),
+    (null), (-32768, 2147483647, -9223372036854775808, 'infinity', 'nan', -0.001, 12345.6789, false, '', '', '', '', '0001-01-01',
+     '24:00', '00:00-12', '4714-11-24 BC', 'infinity', '-1 day', null, '1', '1', '{}', '{a,b}'),
+    (0, 0, 0, 0, 0, 0, 0.00001, false, 'y', 'z', 'z', 'z', 'infinity', '00:00', '00:00+00', '-infinity', '2000-01-01', '0', null,
+     null, null, null, null)"""
+
+
+def test_binary_is_the_same_both_ways(sluice: LocalMember, postgres: PostgresServer) -> None:
+    nulls = ", ".join(["null"] * 23)
+    with psycopg.connect(sluice.dsn, autocommit=True) as ours, psycopg.connect(postgres.dsn, autocommit=True) as theirs:
+        for connection in (ours, theirs):
+            connection.execute(_BINARY.encode())
+        try:
+            theirs.execute(_VALUES.replace("(null)", f"({nulls})").encode())
+            sent = b"".join(copied_out(theirs, "copy t to stdout (format binary)").sent)
+            for size in (7, 1 << 20):
+                pieces = [sent[i : i + size] for i in range(0, len(sent), size)]
+                assert copied_in(ours, "copy t from stdin (format binary)", *pieces) == Told("COPY 4")
+                told = copied_out(ours, "copy t to stdout")
+                assert told == copied_out(theirs, "copy t to stdout")
+                again = b"".join(copied_out(ours, "copy t to stdout (format binary)").sent)
+                assert again == sent
+                ours.execute("truncate t")
+        finally:
+            for connection in (ours, theirs):
+                connection.execute("drop table t")
+
+
+_HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_ROW = b"\0\2\0\0\0\4\0\0\0\1\0\0\0\1x"
+_END = b"\xff\xff"
+BINARY_INPUTS = [
+    _HEAD + _ROW * 3 + _END,
+    _HEAD + _ROW,
+    _HEAD,
+    b"",
+    b"PGCOPY\n",
+    _HEAD[:13],
+    _HEAD[:17],
+    _HEAD[:11] + b"\0\1\0\0\0\0\0\0" + _ROW,
+    _HEAD[:11] + b"\0\2\0\0\0\0\0\0" + _ROW,
+    _HEAD[:15] + b"\0\0\0\3abc" + _ROW + _END,
+    _HEAD[:15] + b"\0\0\0\3ab",
+    _HEAD + _ROW + b"\0\3",
+    _HEAD + _ROW + _ROW[:-1],
+    _HEAD + _ROW + _ROW[:9],
+    _HEAD + _ROW + b"\0\2\xff\xff\xff\xfe",
+    _HEAD + _ROW + _END + b"x",
+    _HEAD + _ROW + b"\0\2\0\0\0\2\0\1\0\0\0\1x" + _END,
+    _HEAD + _ROW + b"\0\2\0\0\0\5\0\0\0\0\1\0\0\0\1x" + _END,
+    _HEAD + _ROW + b"\0\2\0\0\0\4\0\0\0\1\0\0\0\6xxxxxx" + _END,
+    _HEAD + _ROW + b"\0\2\0\0\0\4\0\0\0\1\0\0\0\1\xff" + _END,
+    _HEAD + _ROW + b"\0\2\0\0\0\4\0\0\0\x7f\0\0\0\1x" + _END,
+]
+
+
+@pytest.mark.parametrize("data", BINARY_INPUTS)
+def test_binary_input(sluice: LocalMember, postgres: PostgresServer, data: bytes) -> None:
+    found = []
+    for dsn in (sluice.dsn, postgres.dsn):
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("create table t (a int check (a < 100), b varchar(5))")
+            try:
+                told = copied_in(connection, "copy t from stdin (format binary)", data)
+                found.append((told, connection.execute("select * from t").fetchall()))
+            finally:
+                connection.execute("drop table t")
+    assert found[0] == found[1]
+
+
 OUTPUTS = [
     "copy t to stdout",
     "copy t (e, a) to stdout",

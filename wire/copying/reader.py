@@ -40,17 +40,15 @@ _END_OF_DATA: Final = b"\\."
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """columns: one for each name, text or null. rows: finds out where they come from. error: what comes after them."""
+    """columns: one for each name, text or null. error: what comes after them.
 
-    columns: tuple[pa.StringArray, ...]
+    line: of a row, the number of the line on which it ends, and how it was sent, where that can be shown.
+    """
+
+    columns: tuple[pa.Array, ...]
     count: int
-    rows: Callable[[], Rows]
+    line: Callable[[int], tuple[int, bytes | None]]
     error: SqlError | None = None
-
-    def line(self, row: int) -> tuple[int, bytes]:
-        """The number of the line on which a row ends, and the row as it was sent."""
-        rows = self.rows()
-        return int(rows.lines[row]), rows.line(row)
 
 
 class RowReader:
@@ -132,7 +130,7 @@ class RowReader:
         self._wanted = len(self._held) + BLOCK_BYTES
         rows = functools.cache(functools.partial(self._again, data, self._lines))
         self._lines += lines
-        return Block(tuple(columns), count, rows)
+        return Block(tuple(columns), count, lambda row: _line(rows(), row))
 
     def _again(self, data: bytes, lines: int) -> Rows:
         """Rows that were plain, with their places."""
@@ -315,7 +313,7 @@ class RowReader:
         count, wrong = self._first_wrong(rows)
         if wrong is not None:
             rows, error, self._over = rows.upto(count), wrong, True
-        return Block(self._columns(rows), rows.count, lambda: rows, error)
+        return Block(self._columns(rows), rows.count, functools.partial(_line, rows), error)
 
     def _first_wrong(self, rows: Rows) -> tuple[int, SqlError | None]:
         """The first row that has not as many fields as there are columns, or is no text; and what is said of it."""
@@ -396,6 +394,10 @@ class RowReader:
     def _placed(self, error: SqlError, line: int, text: bytes | None = None) -> SqlError:
         error.context = context(self._table, line, text)
         return error
+
+
+def _line(rows: Rows, row: int) -> tuple[int, bytes]:
+    return int(rows.lines[row]), rows.line(row)
 
 
 def context(table: str, line: int, text: bytes | str | None = None, column: str | None = None) -> str:

@@ -10,9 +10,9 @@ from typing import Final
 
 import pyarrow as pa
 
+from wire.copying.binary import SIGNATURE
 from wire.pg.datarow import EncodedColumn, OutputSettings, RowEncoder
 
-SIGNATURE: Final = b"PGCOPY\n\xff\r\n\0"
 #: Signature, no flags, no extension.
 HEADER: Final = SIGNATURE + bytes(8)
 TRAILER: Final = b"\xff\xff"

@@ -1,0 +1,38 @@
+"""Values one by one: for columns that no faster way understands. Each different value is read once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wire.errors import FeatureNotSupported, NumericValueOutOfRange, SqlError
+
+
+def read_values(array: pa.Array, read: Callable[[Any], Any], carrier: pa.DataType) -> tuple[pa.Array, SqlError | None]:
+    """What `read` makes of the items up to the first that it refuses, or that no carrier holds; and what is wrong with that."""
+    encoded = array.dictionary_encode()
+    values: list[Any] = []
+    try:
+        for item in encoded.dictionary.to_pylist():
+            values.append(_carried(read(item), carrier))
+    except SqlError as error:
+        # A dictionary is in the order in which its items come first.
+        stop = pc.index(encoded.indices, pa.scalar(len(values), encoded.indices.type)).as_py()
+        return pa.array(values, carrier).take(encoded.indices.slice(0, stop)), error
+    return pa.array(values, carrier).take(encoded.indices), None
+
+
+def _carried(value: Any, carrier: pa.DataType) -> Any:
+    try:
+        pa.scalar(value, carrier)
+    except pa.ArrowException:
+        if pa.types.is_list(carrier) and any(isinstance(item, list) for item in value):
+            raise FeatureNotSupported("not supported: an array of several dimensions in a table") from None
+        if pa.types.is_decimal(carrier):
+            message = f"numeric value {value} does not fit numeric({carrier.precision},{carrier.scale})"
+            raise NumericValueOutOfRange(message) from None
+        raise FeatureNotSupported(f"not supported: the value {value} in a column of {carrier}") from None
+    return value
