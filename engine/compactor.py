@@ -5,8 +5,8 @@ table at a time for each member, on the loop, as a query like a client's. Member
 one table at a time conflict over its files, and the later one has worked for nothing.
 
 It gives up quietly, because nobody asked for it and the next commits ask again: on a conflict, and where an open transaction of
-this member would lose by it (one that took files of the table away, or concluded from all of its rows): that one is the
-client's. Transactions of other members lose by it now and then, as they do by each other's commits.
+whichever member would lose by it (one that takes files of the table away, or concludes from all of its rows): that one is the
+client's. Members tell each other by `engine.storage.claims`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Final
 from engine.catalog.objects import Table
 from engine.distribution import Terms
 from engine.executor import ExecutionContext
-from engine.mutation.compaction import Compacted, compact, small_files
+from engine.mutation.compaction import Compacted, compact, is_contested, small_files
 from engine.settings import SessionSettings
 from engine.storage import tables
-from engine.storage.underway import UNDERWAY
 from wire.errors import SerializationFailure, SqlError
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class Compactor:
         engine = self._engine
         await engine.see_commits()
         table = _table(engine, location)
-        if table is None or location in UNDERWAY.contested():
+        if table is None or await engine.in_operation_pool(lambda: is_contested(table)):
             return Compacted()
         files = await engine.in_operation_pool(lambda: tables.described(table).values())
         if len(small_files(files, engine.config.small_file_bytes)) < self._after:

@@ -309,6 +309,9 @@ class Session(EngineSession):
 
         if alone and needs_turn(planned.bound.plan):
             await self._transaction.take_turn(planned.bound.plan.table)
+        elif needs_turn(planned.bound.plan):
+            await self._engine.in_operation_pool(functools.partial(self.catalog.claim, planned.bound.plan.table))
+            await self._engine.see_commits()
         told = await outcome()
         if alone:
             self._transaction.ran_alone(LoneStatement(outcome, told))

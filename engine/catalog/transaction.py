@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from engine.catalog.objects import DataFile, Schema, StoredRelation, Table
 from engine.catalog.roles import Role
@@ -33,6 +34,7 @@ from engine.catalog.snapshot import (
 from engine.catalog.statistics import TableStatistics
 from engine.catalog.store import CatalogStore
 from engine.storage import tables
+from engine.storage.claims import Claim
 from engine.storage.tables import FileChange
 from engine.storage.underway import UNDERWAY
 from wire.errors import InternalError, IoError, SqlError, StatementCompletionUnknown
@@ -53,6 +55,8 @@ class SessionCatalog:
         self._changes: list[AnyChange] = []
         #: The folders that this transaction has made.
         self._made: list[str] = []
+        #: By the locations of tables.
+        self._claims: dict[str, Claim] = {}
         self._ending = threading.Lock()
         self._seen: tuple[Snapshot, int, Snapshot] | None = None
         self._temporary: dict[Key, StoredRelation] = {}
@@ -68,7 +72,7 @@ class SessionCatalog:
     @property
     def has_changes(self) -> bool:
         """Whether `commit` has anything to write, and may block."""
-        return bool(self._changes)
+        return bool(self._changes or self._claims)
 
     def current(self) -> Snapshot:
         """What a statement that begins now sees. Raises SerializationFailure when another transaction has committed a
@@ -106,6 +110,18 @@ class SessionCatalog:
         """Folders of tables whose commits by others may fail this transaction. May be asked from any thread."""
         changes = [change for change in list(self._changes) if isinstance(change, DataChange)]
         return {change.location for change in changes if change.whole or change.files.removed}
+
+    def claim(self, table: Table) -> None:
+        """The transaction that is open, if one is, is about to depend on what a stored table holds: nobody is to compact it in the
+        background. Before the statement looks at it; may block on the disk."""
+        location = _location(table)
+        if self.in_transaction and location is not None and table.schema != TEMPORARY and location not in self._claims:
+            self._claims[location] = Claim(Path(table.path))
+
+    def _release(self) -> None:
+        claims, self._claims = self._claims, {}
+        for claim in claims.values():
+            claim.release()
 
     def new_oid(self) -> int:
         return self._store.next_oid()
@@ -221,6 +237,7 @@ class SessionCatalog:
             g.key == (table.schema, table.name) and _same(g, table) and g.whole >= whole for g in known
         ):
             return
+        self.claim(table)
         self._changes.append(Guard(table, tuple(tables.described(table)), whole))
 
     def forget_guards(self) -> None:
@@ -324,12 +341,15 @@ class SessionCatalog:
         except BaseException:
             self._temporary = begun or {}
             raise
+        finally:
+            self._release()
 
     def rollback(self) -> None:
         """May block where files were written."""
         self._temporary = self._begun or {}
         self._begun = None
         self._take_back(*self._taken())
+        self._release()
 
     def _taken(self) -> tuple[list[AnyChange], list[str]]:
         """What the transaction has changed and made, given to one caller: a session that ends may roll back while its

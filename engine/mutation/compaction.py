@@ -32,6 +32,7 @@ from engine.plan.planner import optimise
 from engine.plan.pruning import narrowed
 from engine.sql.expr import Column
 from engine.storage import tables
+from engine.storage.claims import is_claimed
 from engine.storage.staging import TableWriter
 from engine.storage.underway import UNDERWAY
 from wire.errors import InternalError, SerializationFailure
@@ -61,7 +62,7 @@ async def compact(
     """Compact a table, as it stands in the catalog. Raises SqlError with nothing changed; SerializationFailure where somebody
     took one of the files away meanwhile.
 
-    yielding: also where a transaction that is open on this member would fail because of it.
+    yielding: also where a transaction that is open, on whichever member, would fail because of it.
     """
     present = await engine.in_operation_pool(lambda: tables.described(table).values())
     files = small_files(present, engine.config.small_file_bytes)
@@ -83,6 +84,12 @@ async def compact(
     return Compacted(len(files), len(added))
 
 
+def is_contested(table: Table) -> bool:
+    """Whether a transaction of several statements that is open would fail if the table's files changed. Blocks on the disk."""
+    assert table.storage is not None, "a stored table"
+    return table.storage.location in UNDERWAY.contested() or is_claimed(Path(table.path))
+
+
 def _discard(engine: Engine, table: Table, added: Sequence[DataFile]) -> None:
     assert table.storage is not None, "a stored table"
     tables.unlink(engine.store.tables, table.storage.location, added)
@@ -90,7 +97,7 @@ def _discard(engine: Engine, table: Table, added: Sequence[DataFile]) -> None:
 
 def _record(engine: Engine, table: Table, files: Sequence[DataFile], added: Sequence[DataFile], yielding: bool) -> None:
     assert table.storage is not None, "a stored table"
-    if yielding and table.storage.location in UNDERWAY.contested():
+    if yielding and is_contested(table):
         _discard(engine, table, added)
         raise SerializationFailure(f'an open transaction has changed "{table.name}"')
     removed = [file.path for file in files]

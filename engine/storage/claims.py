@@ -1,0 +1,59 @@
+"""Claims: which tables open transactions depend on, told to background compaction on any member, which then gives way.
+
+Compaction changes no row, and yet takes files away that a transaction of several statements may have read and wants to take away
+itself: one of the two fails. Nobody has asked for compaction, so it should be that one, also where the transaction is another
+member's. What members of a catalog certainly share is the tables' folders. So a claim is an empty folder in the table's, made
+before the statement looks at the table, and removed when its transaction has ended. Looking for one costs a listing of the folder,
+once in a compaction, just before it commits.
+
+A claim whose member is gone is not touched any more (`Keeper`) and does not count; VACUUM removes it as it does a statement's
+folder. What is claimed between the look and the commit is not seen: such a transaction fails with 40001, as before.
+
+Rejected: to ask the members, which fails for one that cannot be reached just now; a table of claims in the catalog database, which
+would cost transactions that change rows one more write to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from engine.storage.underway import TOUCH_SECONDS, UNDERWAY
+
+_PREFIX: Final = "_staging-claim-"
+_FORGOTTEN_SECONDS: Final = 3 * TOUCH_SECONDS
+
+
+class Claim:
+    """table: the table's folder. Blocks on the disk."""
+
+    def __init__(self, table: Path) -> None:
+        self.path = table / f"{_PREFIX}{uuid.uuid4().hex[:16]}"
+        # A table that is gone, or a folder that one may only read, is not compacted either.
+        with contextlib.suppress(OSError):
+            self.path.mkdir()
+        UNDERWAY.watch(self)
+
+    def paths(self) -> Iterator[Path]:
+        yield self.path
+
+    def release(self) -> None:
+        with contextlib.suppress(OSError):
+            self.path.rmdir()
+
+
+def is_claimed(table: Path) -> bool:
+    """Whether a transaction that is open on any member depends on the table. Blocks on the disk."""
+    since = time.time() - _FORGOTTEN_SECONDS
+    return any(_touched(path) > since for path in table.glob(f"{_PREFIX}*"))
+
+
+def _touched(path: Path) -> float:
+    """0 for one that went meanwhile."""
+    with contextlib.suppress(OSError):
+        return path.stat().st_mtime
+    return 0.0
