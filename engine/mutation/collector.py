@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from engine.catalog.objects import Table
 from engine.executor import BatchStream
@@ -19,7 +20,7 @@ from engine.storage.underway import UNDERWAY
 from wire.errors import InternalError
 
 #: Runs a call that may block for long.
-InPool = Callable[[Callable[[], None]], Awaitable[None]]
+InPool = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 async def collected(table: Table, name: str, in_pool: InPool, write: Callable[[Path], Awaitable[Written]]) -> Written:

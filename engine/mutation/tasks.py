@@ -13,14 +13,20 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import TypeVar
 
 from engine.executor import CompiledFragment, ExecutionContext
 from engine.mutation.collector import InPool, collected
+from engine.mutation.spark_files import by_spark_alone, described
+from engine.mutation.to_its_end import to_its_end
 from engine.plan.logical import Mutate
 from engine.spark.executor import SparkExecutor
+from engine.spark.production import SparkProduction
 from engine.spark.write_task import Written
 from engine.storage.staging_area import new_name
 from wire.text_settings import OutputSettings
+
+R = TypeVar("R")
 
 
 def by_tasks(plan: Mutate) -> bool:
@@ -42,10 +48,21 @@ async def write(
     """Run it to its end. Raises SqlError, with no file left; so does a cancel."""
 
     async def by_job(folder: Path) -> Written:
-        writing = await spark.write(fragment, context, plan, folder, output)
-        try:
-            return await asyncio.shield(writing.ended)
-        finally:
-            await writing.close()
+        if spark.embedded and by_spark_alone(plan):
+            made = folder / "made"
+            names = [column.file_column for column in plan.table.columns]
+            await _ended(await spark.write_files(fragment, context, names, made))
+            written: Written | None = await to_its_end(in_pool(lambda: described(plan.table, folder, made)))
+            if written is not None:
+                return written
+        return await _ended(await spark.write(fragment, context, plan, folder, output))
 
     return await collected(plan.table, new_name(), in_pool, by_job)
+
+
+async def _ended(job: SparkProduction[R]) -> R:
+    """What a job has come to; it is gone when this returns."""
+    try:
+        return await asyncio.shield(job.ended)
+    finally:
+        await job.close()

@@ -19,7 +19,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -50,11 +50,12 @@ from engine.spark.session import SparkRuntime, embedded, own_connection
 from engine.spark.tables import Views
 from engine.spark.worker import SendPartition
 from engine.spark.write_task import WritePartition, Written, rules
-from engine.spark.writing import write_frame
+from engine.spark.writing import write_frame, write_parquet
 from wire.errors import AdminShutdown, FeatureNotSupported, SqlError
 from wire.mesh.messages import Open
 from wire.text_settings import OutputSettings
 
+R = TypeVar("R")
 _log = logging.getLogger(__name__)
 _CALL_THREADS: Final = 4
 _STARTING: Final = "waiting for Spark to start"
@@ -89,7 +90,7 @@ class SparkExecutor:
         self._channels = itertools.count(1)
         self._streams: set[SparkStream] = set()
         self._productions: set[SparkProduction[Sent]] = set()
-        self._writings: set[SparkProduction[Written]] = set()
+        self._writings: set[SparkProduction[Any]] = set()
         self._starting: asyncio.Task[SparkRuntime] | None = None
         self._started = False
         self._closing = False
@@ -154,14 +155,29 @@ class SparkExecutor:
         self, fragment: CompiledFragment, context: ExecutionContext, plan: Mutate, folder: Path, output: OutputSettings
     ) -> SparkProduction[Written]:
         """Begin to run a fragment whose rows its tasks write below a folder as a MUTATE says; see `engine.spark.write_task`."""
-        runtime = await self._runtime(context.notice)
         task = WritePartition(rules(plan), str(folder), fragment.schema.serialize().to_pybytes(), output)
+        return await self._writing(fragment, context, functools.partial(write_frame, task=task))
+
+    async def write_files(
+        self, fragment: CompiledFragment, context: ExecutionContext, names: Sequence[str], folder: Path
+    ) -> SparkProduction[None]:
+        """Begin to run a fragment whose rows Spark itself writes as Parquet files into a new folder, as columns of these names."""
+        return await self._writing(fragment, context, functools.partial(write_parquet, names=names, folder=folder))
+
+    async def _writing(
+        self, fragment: CompiledFragment, context: ExecutionContext, act: Callable[[DataFrame], R]
+    ) -> SparkProduction[R]:
+        runtime = await self._runtime(context.notice)
         text, tables = to_sql(fragment.statement, "spark"), views_of(fragment)
-        act = functools.partial(write_frame, task=task)
         writing = SparkProduction(runtime, context, text, tables, act, self._views, self.call)
         self._writings.add(writing)
         writing.ended.add_done_callback(lambda _ended: self._writings.discard(writing))
         return writing
+
+    @property
+    def embedded(self) -> bool:
+        """Whether its tasks run on this machine."""
+        return embedded(self._config.master)
 
     @property
     def state(self) -> str:
@@ -177,8 +193,7 @@ class SparkExecutor:
     @property
     def listening(self) -> tuple[str, int]:
         """Host and port that Spark's tasks are to connect to."""
-        here = embedded(self._config.master)
-        return self._listener.address_from_here if here else self._listener.address_from_afar
+        return self._listener.address_from_here if self.embedded else self._listener.address_from_afar
 
     @property
     def tls_peer(self) -> TlsPeer | None:

@@ -88,6 +88,11 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         "spark.sql.execution.arrow.localRelationThreshold": "0",
         # A first row waits for a whole batch of them.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
+        # Files that Spark itself writes hold times as ours do, in microseconds and by one calendar; and what its tasks keep of
+        # them leaves room in the heap, however many there are.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+        "spark.hadoop.parquet.memory.pool.ratio": "0.4",
         "spark.sql.debug.maxToStringFields": "64",
         # A worker that does not notice that its task was killed is ended after this long.
         "spark.python.task.killTimeout": "100ms",

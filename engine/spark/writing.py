@@ -1,8 +1,12 @@
-"""The driver's side of writing by tasks: the job of a frame whose last stage writes (`engine.spark.write_task`)."""
+"""The driver's side of writing: the job of a frame whose last stage writes, with our sink (`engine.spark.write_task`) or with
+Spark's own writer of Parquet files, which needs no Python."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -13,6 +17,17 @@ from pyspark.util import PythonEvalType
 from engine.carry import fitted
 from engine.spark.collect import collect_arrow
 from engine.spark.write_task import INTENTS_SCHEMA, WritePartition, Written, written_by
+
+#: Bytes of a row group: Spark's tasks keep one each in the JVM's heap.
+_GROUP_BYTES: Final = 64 << 20
+
+
+def write_parquet(frame: DataFrame, names: Sequence[str], folder: Path) -> None:
+    """Run the job that writes a frame's rows into Parquet files in a new folder, its columns under these names; blocks until it has
+    ended."""
+    writer = frame.toDF(*names).write.option("parquet.block.size", _GROUP_BYTES)
+    writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    writer.parquet(f"file://{folder}", compression="snappy")
 
 
 def write_frame(frame: DataFrame, task: WritePartition) -> Written:

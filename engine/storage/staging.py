@@ -46,6 +46,11 @@ _COMPRESSION: Final = "snappy"
 Partition = tuple[str | None, ...]
 
 
+def file_name(number: int = 0) -> str:
+    """A new file's name. number: among those that are named now, in the order of their making."""
+    return f"{time.time_ns() // 1000 + number:014x}-{uuid.uuid4().hex}.parquet"
+
+
 class TableWriter:
     """Writes rows into new files of a table. Not thread-safe; every method blocks on the disk.
 
@@ -115,7 +120,7 @@ class TableWriter:
         for column, value in zip(self._storage.partition_by, partition, strict=True):
             folder = folder / _folder_name(column, value)
             folder.mkdir(exist_ok=True)
-        return folder / f"{time.time_ns() // 1000:014x}-{uuid.uuid4().hex}.parquet"
+        return folder / file_name()
 
     def _close(self, partition: Partition) -> None:
         file = self._open.pop(partition)

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable
-from decimal import Decimal
+from collections.abc import Iterable, Mapping
+from decimal import Context, Decimal
 from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 _TEXT_MAX: Final = 32
 _LAST_CHARACTER: Final = "\U0010ffff"
@@ -27,6 +28,7 @@ _EPOCH: Final = dt.date(1970, 1, 1)
 #: Days since 1970 of the years 1 to 9999, which ISO's text can say.
 _DAYS: Final = range(-719_162, 2_932_897)
 _DAY_MILLIS: Final = 86_400_000
+_EXACT: Final = Context(prec=38)
 
 
 class FileStatistics:
@@ -45,6 +47,19 @@ class FileStatistics:
         self.rows += batch.num_rows
         for column in self._columns:
             column.add(batch.column(column.index))
+
+    def add_groups(self, footer: pq.FileMetaData) -> None:
+        """What a file's footer tells of it, which another writer has written: without NaN among its floats."""
+        places = {footer.schema.column(index).path: index for index in range(footer.num_columns)}
+        self.rows += footer.num_rows
+        for column in self._columns:
+            for number in range(footer.num_row_groups):
+                column.add_chunk(footer.row_group(number).column(places[column.name]))
+
+    @property
+    def nulls(self) -> Mapping[str, int]:
+        """By column."""
+        return {column.name: column.nulls for column in self._columns}
 
     def json(self) -> str:
         bounds = {column.name: found for column in self._columns if (found := column.bounds()) is not None}
@@ -75,7 +90,21 @@ class _Column:
             self._bounded = False
             return
         found = pc.min_max(_as_integers(array))
-        least, greatest = found["min"].as_py(), found["max"].as_py()
+        self._extend(found["min"].as_py(), found["max"].as_py())
+
+    def add_chunk(self, chunk: pq.ColumnChunkMetaData) -> None:
+        told = chunk.statistics
+        assert told is not None, "its writer tells statistics"
+        assert told.has_null_count, "its writer counts nulls"
+        self.nulls += told.null_count
+        if not self._bounded or told.null_count == chunk.num_values:
+            return
+        if not told.has_min_max:
+            self._bounded = False
+            return
+        self._extend(_of_footer(told.min_raw, self._type), _of_footer(told.max_raw, self._type))
+
+    def _extend(self, least: Any, greatest: Any) -> None:
         self._least = least if self._least is None else min(self._least, least)
         self._greatest = greatest if self._greatest is None else max(self._greatest, greatest)
 
@@ -92,6 +121,14 @@ def _as_integers(array: pa.Array) -> pa.Array:
     if pa.types.is_date32(array.type):
         return array.view(pa.int32())
     return array.view(pa.int64()) if pa.types.is_timestamp(array.type) else array
+
+
+def _of_footer(value: Any, typ: pa.DataType) -> Any:
+    """A bound in a footer, as the column's kernels would give it."""
+    if pa.types.is_decimal(typ):
+        unscaled = int.from_bytes(value, "big", signed=True) if isinstance(value, bytes) else value
+        return Decimal(unscaled).scaleb(-typ.scale, _EXACT)
+    return value.decode() if isinstance(value, bytes) else value
 
 
 def _least(value: Any, typ: pa.DataType) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +119,42 @@ def test_rows_of_many_types_are_those_that_were_read(
     assert on_disk(member) == set(table(member).files)
 
 
+def test_files_of_sparks_own_writer_say_what_ours_do(
+    member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]], jobs: list[int]
+) -> None:
+    """Of the same rows, once by Spark alone and once by tasks with the sink, which a check makes necessary."""
+    rows = """select o_orderkey k, (o_orderkey % 100)::int2 i, o_totalprice n, o_orderdate d, o_comment s,
+        o_orderdate + time '12:34:56.789012' w, (o_orderdate + time '23:00:00')::timestamptz z,
+        nullif(o_orderkey % 3, 1) = 0 b, case when o_orderkey > 5 then date '0044-03-15' else '9999-12-31' end old,
+        repeat(o_orderpriority, 20) long, (o_totalprice * -1)::numeric(20, 3) m, null::text never
+        from orders where o_orderkey < 20000"""
+    told, answers = [], []
+    for further in ("", ", check (k > 0)"):
+        spark.execute(f"create table t as {rows} limit 0".encode())
+        if further:
+            spark.execute("alter table t add check (k > 0)")
+        spark.execute(f"insert into t {rows}".encode())
+        told.append(widest(table(member)))
+        answers.append(spark.execute("select * from t order by k").fetchall())
+        spark.execute("drop table t")
+    assert answers[0] == answers[1]
+    assert told[0] == told[1]
+    assert len(jobs) == 2
+
+
+def widest(table: Table) -> dict[str, Any]:
+    """What the files' statistics say, put together."""
+    assert table.storage is not None
+    told = [json.loads(file.statistics, parse_float=Decimal) for file in table.storage.added]
+    whole: dict[str, Any] = {"rows": sum(one["numRecords"] for one in told)}
+    for name in told[0]["nullCount"]:
+        least = [one["minValues"][name] for one in told if name in one["minValues"]]
+        most = [one["maxValues"][name] for one in told if name in one["maxValues"]]
+        nulls = sum(one["nullCount"][name] for one in told)
+        whole[name] = (nulls, min(least, default=None), max(most, default=None))
+    return whole
+
+
 def test_what_is_wrong_with_a_row_is_told_as_ever_and_leaves_nothing(
     member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]], jobs: list[int]
 ) -> None:
@@ -145,6 +183,14 @@ def test_a_statement_that_fails_later_leaves_nothing(
 ) -> None:
     spark.execute("create table t (k int8 primary key)")
     assert refused(spark, "insert into t select o_custkey from orders")[0] == "23505"
+    assert refused(spark, "insert into t select 1 / (o_orderkey - 70) from orders") == (
+        "22012",
+        "division by zero",
+        None,
+    )
+    null = 'null value in column "k" of relation "t" violates not-null constraint'
+    given = "insert into t select nullif(o_orderkey, 70) from orders"
+    assert refused(spark, given) == ("23502", null, "Failing row contains (null).")
     assert on_disk(member) == set()
     spark.execute("begin")
     spark.execute("insert into t select o_orderkey from orders")
@@ -177,7 +223,7 @@ def test_cancel_leaves_nothing(member: LocalMember, spark: psycopg.Connection[tu
 def test_a_task_that_is_tried_again_doubles_no_rows(
     member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]]
 ) -> None:
-    spark.execute("create table t (k int8, s text)")
+    spark.execute("create table t (k int8 check (k > 0), s text)")
     insert = Insert(spark)
     wait_until(lambda: on_disk(member) or insert.ended)
     begun = on_disk(member)
