@@ -14,6 +14,7 @@ import sqlglot
 from sqlglot import exp
 
 from engine.plan.compile.dialects import DIALECTS, to_sql
+from engine.plan.compile.files import FOLDERS_NAME
 
 _TEXT_LENGTH: Final = 32_768
 _TEXTS: Final = 512
@@ -81,8 +82,14 @@ def _calls(tree: exp.Expression) -> list[exp.Anonymous]:
     return [node for node in tree.find_all(exp.Anonymous) if node.name.upper() in _READERS]
 
 
+def _names_folders(option: exp.Expression) -> bool:
+    """Whether an option of a table function asks for the files' names to compute columns from them: over rows in memory that
+    would be done for each row, and no longer for each file."""
+    return isinstance(option, exp.EQ) and option.expression.name.startswith(FOLDERS_NAME)
+
+
 def _reader(call: exp.Anonymous) -> Reader | None:
-    if not isinstance(call.parent, exp.Table):
+    if not isinstance(call.parent, exp.Table) or any(map(_names_folders, call.expressions)):
         return None
     paths = call.expressions[0]
     if isinstance(paths, exp.Array):

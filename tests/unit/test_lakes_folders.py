@@ -18,6 +18,8 @@ from engine.catalog.files import list_files
 from engine.catalog.objects import Table, TableColumn
 from engine.config import EngineConfig
 from engine.local.database import LocalDatabase
+from engine.local.statements import readers_of
+from engine.plan.compile import Bindings, compile_plan, to_sql
 from engine.plan.logical import TableReader
 from engine.plan.splits import reading
 from engine.sql import types as st
@@ -239,3 +241,10 @@ def test_what_folders_exclude_is_nobodys(lake: Path) -> None:
     [reader] = [node for node in plan.walk() if isinstance(node, TableReader)]
     found = reading(reader, layout.tables["t"], MEMBERS, {}, {})
     assert [split.file.split("/")[-3] for splits in found.splits.values() for split in splits] == ["n=7"]
+
+
+def test_what_folders_say_is_not_computed_of_rows_in_memory(lake: Path) -> None:
+    layout = _layout(lake)
+    for text, kept in (("select sum(x) from t", True), ("select sum(x) from t where k = 'v 1'", False)):
+        statement = to_sql(compile_plan(layout.plan(text), "local", Bindings()).statement, "local")
+        assert (readers_of(statement) is not None) == kept

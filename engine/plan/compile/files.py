@@ -36,6 +36,8 @@ _NOT_IN_CSV: Final = (t.BYTEA, t.INTERVAL, t.TIMETZ, t.RECORD)
 ROW_NUMBER: Final = "file_row_number"
 #: What the column is called that says which file a row is in, where the table has none of that name.
 _FILE_NAME: Final = "sluice_file"
+#: What it is called, to begin with, where values are computed from it: that is cheap only as long as it is a constant of a file.
+FOLDERS_NAME: Final = "sluice_folders"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ def file_reader(
         if ROW_NUMBER in lowered:
             raise Unsupported("local", f'numbers of rows in files with a column "{ROW_NUMBER}"')
         reader.append("expressions", _option(ROW_NUMBER, exp.true()))
-    file_name = _FILE_NAME
+    file_name = FOLDERS_NAME if folders else _FILE_NAME
     while file_name in lowered:
         file_name += "_"
     if FILE in names or folders:
