@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,16 @@ from deltalake import DeltaTable, write_deltalake
 from distributed_ground import Layout, same
 from local_member import LocalMember, local_member
 
+from engine.catalog import partitions
+from engine.catalog.files import DataRoots
 from engine.catalog.objects import Table
 from engine.config import EngineConfig
 from engine.lakes import delta
 from engine.local.database import LocalDatabase
+from engine.plan.compile import Bindings
+from engine.plan.dispatch import specs
+from engine.plan.distribute import distribute
+from engine.runtime.readable_files import ReadableFiles
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 INSTANT = dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)
@@ -166,29 +173,51 @@ def test_nothing_there(connection: Connection, tmp_path: Path) -> None:
     refused(connection, tmp_path, psycopg.errors.UndefinedFile, "there is none")
 
 
-def test_over_members(tmp_path: Path) -> None:
-    """An instance may read files none of which has a column."""
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    """Six files, the last two of which have a column more; not one of them is large."""
     for number in range(6):
-        rows_ = {"id": list(range(number * 10, number * 10 + 10)), "p": [f"p {number % 2}"] * 10}
+        columns = {"id": list(range(number * 10, number * 10 + 10)), "p": [f"p {number % 2}"] * 10}
         if number > 3:
-            rows_["late"] = [f"v{number}"] * 10
-        write_deltalake(tmp_path / "t", pa.table(rows_), mode="append", schema_mode="merge", partition_by=["p"])
+            columns["late"] = [f"v{number}"] * 10
+        write_deltalake(tmp_path / "t", pa.table(columns), mode="append", schema_mode="merge", partition_by=["p"])
     state = delta.newest(str(tmp_path / "t"))
     source = Table(
         20_001, "public", "t", state.table_columns(""), "parquet", str(tmp_path / "t"), state.files, state.digest,
         partition_by=state.partition_by, lake="delta",
     )  # fmt: skip
+    return Layout({"t": source})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select p, late, count(*), sum(id) from t group by 1, 2",
+        "select id, late from t where p = 'p 1' and id > 5",
+        "select late from t where late is null and id < 33",
+    ],
+)
+def test_over_members(layout: Layout, tmp_path: Path, text: str) -> None:
+    """An instance may read files none of which has a column."""
     engine = LocalDatabase(EngineConfig(tmp_path / "data"))
-    layout = Layout({"t": source})
     try:
-        for text in (
-            "select p, late, count(*), sum(id) from t group by 1, 2",
-            "select id, late from t where p = 'p 1' and id > 5",
-            "select late from t where late is null and id < 33",
-        ):
-            assert len(same(layout, engine, text).fragments) > 1
+        assert len(same(layout, engine, text).fragments) > 1
     finally:
         engine.close()
+
+
+def test_what_another_members_spark_is_told(layout: Layout, tmp_path: Path) -> None:
+    source = layout.tables["t"]
+    pinned = dict(zip(source.files, "bbbccc", strict=True))
+    plan = distribute(
+        layout.plan("select p, count(late) from t group by p"), replace(layout.setting(), pinned=pinned, engine="spark")
+    )
+    _, members = specs(plan, Bindings(), "UTC", 4096)
+    told = [instance for instance in members["b"].instances if instance.tables]
+    (table,) = ReadableFiles("b", DataRoots(tmp_path)).of(told[0]).tables.values()
+    assert table.files == source.files[:3]
+    assert (table.lake, table.partition_by) == ("delta", ("p",))
+    assert partitions.spark_base(table) == source.path
 
 
 # -- logs that other writers write -----------------------------------------------------------------------------------
