@@ -10,6 +10,7 @@ from engine.catalog.objects import Relation, StoredRelation, Table
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.store import CatalogStore
 from engine.catalog.system import PG_CATALOG, SystemCatalog, SystemContext
+from engine.catalog.system.declared import INFORMATION_SCHEMA
 from engine.catalog.system.relations import schema_oid
 from engine.utility.names import oid_named
 
@@ -58,4 +59,4 @@ class RecordingCatalog:
         return schema_oid(self.context.snapshot, name)
 
     def has_schema(self, name: str) -> bool:
-        return name == PG_CATALOG or self.context.snapshot.has_schema(name)
+        return name in (PG_CATALOG, INFORMATION_SCHEMA) or self.context.snapshot.has_schema(name)

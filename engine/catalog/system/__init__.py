@@ -21,7 +21,7 @@ import pyarrow as pa
 from engine.catalog.builtin import rows as builtin_rows
 from engine.catalog.counters import Count
 from engine.catalog.objects import Sequence as NumberSequence
-from engine.catalog.objects import SystemTable, TableColumn
+from engine.catalog.objects import SystemTable, TableColumn, View
 from engine.catalog.snapshot import Snapshot
 from engine.catalog.system import (
     cluster,
@@ -34,6 +34,7 @@ from engine.catalog.system import (
     statistics,
     tables,
     types,
+    views,
 )
 from engine.catalog.system.declared import PG_CATALOG, Key, Row, SystemContext, SystemRelation
 from wire.carriers import carrier
@@ -43,7 +44,19 @@ __all__ = ["PG_CATALOG", "SystemCatalog", "SystemContext"]
 
 SYSTEM: Final[Mapping[Key, SystemRelation]] = {
     relation.key: relation
-    for module in (types, relations, roles, definitions, functions, statistics, others, sessions, cluster, tables)
+    for module in (
+        types,
+        relations,
+        roles,
+        definitions,
+        functions,
+        statistics,
+        others,
+        sessions,
+        cluster,
+        tables,
+        views,
+    )
     for relation in module.SYSTEM
 }
 
@@ -62,7 +75,7 @@ class SystemCatalog:
         key = next((key for schema in schemas if (key := (schema, name)) in SYSTEM), None)
         return SYSTEM[key].oid if key is not None else None
 
-    def find(self, schemas: Sequence[str], name: str, context: SystemContext) -> SystemTable | None:
+    def find(self, schemas: Sequence[str], name: str, context: SystemContext) -> SystemTable | View | None:
         """The relation of that name in the first of the schemas that has it. Raises InsufficientPrivilege."""
         key = next((key for schema in schemas if (key := (schema, name)) in SYSTEM), None)
         if key is None:
@@ -70,6 +83,8 @@ class SystemCatalog:
         relation, made = SYSTEM[key], self._made.get(key)
         if relation.closed and not context.superuser:
             raise InsufficientPrivilege(f"permission denied for {relation.closed} {relation.name}")
+        if relation.query:
+            return View(relation.oid, *key, relation.declared(), relation.query, (PG_CATALOG,))
         if made is not None and made[0] is context.snapshot and not relation.volatile:
             return made[1]
         columns = relation.declared()
@@ -86,7 +101,7 @@ class SystemCatalog:
         return SystemTable(sequence.oid, sequence.schema, sequence.name, columns, rows, next(self._versions))
 
     @staticmethod
-    def is_volatile(table: SystemTable) -> bool:
+    def is_volatile(table: SystemTable | View) -> bool:
         return SYSTEM[table.schema, table.name].volatile
 
 

@@ -16,6 +16,7 @@ from engine.sql import types as st
 from wire import types as t
 
 PG_CATALOG: Final = "pg_catalog"
+INFORMATION_SCHEMA: Final = "information_schema"
 Key = tuple[str, str]
 Row = Sequence[Any]
 
@@ -44,7 +45,7 @@ class SystemContext:
 class SystemRelation:
     """A relation's declaration. columns: `name type` pairs. volatile: its rows are the session's, not the snapshot's.
     closed: for superusers alone, and what it is called when others ask.
-    stored: its rows are PostgreSQL's own (`engine.catalog.builtin`)."""
+    stored: its rows are PostgreSQL's own (`engine.catalog.builtin`). query: of a view, what it shows."""
 
     oid: int
     name: str
@@ -54,6 +55,7 @@ class SystemRelation:
     schema: str = PG_CATALOG
     closed: Literal["", "table", "view"] = ""
     stored: bool = False
+    query: str = ""
 
     @property
     def key(self) -> Key:

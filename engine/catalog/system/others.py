@@ -182,7 +182,6 @@ SYSTEM: Final = (
         "name name, version text, installed bool, superuser bool, trusted bool, relocatable bool, schema "
         "name, requires name[], comment text",
     ),
-    SystemRelation(12010, "pg_group", "groname name, grosysid oid, grolist oid[]"),
     SystemRelation(
         12018,
         "pg_policies",

@@ -8,17 +8,17 @@ from typing import Final
 from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table, TableColumn, View
 from engine.catalog.snapshot import SLUICE, TEMPORARY, Snapshot
 from engine.catalog.statistics import TableStatistics
-from engine.catalog.system.declared import PG_CATALOG, Row, SystemContext, SystemRelation
+from engine.catalog.system.declared import INFORMATION_SCHEMA, PG_CATALOG, Row, SystemContext, SystemRelation
 from engine.catalog.system.types import alignment, by_value, collation, storage
 from engine.sql import types as st
 from wire import types as t
 
 _OWNER: Final = 10
-_NAMESPACES: Final = {PG_CATALOG: 11, "information_schema": 13_000, "pg_temp": 12_999, SLUICE: 12_200}
+_NAMESPACES: Final = {PG_CATALOG: 11, INFORMATION_SCHEMA: 13_000, "pg_temp": 12_999, SLUICE: 12_200}
 
 
 def _pg_namespace(context: SystemContext) -> Iterator[Row]:
-    for name in (PG_CATALOG, SLUICE):
+    for name in (PG_CATALOG, INFORMATION_SCHEMA, SLUICE):
         yield _NAMESPACES[name], name, _OWNER, None
     if any(relation.schema == TEMPORARY for relation in context.snapshot.relations.values()):
         yield _NAMESPACES[TEMPORARY], TEMPORARY, _OWNER, None
@@ -73,7 +73,9 @@ def _columns(relation: StoredRelation) -> tuple[TableColumn, ...]:
 
 def _pg_class(context: SystemContext) -> Iterator[Row]:
     for system in context.system.values():
-        yield _class_row(system.oid, system.name, _NAMESPACES[system.schema], "r", len(system.declared()))
+        yield _class_row(
+            system.oid, system.name, _NAMESPACES[system.schema], "v" if system.query else "r", len(system.declared())
+        )
     for relation in context.snapshot.relations.values():
         schema = namespace(context, relation.schema)
         constraints = relation.constraints if isinstance(relation, Table) else ()

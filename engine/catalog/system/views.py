@@ -1,0 +1,230 @@
+"""System relations that are views over others: those of pg_catalog that PostgreSQL defines in SQL too, and information_schema.
+
+Each is declared with its columns, as PostgreSQL 15 has them (domains of information_schema as the types below them), and a query,
+which is bound where a statement names the view. What a view would show of objects that are not here is not asked for. Everybody
+sees everything that is there: there are no privileges on objects yet.
+
+Source: PostgreSQL 15, system_views.sql and information_schema.sql.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.catalog.system.declared import INFORMATION_SCHEMA, SystemRelation
+
+_PG_TABLES: Final = """
+select n.nspname, c.relname, pg_get_userbyid(c.relowner), null::name, c.relhasindex, c.relhasrules, c.relhastriggers,
+  c.relrowsecurity
+from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.relkind in ('r', 'p')"""
+_PG_VIEWS: Final = """
+select n.nspname, c.relname, pg_get_userbyid(c.relowner), pg_get_viewdef(c.oid)
+from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.relkind = 'v'"""
+_PG_MATVIEWS: Final = """
+select n.nspname, c.relname, pg_get_userbyid(c.relowner), null::name, c.relhasindex, c.relispopulated, pg_get_viewdef(c.oid)
+from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.relkind = 'm'"""
+_PG_INDEXES: Final = """
+select n.nspname, c.relname, i.relname, null::name, pg_get_indexdef(i.oid)
+from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  join pg_catalog.pg_index x on x.indrelid = c.oid join pg_catalog.pg_class i on i.oid = x.indexrelid
+where c.relkind in ('r', 'm', 'p')"""
+
+_TABLES: Final = """
+select current_database()::name, n.nspname, c.relname,
+  (case when c.relpersistence = 't' then 'LOCAL TEMPORARY' when c.relkind in ('r', 'p') then 'BASE TABLE'
+    when c.relkind = 'v' then 'VIEW' when c.relkind = 'f' then 'FOREIGN' end)::varchar,
+  null::name, null::varchar, null::name, null::name, null::name,
+  (case when c.relkind in ('r', 'p') then 'YES' else 'NO' end)::varchar, 'NO'::varchar, null::varchar
+from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.relkind in ('r', 'v', 'f', 'p')"""
+_SCHEMATA: Final = """
+select current_database()::name, n.nspname, pg_get_userbyid(n.nspowner), null::name, null::name, null::name, null::varchar
+from pg_catalog.pg_namespace n"""
+_VIEWS: Final = """
+select current_database()::name, n.nspname, c.relname, pg_get_viewdef(c.oid)::varchar, 'NONE'::varchar, 'NO'::varchar,
+  'NO'::varchar, 'NO'::varchar, 'NO'::varchar, 'NO'::varchar
+from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.relkind = 'v'"""
+_COLUMNS: Final = """
+select current_database()::name, n.nspname, c.relname, a.attname, a.attnum::int4, pg_get_expr(d.adbin, d.adrelid)::varchar,
+  (case when a.attnotnull then 'NO' else 'YES' end)::varchar,
+  (case when t.typelem <> 0 and t.typlen = -1 then 'ARRAY' else format_type(a.atttypid, null) end)::varchar,
+  (case when a.atttypid in (1042, 1043) and a.atttypmod <> -1 then a.atttypmod - 4 end)::int4,
+  (case when a.atttypid not in (25, 1042, 1043) then null when a.atttypmod = -1 then 1073741824
+    else (a.atttypmod - 4) * 4 end)::int4,
+  (case a.atttypid when 21 then 16 when 23 then 32 when 20 then 64 when 700 then 24 when 701 then 53
+    when 1700 then case when a.atttypmod <> -1 then (a.atttypmod - 4) >> 16 end end)::int4,
+  (case when a.atttypid in (20, 21, 23, 700, 701) then 2 when a.atttypid = 1700 then 10 end)::int4,
+  (case when a.atttypid in (20, 21, 23) then 0
+    when a.atttypid = 1700 and a.atttypmod <> -1 then (a.atttypmod - 4) & 65535 end)::int4,
+  (case when a.atttypid = 1082 then 0
+    when a.atttypid in (1083, 1114, 1184, 1266) then case when a.atttypmod < 0 then 6 else a.atttypmod end
+    when a.atttypid = 1186 then case when a.atttypmod < 0 or a.atttypmod & 65535 = 65535 then 6 else a.atttypmod & 65535 end
+  end)::int4,
+  null::varchar, null::int4, null::name, null::name, null::name,
+  case when a.attcollation = 950 then current_database()::name end, case when a.attcollation = 950 then 'pg_catalog'::name end,
+  case when a.attcollation = 950 then 'C'::name end, null::name, null::name, null::name, current_database()::name,
+  'pg_catalog'::name, t.typname, null::name, null::name, null::name, null::int4, a.attnum::text::name, 'NO'::varchar,
+  (case when a.attidentity in ('a', 'd') then 'YES' else 'NO' end)::varchar,
+  (case a.attidentity when 'a' then 'ALWAYS' when 'd' then 'BY DEFAULT' end)::varchar, s.seqstart::varchar,
+  s.seqincrement::varchar, s.seqmax::varchar, s.seqmin::varchar,
+  (case when s.seqcycle then 'YES' else 'NO' end)::varchar, 'NEVER'::varchar, null::varchar,
+  (case when c.relkind in ('r', 'p') then 'YES' else 'NO' end)::varchar
+from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  join pg_catalog.pg_attribute a on a.attrelid = c.oid join pg_catalog.pg_type t on t.oid = a.atttypid
+  left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+  left join (pg_catalog.pg_depend p join pg_catalog.pg_sequence s on s.seqrelid = p.objid)
+    on p.deptype = 'i' and p.refobjid = c.oid and p.refobjsubid = a.attnum
+where c.relkind in ('r', 'v', 'f', 'p') and a.attnum > 0 and not a.attisdropped"""
+
+_TABLE_CONSTRAINTS: Final = """
+select current_database()::name, n.nspname, k.conname, current_database()::name, n.nspname, c.relname,
+  (case k.contype when 'c' then 'CHECK' when 'f' then 'FOREIGN KEY' when 'p' then 'PRIMARY KEY' else 'UNIQUE' end)::varchar,
+  'NO'::varchar, 'NO'::varchar, 'YES'::varchar, (case when k.contype = 'u' then 'YES' end)::varchar
+from pg_catalog.pg_constraint k join pg_catalog.pg_class c on c.oid = k.conrelid
+  join pg_catalog.pg_namespace n on n.oid = c.relnamespace where k.contype in ('c', 'f', 'p', 'u')
+union all
+select current_database()::name, n.nspname, (n.oid || '_' || c.oid || '_' || a.attnum || '_not_null')::name,
+  current_database()::name, n.nspname, c.relname, 'CHECK'::varchar, 'NO'::varchar, 'NO'::varchar, 'YES'::varchar, null::varchar
+from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  join pg_catalog.pg_attribute a on a.attrelid = c.oid
+where a.attnotnull and a.attnum > 0 and not a.attisdropped and c.relkind in ('r', 'p')"""
+_KEY_COLUMNS: Final = """
+select current_database()::name, n.nspname, k.conname, current_database()::name, n.nspname, c.relname, a.attname, u.place::int4,
+  (case when k.contype = 'f' then array_position(x.indkey::int2[], k.confkey[u.place::int4]) end)::int4
+from pg_catalog.pg_constraint k join pg_catalog.pg_class c on c.oid = k.conrelid
+  join pg_catalog.pg_namespace n on n.oid = c.relnamespace cross join lateral unnest(k.conkey) with ordinality as u(number, place)
+  join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = u.number
+  left join pg_catalog.pg_index x on x.indexrelid = k.conindid and k.contype = 'f'
+where k.contype in ('p', 'u', 'f')"""
+_USED_COLUMNS: Final = """
+select current_database()::name, n.nspname, c.relname, a.attname, current_database()::name, m.nspname, k.conname
+from (select conname, connamespace, case when contype = 'f' then confrelid else conrelid end as relation,
+    unnest(case when contype = 'f' then confkey else conkey end) as number
+    from pg_catalog.pg_constraint where contype in ('c', 'f', 'p', 'u')) k
+  join pg_catalog.pg_class c on c.oid = k.relation join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  join pg_catalog.pg_namespace m on m.oid = k.connamespace
+  join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = k.number"""
+_REFERENCES: Final = """
+select current_database()::name, n.nspname, k.conname, current_database()::name, m.nspname, u.conname,
+  (case k.confmatchtype when 'f' then 'FULL' when 'p' then 'PARTIAL' when 's' then 'NONE' end)::varchar,
+  (case k.confupdtype when 'c' then 'CASCADE' when 'n' then 'SET NULL' when 'd' then 'SET DEFAULT' when 'r' then 'RESTRICT'
+    when 'a' then 'NO ACTION' end)::varchar,
+  (case k.confdeltype when 'c' then 'CASCADE' when 'n' then 'SET NULL' when 'd' then 'SET DEFAULT' when 'r' then 'RESTRICT'
+    when 'a' then 'NO ACTION' end)::varchar
+from pg_catalog.pg_constraint k join pg_catalog.pg_namespace n on n.oid = k.connamespace
+  left join pg_catalog.pg_constraint u on u.conindid = k.conindid and u.contype in ('p', 'u')
+  left join pg_catalog.pg_namespace m on m.oid = u.connamespace
+where k.contype = 'f'"""
+_SEQUENCES: Final = """
+select current_database()::name, n.nspname, c.relname, format_type(s.seqtypid, null)::varchar,
+  (case s.seqtypid when 21 then 16 when 23 then 32 else 64 end)::int4, 2::int4, 0::int4, s.seqstart::varchar, s.seqmin::varchar,
+  s.seqmax::varchar, s.seqincrement::varchar, (case when s.seqcycle then 'YES' else 'NO' end)::varchar
+from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  join pg_catalog.pg_sequence s on s.seqrelid = c.oid
+where not exists (select 1 from pg_catalog.pg_depend p where p.objid = c.oid and p.deptype = 'i')"""
+
+_PLACE: Final = "table_catalog name, table_schema name, table_name name"
+
+
+def _information(oid: int, name: str, columns: str, query: str) -> SystemRelation:
+    return SystemRelation(oid, name, columns, schema=INFORMATION_SCHEMA, query=query)
+
+
+SYSTEM: Final = (
+    SystemRelation(
+        12_033,
+        "pg_tables",
+        "schemaname name, tablename name, tableowner name, tablespace name, hasindexes bool, hasrules bool, "
+        "hastriggers bool, rowsecurity bool",
+        query=_PG_TABLES,
+    ),
+    SystemRelation(
+        12_028, "pg_views", "schemaname name, viewname name, viewowner name, definition text", query=_PG_VIEWS
+    ),
+    SystemRelation(
+        12_038,
+        "pg_matviews",
+        "schemaname name, matviewname name, matviewowner name, tablespace name, hasindexes bool, ispopulated bool, "
+        "definition text",
+        query=_PG_MATVIEWS,
+    ),
+    SystemRelation(
+        12_043,
+        "pg_indexes",
+        "schemaname name, tablename name, indexname name, tablespace name, indexdef text",
+        query=_PG_INDEXES,
+    ),
+    _information(13_001, "information_schema_catalog_name", "catalog_name name", "select current_database()::name"),
+    _information(
+        13_002,
+        "schemata",
+        "catalog_name name, schema_name name, schema_owner name, default_character_set_catalog name, "
+        "default_character_set_schema name, default_character_set_name name, sql_path varchar",
+        _SCHEMATA,
+    ),
+    _information(
+        13_003,
+        "tables",
+        f"{_PLACE}, table_type varchar, self_referencing_column_name name, reference_generation varchar, "
+        "user_defined_type_catalog name, user_defined_type_schema name, user_defined_type_name name, "
+        "is_insertable_into varchar, is_typed varchar, commit_action varchar",
+        _TABLES,
+    ),
+    _information(
+        13_004,
+        "views",
+        f"{_PLACE}, view_definition varchar, check_option varchar, is_updatable varchar, is_insertable_into varchar, "
+        "is_trigger_updatable varchar, is_trigger_deletable varchar, is_trigger_insertable_into varchar",
+        _VIEWS,
+    ),
+    _information(
+        13_005,
+        "columns",
+        f"{_PLACE}, column_name name, ordinal_position int4, column_default varchar, is_nullable varchar, data_type varchar, "
+        "character_maximum_length int4, character_octet_length int4, numeric_precision int4, numeric_precision_radix int4, "
+        "numeric_scale int4, datetime_precision int4, interval_type varchar, interval_precision int4, "
+        "character_set_catalog name, character_set_schema name, character_set_name name, collation_catalog name, "
+        "collation_schema name, collation_name name, domain_catalog name, domain_schema name, domain_name name, "
+        "udt_catalog name, udt_schema name, udt_name name, scope_catalog name, scope_schema name, scope_name name, "
+        "maximum_cardinality int4, dtd_identifier name, is_self_referencing varchar, is_identity varchar, "
+        "identity_generation varchar, identity_start varchar, identity_increment varchar, identity_maximum varchar, "
+        "identity_minimum varchar, identity_cycle varchar, is_generated varchar, generation_expression varchar, "
+        "is_updatable varchar",
+        _COLUMNS,
+    ),
+    _information(
+        13_006,
+        "table_constraints",
+        f"constraint_catalog name, constraint_schema name, constraint_name name, {_PLACE}, constraint_type varchar, "
+        "is_deferrable varchar, initially_deferred varchar, enforced varchar, nulls_distinct varchar",
+        _TABLE_CONSTRAINTS,
+    ),
+    _information(
+        13_007,
+        "key_column_usage",
+        f"constraint_catalog name, constraint_schema name, constraint_name name, {_PLACE}, column_name name, "
+        "ordinal_position int4, position_in_unique_constraint int4",
+        _KEY_COLUMNS,
+    ),
+    _information(
+        13_008,
+        "constraint_column_usage",
+        f"{_PLACE}, column_name name, constraint_catalog name, constraint_schema name, constraint_name name",
+        _USED_COLUMNS,
+    ),
+    _information(
+        13_009,
+        "referential_constraints",
+        "constraint_catalog name, constraint_schema name, constraint_name name, unique_constraint_catalog name, "
+        "unique_constraint_schema name, unique_constraint_name name, match_option varchar, update_rule varchar, "
+        "delete_rule varchar",
+        _REFERENCES,
+    ),
+    _information(
+        13_010,
+        "sequences",
+        "sequence_catalog name, sequence_schema name, sequence_name name, data_type varchar, numeric_precision int4, "
+        "numeric_precision_radix int4, numeric_scale int4, start_value varchar, minimum_value varchar, maximum_value varchar, "
+        "increment varchar, cycle_option varchar",
+        _SEQUENCES,
+    ),
+)
