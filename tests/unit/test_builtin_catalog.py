@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+from collections import Counter
 from pathlib import Path
 
 import psycopg
@@ -11,6 +12,7 @@ import pytest
 from postgres_server import PostgresServer
 
 from engine.catalog import builtin
+from engine.catalog.system import FAMILIES, SYSTEM
 from engine.sql.functions.registry import CALLABLE, registry
 
 _SCRIPT = Path(__file__).parents[2] / "scripts" / "extract_catalog.py"
@@ -49,3 +51,10 @@ def test_aggregates_are_functions() -> None:
     assert set(builtin.rows("pg_aggregate")["aggfnoid"].to_pylist()) <= set(builtin.rows("pg_proc")["oid"].to_pylist())
     assert builtin.functions_named("no_such_function") == ()
     assert len(builtin.functions_named("abs")) == 6
+
+
+def test_system_relations_have_oids_of_their_own() -> None:
+    oids = Counter(relation.oid for relation in SYSTEM.values())
+    assert [oid for oid, count in oids.items() if count > 1] == []
+    declared = Counter(relation.key for module in FAMILIES for relation in module.SYSTEM)
+    assert [key for key, count in declared.items() if count > 1] == []

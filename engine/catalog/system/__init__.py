@@ -42,22 +42,21 @@ from wire.errors import InsufficientPrivilege
 
 __all__ = ["PG_CATALOG", "SystemCatalog", "SystemContext"]
 
+FAMILIES: Final = (
+    types,
+    relations,
+    roles,
+    definitions,
+    functions,
+    statistics,
+    others,
+    sessions,
+    cluster,
+    tables,
+    views,
+)
 SYSTEM: Final[Mapping[Key, SystemRelation]] = {
-    relation.key: relation
-    for module in (
-        types,
-        relations,
-        roles,
-        definitions,
-        functions,
-        statistics,
-        others,
-        sessions,
-        cluster,
-        tables,
-        views,
-    )
-    for relation in module.SYSTEM
+    relation.key: relation for module in FAMILIES for relation in module.SYSTEM
 }
 
 

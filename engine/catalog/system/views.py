@@ -131,7 +131,7 @@ def _information(oid: int, name: str, columns: str, query: str) -> SystemRelatio
 
 SYSTEM: Final = (
     SystemRelation(
-        12_033,
+        12_030,
         "pg_tables",
         "schemaname name, tablename name, tableowner name, tablespace name, hasindexes bool, hasrules bool, "
         "hastriggers bool, rowsecurity bool",
