@@ -35,7 +35,7 @@ _QUERIES: Final = {
 def floor(files: Sequence[Path]) -> Iterator[Callable[[bytes], bytes]]:
     """Start the processes, one a file; ended on the way out. Gives a call that asks the first and returns its answer."""
     spawning = multiprocessing.get_context("spawn")
-    processes, others = [], []
+    processes, others = [], list[tuple[str, int]]()
     try:
         for file in reversed(files):
             here, there = spawning.Pipe()
