@@ -82,6 +82,18 @@ def test_participants_write_what_one_member_would(spread: Spread) -> None:
     assert spread.staged == []
 
 
+def test_partitions_and_order_are_kept_by_each_who_writes(spread: Spread) -> None:
+    with connect(spread.members[1]) as session:
+        session.execute("create table parted (id bigint, p int) partition by list (p) with (sort_by = 'id')")
+        change = "insert into parted select x, x % 2 from t where x % 1000 < 2"
+        assert writers(plan(session, change)) == {"m1", "m2", "m3"}
+        assert session.execute(change).statusmessage == f"INSERT 0 {ROWS // 500}"
+        counted = session.execute("select p, count(*), count(distinct id) from parted group by p order by p").fetchall()
+        assert counted == [(p, ROWS // 1000, ROWS // 1000) for p in (0, 1)]
+    assert {file.parent.name for file in spread.files} >= {"p=0", "p=1"}
+    assert spread.staged == []
+
+
 def test_an_error_of_one_row_leaves_nothing(spread: Spread) -> None:
     before = spread.files
     with connect(spread.members[0]) as session:
