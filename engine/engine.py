@@ -41,6 +41,7 @@ from engine.runtime.operation_pool import OperationPool
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime
 from engine.session import Session
+from engine.settings import SETTINGS, denied
 from engine.spark.executor import SparkExecutor
 from engine.sql.masking import names_password
 from engine.sql.parser import parse
@@ -107,6 +108,9 @@ class Engine:
     def session(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> Session:
         """A session for one client (`engine.api.SessionFactory`). Raises SqlError for an option that is wrong."""
         role = self.store.snapshot.roles.of(user)
+        for name in options:
+            if (row := SETTINGS.get(name.lower())) is not None and row.privileged and not role.superuser:
+                raise denied(row)
         settings = session_settings(self.config.role, {**self.config.settings, **dict(role.settings)}, options)
         return Session(self, user=user, database=database, settings=settings, client=client)
 

@@ -37,6 +37,7 @@ class SessionRoles:
         settings.check(SESSION, self._check_session)
         settings.check(ROLE, self._check_role)
         settings.compute("is_superuser", lambda: "on" if self._current(committed()).superuser else "off")
+        settings.privileged = lambda: self._current(committed()).superuser
 
         # The client may have begun with `-c role=...`.
         self._check_role(settings.get(ROLE))

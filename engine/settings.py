@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from wire.client_encodings import encoding_named
-from wire.errors import CantChangeRuntimeParam, InvalidParameterValue, UndefinedObject
+from wire.errors import CantChangeRuntimeParam, InsufficientPrivilege, InvalidParameterValue, UndefinedObject
 from wire.time_zones import canonical_name
 
 _TIME_UNITS: Final = {"us": 0.001, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -32,6 +32,7 @@ class Setting:
     kind: how a value is read; `time` is in milliseconds and `size` in bytes when no unit is given.
     values: for enum. minimum, maximum: for numbers, in the base unit.
     reported: told to clients by ParameterStatus (GUC_REPORT). fixed: cannot be changed.
+    privileged: only a superuser may change it (PGC_SUSET), and does so for a role by ALTER ROLE ... SET.
     canonical: a further reading of a string, raising ValueError for what it refuses.
     """
 
@@ -44,6 +45,7 @@ class Setting:
     maximum: float = 2_147_483_647
     reported: bool = False
     fixed: bool = False
+    privileged: bool = False
     canonical: Callable[[str], str] | None = field(default=None, compare=False)
 
     def read(self, value: str) -> str:
@@ -276,6 +278,8 @@ SETTINGS: Final[dict[str, Setting]] = {
                "A fragment that reads less column data than this runs in process.", maximum=1 << 50),
             _s("sluice.spool_limit", "16GB", "size", "Bytes that one query may spool to disk on a member.",
                maximum=1 << 50),
+            _s("sluice.statements_max", "0", "integer",
+               "Statements that sessions of one user may run at once on a member; 0 is any number.", privileged=True),
             _s("sluice.vacuum_retention", "1h", "time",
                "VACUUM leaves files that were written, or taken from their table, less long ago.",
                minimum=900_000, maximum=604_800_000),
@@ -283,6 +287,11 @@ SETTINGS: Final[dict[str, Setting]] = {
         key=lambda s: s.name.lower(),
     )
 }  # fmt: skip
+
+
+def denied(setting: Setting) -> InsufficientPrivilege:
+    """What somebody is told who may not change it."""
+    return InsufficientPrivilege(f'permission denied to set parameter "{setting.name}"')
 
 
 @functools.lru_cache(256)
@@ -330,6 +339,8 @@ class SessionSettings:
         self._custom: set[str] = set()
         self._checks: dict[str, Callable[[str], None]] = {}
         self._computed: dict[str, Callable[[], str]] = {}
+        #: Whether whoever changes settings is a superuser.
+        self.privileged: Callable[[], bool] = lambda: True
         self._now = _Layer({}, {})
         self._saved: list[_Layer] = []
         self.on_report = on_report
@@ -372,6 +383,8 @@ class SessionSettings:
         row = self._row(name, defining=True)
         if row.fixed:
             raise CantChangeRuntimeParam(f'parameter "{row.name}" cannot be changed')
+        if row.privileged and not self.privileged():
+            raise denied(row)
         key = row.name.lower()
         if (check := self._checks.get(key)) is not None:
             check(self._default(row) if value is None else value)

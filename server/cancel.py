@@ -138,6 +138,11 @@ class SessionRegistry:
         """How many sessions a user has here."""
         return sum(1 for activity in self.activity() if activity.user == user)
 
+    def busy_beside(self, session: Interruptible, user: str) -> int:
+        """How many other sessions of a user run something."""
+        others = (other.activity() for other in self if other is not session)
+        return sum(1 for activity in others if activity.user == user and activity.state == "active")
+
     def cancel_request(self, pid: int, key: bytes) -> bool:
         """A CancelRequest: whether it named a session and had its key, or was passed on. The client is told nothing
         either way."""

@@ -19,14 +19,15 @@ from server.cursors import Run
 from server.portal import Portal
 from server.results import row_encoder, send_rows
 from server.session_settings import SettingsView
-from wire.errors import Notice, QueryCanceled, SqlError
+from wire.errors import ConfigurationLimitExceeded, Notice, QueryCanceled, SqlError
 from wire.pg import messages as m
 
 
 class Exchange:
     """See the module's docstring.
 
-    commands, settings: the session's. interrupt: stops what runs, with a cause.
+    commands, settings: the session's. interrupt: stops what runs, with a cause. others: how many statements the same user's
+    other sessions run.
     active: the portal that runs now; whoever finds one after an error closes it.
     query, query_start, transaction_start: for pg_stat_activity; seconds since the epoch.
     """
@@ -37,6 +38,7 @@ class Exchange:
         commands: Commands,
         settings: SettingsView,
         interrupt: Callable[[SqlError], None],
+        others: Callable[[], int],
     ) -> None:
         self.stream = stream
         self.commands = commands
@@ -46,6 +48,7 @@ class Exchange:
         self.query_start: float | None = None
         self.transaction_start: float | None = None
         self._interrupt = interrupt
+        self._others = others
         self._timeout: asyncio.TimerHandle | None = None
 
     @property
@@ -65,9 +68,16 @@ class Exchange:
         self.commands.start_transaction(shared=shared)
 
     def require_usable(self, statement: Statement | None) -> None:
-        """In a failed block only what ends it is let through; an empty query too, since it does nothing."""
+        """In a failed block only what ends it is let through; an empty query too, since it does nothing. The same holds where the
+        user runs as many statements as he may."""
         if statement is not None and not isinstance(statement, EXITS):
             self.commands.block.require_usable()
+            limit = self.settings.now.statements_max
+            if limit and self._others() >= limit:
+                raise ConfigurationLimitExceeded(
+                    f"too many statements of one user: {limit} are running already",
+                    hint="Repeat it later. The limit is sluice.statements_max, which ALTER ROLE sets.",
+                )
 
     def queries(self, pid: int, user: str, database: str) -> list[QueryState]:
         """What runs in this session, and what is suspended in it. May be called from any thread."""

@@ -287,7 +287,13 @@ class Session:
         assert self._interrupts is not None
         commands = Commands(engine, client.notice, asker, self._interrupts.undisturbed)
         client.commands = commands
-        exchange = Exchange(self._stream, commands, SettingsView(engine.settings), self.interrupt)
+        exchange = Exchange(
+            self._stream,
+            commands,
+            SettingsView(engine.settings),
+            self.interrupt,
+            lambda: registry.busy_beside(self, beginning.user),
+        )
         self._beginning, self._exchange = beginning, exchange
         registry.register(self)
         exchange.tell_settings()

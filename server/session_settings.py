@@ -18,7 +18,7 @@ _SEVERITIES: Final = ("DEBUG", "LOG", "NOTICE", "WARNING", "ERROR")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One reading of the settings. Times in seconds, 0 for never; sizes in bytes."""
+    """One reading of the settings. Times in seconds, 0 for never; sizes in bytes. statements_max: 0 for any number."""
 
     output: OutputSettings
     page_bytes: int
@@ -27,6 +27,7 @@ class View:
     idle_in_transaction_timeout: float
     client_encoding: str
     severity_min: int
+    statements_max: int
 
 
 def _read(settings: Settings) -> View:
@@ -38,6 +39,7 @@ def _read(settings: Settings) -> View:
         settings.time_ms("idle_in_transaction_session_timeout") / 1000,
         settings.get("client_encoding"),
         _severity(settings.get("client_min_messages")),
+        int(settings.get("sluice.statements_max")),
     )
 
 

@@ -200,6 +200,7 @@ def alter_setting(statement: AlterRoleSetting, ground: RoleGround) -> None:
     if statement.name in ("role", "session_authorization"):
         raise FeatureNotSupported(f"not supported: ALTER ROLE ... SET {statement.name}")
     probe = SessionSettings()
+    probe.privileged = lambda: ground.current.superuser
     probe.set(statement.name, statement.value)
     name = probe.canonical_name(statement.name)
     kept = [pair for pair in role.settings if pair[0].lower() != name.lower()]
