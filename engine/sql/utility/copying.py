@@ -10,6 +10,7 @@ from sqlglot import exp
 from engine.sql.copy_statement import CopyFrom, CopyOption, CopyTo
 from engine.sql.lexer import Kind
 from engine.sql.statements import Query, Statement
+from engine.sql.utility.options import generic_options
 from engine.sql.utility.reader import StatementReader
 
 _VALUED: Final = ("delimiter", "null", "quote", "escape")
@@ -73,37 +74,11 @@ def _delimiters(reader: StatementReader, options: list[CopyOption]) -> None:
 
 def _options(reader: StatementReader, options: list[CopyOption]) -> None:
     reader.take("with")
-    if reader.take_symbol("("):
-        while True:
-            options.append(_option(reader))
-            if not reader.take_symbol(","):
-                break
-        reader.expect_symbol(")")
+    if reader.symbol_at("("):
+        options += [CopyOption(name, value, at.start - reader.base) for name, value, at in generic_options(reader)]
         return
     while (option := _old_option(reader)) is not None:
         options.append(option)
-
-
-def _option(reader: StatementReader) -> CopyOption:
-    at = reader.token.start - reader.base
-    name = reader.column_label().name
-    if reader.symbol_at(",", ")"):
-        return CopyOption(name, None, at)
-    if reader.take_symbol("*"):
-        return CopyOption(name, "*", at)
-    if reader.take_symbol("("):
-        names = [_word(reader)]
-        while reader.take_symbol(","):
-            names.append(_word(reader))
-        reader.expect_symbol(")")
-        return CopyOption(name, tuple(names), at)
-    return CopyOption(name, reader.number() if reader.number_at() else _word(reader), at)
-
-
-def _word(reader: StatementReader) -> str:
-    if reader.token.kind not in (Kind.WORD, Kind.NAME, Kind.STRING):
-        reader.fail()
-    return reader.next().text
 
 
 def _old_option(reader: StatementReader) -> CopyOption | None:
