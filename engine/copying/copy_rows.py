@@ -152,7 +152,8 @@ class CopiedRows:
                     raise taken.error
         finally:
             following.cancel()
-            await asyncio.wait([following])
+            # Whatever became of it, another error is told.
+            await asyncio.gather(following, return_exceptions=True)
 
     async def _gathered(self) -> list[bytes | memoryview] | None:
         """About a block's worth of what the client sends; None at the end."""
