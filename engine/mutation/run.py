@@ -27,7 +27,7 @@ from engine.mutation.intents import Intents
 from engine.mutation.sink import RowSink
 from engine.mutation.to_its_end import to_its_end
 from engine.mutation.unique import doubles
-from engine.mutation.violations import key_exists
+from engine.mutation.violations import check_failed, key_exists, null_in
 from engine.plan.logical import Final, Mutate, Node
 from engine.spark.write_task import Written
 from engine.storage.staging import TableWriter
@@ -97,6 +97,7 @@ async def run(plan: Mutate, ground: Ground, engines: Engines | None = None) -> O
     engines: None: what is opened runs as was wished, and the member writes.
     """
     ask = engines.ask if engines is not None else functools.partial(ground.open, here=True)
+    await _require_allowed(plan, ground, ask)
     input_, rewritten = await _input(plan, ask)
     if rewritten is not None and not rewritten and plan.kind in ("update", "delete"):
         return Outcome(0)
@@ -203,6 +204,28 @@ async def _removed(table: Table, added: Sequence[DataFile], ground: Ground) -> N
 
     if added:
         await to_its_end(ground.in_writer_pool(unlink))
+
+
+# -- rows that are offered -------------------------------------------------------------------------------------------
+
+
+async def _require_allowed(plan: Mutate, ground: Ground, ask: Ask) -> None:
+    """Raises NotNullViolation or CheckViolation for a row that ON CONFLICT was offered."""
+    if plan.forbidden is None:
+        return
+    node, checks, order = plan.forbidden.node, plan.forbidden.checks, plan.forbidden.order
+    row = await _first_row(await ask(Final(node.columns, node, order)))
+    if row is None or not row.num_rows:
+        return
+    columns = plan.table.columns
+    rows = row.select(range(len(columns)))
+    for column, values in zip(columns, rows.columns, strict=True):
+        if not column.nullable and not values[0].is_valid:
+            raise null_in(plan.table, column, rows, 0, ground.output)
+    truths = row.columns[len(columns) :]
+    for (constraint, _), truth in zip(checks, truths, strict=False):
+        if not truth[0].as_py():
+            raise check_failed(plan.table, constraint, rows, 0, ground.output)
 
 
 # -- keys -------------------------------------------------------------------------------------------------------------

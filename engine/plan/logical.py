@@ -262,6 +262,17 @@ class Final(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Forbidden:
+    """Rows offered by INSERT ... ON CONFLICT that NOT NULL or a check forbids, inserted or not.
+
+    node: gives them; its first columns are the table's. checks: as `Mutate.checks`. order: in which they were offered."""
+
+    node: Node
+    checks: tuple[tuple[Constraint, Column], ...]
+    order: Ordering
+
+
+@dataclass(frozen=True, slots=True)
 class Mutate(Node):
     """MUTATE: writes rows into a table; its `columns` are RETURNING's, one row for each row that changed.
 
@@ -280,6 +291,7 @@ class Mutate(Node):
     whole: what it does depends on all rows of the table.
     filled: columns of `rows` that take values of a sequence (its OID) as they are written; `passed`: the columns that
         RETURNING has of them, each with the one of `rows` that it shows.
+    forbidden: rows that there may be none of before anything is done; None: not asked.
     requirement: the order in which rows come. numbered: where they come in another, a column by which RETURNING's are ordered.
     """
 
@@ -301,6 +313,7 @@ class Mutate(Node):
     passed: tuple[tuple[Column, Column], ...] = ()
     requirement: Ordering = ()
     numbered: Column | None = None
+    forbidden: Forbidden | None = None
 
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,) if self.located is None else (self.input, self.located)

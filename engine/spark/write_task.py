@@ -61,7 +61,7 @@ def rules(plan: Mutate) -> Mutate:
     assert plan.table.storage is not None, "a stored table"
     storage = replace(plan.table.storage, added=(), removed=())
     table = replace(plan.table, files=(), storage=storage, query=None)
-    return replace(plan, table=table, input=Values(plan.input.columns, ()), located=None, targets=())
+    return replace(plan, table=table, input=Values(plan.input.columns, ()), located=None, targets=(), forbidden=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ class Script:
         return f"delete from c using p where p.id = c.pid and {self._where('p', 'p.')}"
 
     def _upsert(self) -> str:
-        row = f"{self._cell('id')}, {self._chance.randint(0, 89)}, {self._cell('b')}"
+        row = ", ".join(self._cell(c) for c in ("id", "a", "b"))
         action = self._chance.choice(
             ("nothing", "update set a = excluded.a + 1, b = p.b || excluded.b", "update set a = p.a + 1 where p.a < 50")
         )

@@ -45,3 +45,13 @@ insert into three select g, g % 40 + 100, g + 1000, 's' from generate_series(100
 select count(*), sum(a), sum(b), sum(c), min(d), max(d) from three;
 insert into three (a, b) select a, b from three on conflict do nothing;
 insert into three (a) select 500 from three on conflict (a) do nothing returning a, b;
+create table judged (id int primary key, a int not null, b int check (b > 0), c text default 'x');
+insert into judged values (1, 1, 1);
+insert into judged (id) values (1) on conflict do nothing;
+insert into judged (id, a, b) values (1, 1, -1) on conflict do nothing;
+insert into judged (id, a, b) values (2, 2, 2), (1, 1, -1), (1, null, 1) on conflict (id) do update set a = 9;
+insert into judged (id, a, b) values (1, 5, -1) on conflict (id) do update set b = 7;
+insert into judged (id, a, b) values (null, 5, 1) on conflict (id) do update set b = 7;
+insert into judged select 1, 2, g from generate_series(0, 0) g on conflict (id) do update set b = 7;
+insert into judged (id, a, b) values (1, 5, 3) on conflict (id) do update set b = -7;
+insert into judged (id, a, b) values (1, 5, null) on conflict (id) do update set b = excluded.b, a = excluded.a returning *;

@@ -24,6 +24,7 @@ from engine.plan.logical import (
     Aggregator,
     DistinctOn,
     Evaluator,
+    Forbidden,
     Join,
     Node,
     OrderKey,
@@ -33,9 +34,9 @@ from engine.plan.rewrite import expressions, walk_all
 from engine.sql import types as st
 from engine.sql.binder.blocks import filtered, passed, refer
 from engine.sql.binder.levels import check_plain
-from engine.sql.binder.mutations.outcome import Change
+from engine.sql.binder.mutations.outcome import Change, holds
 from engine.sql.binder.mutations.rewrite import assignments
-from engine.sql.binder.mutations.target import Rows, keys, read, row_columns, row_source
+from engine.sql.binder.mutations.target import Rows, checks, keys, read, row_columns, row_source
 from engine.sql.binder.numbers import row_number
 from engine.sql.expr import And, Case, Coalesce, Column, Const, Expr, IsNull, Not, Or, OrderItem
 from engine.sql.scope import Scope, Source, SourceColumn, cursor, position
@@ -67,6 +68,7 @@ def on_conflict(binder: QueryBinder, statement: Insert, conflict: OnConflict, ch
     if not arbiters:
         return change
     new = _numbered(binder, change)
+    change = replace(change, forbidden=_forbidden(binder, statement, change, new))
     if conflict.assignments:
         return _updating(binder, statement, conflict, change, new, arbiters[0], scope)
     node: Node = new.node
@@ -79,6 +81,33 @@ def on_conflict(binder: QueryBinder, statement: Insert, conflict: OnConflict, ch
     rest = tuple(key for key in change.keys if key not in arbiters)
     requirement = (OrderKey(new.number),)
     return replace(change, keys=rest, requirement=requirement, whole=True)
+
+
+def _forbidden(binder: QueryBinder, statement: Insert, change: Change, new: _New) -> Forbidden | None:
+    """What NOT NULL and CHECK say of rows is said before keys are looked at, so of rows that are not inserted, too. None: nothing
+    is said, or the rows may be others when they are asked for again."""
+    if _may_differ(new.node):
+        return None
+    table, context = change.table, binder.context
+    asked = checks(binder, table, row_source(table, statement.alias, new.rows))
+    marks = tuple(context.new_column(constraint.name, _BOOL) for constraint, _ in asked)
+    node = Evaluator(
+        (*new.rows, *marks, new.number),
+        new.node,
+        (*passed(new.rows), *(holds(condition) for _, condition in asked), refer(new.number)),
+    )
+    wrong: list[Expr] = [Not(_BOOL, refer(mark)) for mark in marks]
+    for column, declared in zip(new.rows, table.columns, strict=True):
+        if not declared.nullable:
+            wrong.append(IsNull(_BOOL, refer(column)))
+    if not wrong:
+        return None
+    told = tuple((constraint, mark) for (constraint, _), mark in zip(asked, marks, strict=True))
+    return Forbidden(filtered(node, Or(_BOOL, tuple(wrong))), told, (OrderKey(new.number),))
+
+
+def _may_differ(node: Node) -> bool:
+    return any(is_volatile(expr) for below in walk_all(node) for expr in expressions(below))
 
 
 # -- which keys -------------------------------------------------------------------------------------------------------
@@ -269,7 +298,7 @@ def _marks(
 
 def _located(there: Rows, new: _New, same: Expr) -> Node | None:
     """The files that have keys of the new rows; None where these may be others when they are asked for again."""
-    if any(is_volatile(expr) for node in walk_all(new.node) for expr in expressions(node)):
+    if _may_differ(new.node):
         return None
     joined = Join((*there.reader.columns, *new.node.columns), "inner", there.reader, new.node, same)
     found = filtered(joined, IsNull(_BOOL, refer(there.row), negated=True))

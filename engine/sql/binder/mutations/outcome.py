@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from engine.catalog.objects import Constraint, Table
 from engine.plan.free_columns import references
-from engine.plan.logical import Evaluator, Mutate, MutateKind, Node, Ordering
+from engine.plan.logical import Evaluator, Forbidden, Mutate, MutateKind, Node, Ordering
 from engine.sql import types as st
 from engine.sql.binder import select
 from engine.sql.binder.blocks import emitted, passed, refer
@@ -55,6 +55,7 @@ class Change:
     filled: tuple[tuple[Column, int], ...] = ()
     requirement: Ordering = ()
     numbered: Column | None = None
+    forbidden: Forbidden | None = None
 
 
 def completed(
@@ -64,7 +65,7 @@ def completed(
     checked = [] if change.kind == "delete" else checks(binder, change.table, change.source)
     names, returned = _returning(binder, change, returning, scope)
     shown = _shown(change, [condition for _, condition in checked], returned)
-    truth = [_unless_kept(change, _holds(condition)) for _, condition in checked]
+    truth = [_unless_kept(change, holds(condition)) for _, condition in checked]
     check_columns = tuple(binder.context.new_column(constraint.name, st.of(t.BOOL)) for constraint, _ in checked)
     columns = tuple(emitted(binder.context, name, expr) for name, expr in zip(names, returned, strict=True))
     kept = _kept(change, bool(returning))
@@ -93,6 +94,7 @@ def completed(
         passed=tuple((columns[i], column) for i, column in shown),
         requirement=change.requirement,
         numbered=change.numbered if returning else None,
+        forbidden=change.forbidden,
     )
     return plan, tuple(names)
 
@@ -138,7 +140,7 @@ def _shown(change: Change, conditions: Sequence[Expr], returned: Sequence[Expr])
     return shown
 
 
-def _holds(condition: Expr) -> Expr:
+def holds(condition: Expr) -> Expr:
     """A check is violated where it is false; unknown is as good as true."""
     return Coalesce(condition.type, (condition, Const(condition.type, True)))
 
