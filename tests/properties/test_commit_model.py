@@ -72,6 +72,11 @@ class Commits(RuleBasedStateMachine):
         self.committed: set[_Row] = set()
         self.files: dict[_Row, DataFile] = {}
         self.count = 0
+        # Two rows, and two transactions that are under way: where few rows are fought for, conflicts are frequent.
+        for _ in range(2):
+            self.insert(0, "t")
+        for who, repeatable in enumerate((False, True)):
+            self.begin(who, repeatable)
 
     def _session(self, who: int) -> _Session:
         """Where a statement begins: commits of other members are looked for, and a repeatable transaction settles on a state."""
@@ -117,7 +122,7 @@ class Commits(RuleBasedStateMachine):
         if not session.open:
             self._apply(session)
 
-    @rule(who=_WHO, choice=st.integers(0, 1 << 16))
+    @rule(who=_WHO, choice=st.integers(0, 1))
     def delete(self, who: int, choice: int) -> None:
         session = self._session(who)
         if self._is_told(session) or not (rows := sorted(session.sees(self.committed))):
@@ -130,6 +135,13 @@ class Commits(RuleBasedStateMachine):
             session.removed.add(row)
         if not session.open:
             self._apply(session)
+
+    @rule(who=_WHO, other=_WHO, repeatable=st.booleans())
+    def two_want_one_row(self, who: int, other: int, repeatable: bool) -> None:
+        """The first in a transaction, before the other, so that it is in the way of the one that commits last."""
+        self.begin(who, repeatable)
+        self.delete(who, 0)
+        self.delete(other, 0)
 
     @rule(who=_WHO)
     def savepoint(self, who: int) -> None:
