@@ -251,9 +251,9 @@ def test_a_client_vacuums(tmp_path: Path) -> None:
         assert len(list(store.tables.rglob("*.parquet"))) == 1
         assert connection.execute("select sum(a) from t").fetchone() == (3,)
         assert say(connection, "vacuum").tag == "VACUUM"
-        assert say(connection, "vacuum nowhere").error == (
-            "42P01", 'relation "nowhere" does not exist', None, None, "8",
-        )  # fmt: skip
+        error = say(connection, "vacuum nowhere").error
+        assert error is not None
+        assert error[:5] == ("42P01", 'relation "nowhere" does not exist', None, None, "8")
 
 
 def test_paths_that_the_log_spells_otherwise(tmp_path: Path) -> None:
