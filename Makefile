@@ -25,10 +25,10 @@ demo: setup ## Generate TPC-H data, start a member, take a tour, serve until Ctr
 	@$(BIN)/sluice demo --scale $(SCALE) --listen $(LISTEN) $(DEMO_FLAGS)
 
 test: setup ## Run the tests (not the long ones)
-	$(BIN)/pytest -m "not long"
+	$(BIN)/pytest -m "not long" --durations=20
 
 test-long: setup ## Run the long tests alone
-	$(BIN)/pytest -m long
+	$(BIN)/pytest -m long --durations=20
 
 test-all: setup ## Run the long tests too
 	$(BIN)/pytest

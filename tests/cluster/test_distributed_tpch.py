@@ -100,6 +100,7 @@ def _held(cluster: LocalCluster) -> dict[str, dict[str, int]]:
     return {name: values for name, values in held.items() if values}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", queries())
 def test_answers_of_all_are_those_of_one(cluster: LocalCluster, name: str) -> None:
     _check(cluster, "local", _PLACEMENTS[0], name)

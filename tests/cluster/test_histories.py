@@ -127,6 +127,7 @@ class Clients:
             one.done.append(Read((table, key), tuple(row[0])))
 
 
+@pytest.mark.long
 def test_three_members(ground: Ground) -> None:
     members = ground.three()
     levels: tuple[Level, ...] = ("read committed", "repeatable read")
