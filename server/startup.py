@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from engine.catalog.objects import DATABASE
 from server.client_stream import ClientStream
 from server.client_tls import ClientTls
 from wire.errors import (
@@ -27,7 +28,6 @@ from wire.pg.auth import Authentication
 from wire.pg.connection import negotiate
 
 #: The one database of a member.
-DATABASE: Final = "sluice"
 #: Startup parameters that are not settings.
 _NOT_SETTINGS: Final = ("user", "database", "options", "replication")
 _REPLICATION_OFF: Final = ("false", "off", "no", "0", "f", "n", "fals", "fal", "fa", "of")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Final, Literal
 
 import pyarrow as pa
 
@@ -43,6 +43,8 @@ class TableColumn:
         return self.stored or self.name
 
 
+#: The one database that there is.
+DATABASE: Final = "sluice"
 #: What becomes of rows whose foreign key names a row that is gone, or has another key now.
 KeyAction = Literal["no action", "restrict", "cascade", "set null", "set default"]
 

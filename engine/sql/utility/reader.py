@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.catalog.objects import DATABASE
 from engine.sql.grammar.mutations import MutationGrammar
 from engine.sql.lexer import Kind
 from engine.sql.statements import MutationStatement, QualifiedName, Query
-from wire.errors import SqlSyntaxError
+from wire.errors import FeatureNotSupported, SqlSyntaxError
 
 
 class StatementReader(MutationGrammar):
@@ -45,8 +46,9 @@ class StatementReader(MutationGrammar):
         if len(parts) > 3:
             dotted = ".".join(parts)
             raise SqlSyntaxError(f"improper qualified name (too many dotted names): {dotted}", position=token.start + 1)
-        if len(parts) == 3:
-            self.unsupported(f"a database in the name {'.'.join(parts)}", token)
+        if len(parts) == 3 and parts.pop(0) != DATABASE:
+            dotted = self.text_since(token.start)
+            raise FeatureNotSupported(f'cross-database references are not implemented: "{dotted}"')
         return QualifiedName(
             schema=parts[0] if len(parts) == 2 else None, name=parts[-1], position=token.start - self.base
         )
