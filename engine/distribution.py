@@ -31,7 +31,6 @@ from engine.plan.compile import Bindings
 from engine.plan.compile.unsupported import Unsupported
 from engine.plan.dispatch import specs
 from engine.plan.distribute import Distribution, Setting, distribute, should_distribute
-from engine.plan.input_size import input_bytes
 from engine.plan.logical import TableReader
 from engine.plan.physical import PhysicalPlan, StagedChange
 from engine.plan.planner import Choice, Wish, choose, compile_choice
@@ -40,6 +39,7 @@ from engine.plan.relocate import relocate
 from engine.plan.rewrite import walk_all
 from engine.plan.spec import MemberSpec
 from engine.plan.topology import Topology
+from engine.plan.workload import workload
 from engine.runtime.mesh import Mesh
 from engine.settings import SessionSettings, size_text
 from wire.errors import (
@@ -243,10 +243,8 @@ def _shared_out(
         return Choice("local", "how much the tables hold that other members read is not known here")
     if terms.distribution == "off" or len(members) < 2:
         return choice
-    size = input_bytes(plan, bindings.parameters)
-    if size > terms.local_limit * len(members):
+    enough = terms.local_limit * len(members)
+    work = workload(plan, bindings.parameters, enough)
+    if work.size > enough:
         return choice
-    limit = size_text(terms.local_limit)
-    return Choice(
-        "local", f"it reads {size_text(size)} of column data, within sluice.local_limit {limit} on each member"
-    )
+    return Choice("local", f"{work.text}, within sluice.local_limit {size_text(terms.local_limit)} on each member")

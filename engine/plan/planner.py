@@ -19,13 +19,13 @@ from engine.executor import CompiledFragment, EngineName
 from engine.plan import logical
 from engine.plan.compile import Bindings, Unsupported, compile_plan
 from engine.plan.file_order import in_file_order
-from engine.plan.input_size import input_bytes
 from engine.plan.logical import Node, TableReader
 from engine.plan.passes.insert_sorts import insert_sorts
 from engine.plan.passes.prune_columns import prune_columns
 from engine.plan.passes.push_filters import push_filters
 from engine.plan.passes.relax_orderings import relax_orderings
 from engine.plan.rewrite import walk_all
+from engine.plan.workload import workload
 from engine.settings import size_text
 from wire.errors import FeatureNotSupported
 
@@ -62,14 +62,10 @@ def choose(plan: Node, wish: Wish, local_limit: int, parameters: Mapping[int, An
         return Choice(wish, f"sluice.engine is {wish}")
     if not tables:
         return Choice("local", "it reads no table")
-    size = input_bytes(plan, parameters)
-    if size <= local_limit:
-        return Choice(
-            "local", f"it reads {size_text(size)} of column data, within sluice.local_limit {size_text(local_limit)}"
-        )
-    return Choice(
-        "spark", f"it reads {size_text(size)} of column data, over sluice.local_limit {size_text(local_limit)}"
-    )
+    work = workload(plan, parameters, local_limit)
+    if work.size <= local_limit:
+        return Choice("local", f"{work.text}, within sluice.local_limit {size_text(local_limit)}")
+    return Choice("spark", f"{work.text}, over sluice.local_limit {size_text(local_limit)}")
 
 
 def compile_choice(

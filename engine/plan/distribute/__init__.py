@@ -20,17 +20,17 @@ from engine.plan.distribute import operators
 from engine.plan.distribute.assembly import Assembly, NotDistributable, Setting
 from engine.plan.distribute.join_order import order_joins
 from engine.plan.distribute.root import root
-from engine.plan.input_size import input_bytes
 from engine.plan.logical import Node, TableReader
 from engine.plan.physical import Fragment, Instance, PhysicalPlan, StagedChange
 from engine.plan.rewrite import walk_all
+from engine.plan.workload import workload
 from engine.settings import size_text
 from wire.errors import FeatureNotSupported
 
 __all__ = ["Decision", "Distribution", "NotDistributable", "Setting", "distribute", "should_distribute"]
 
 Distribution = Literal["auto", "off", "always"]
-#: Below this many bytes of column data a query is done before its parts would have been handed out.
+#: Below this many bytes of column data (`engine.plan.workload`) a query is done before its parts would have been handed out.
 WORTHWHILE_BYTES: Final = 8 << 20
 Decision = tuple[bool, str]
 
@@ -49,10 +49,10 @@ def should_distribute(plan: Node, wish: Distribution, setting: Setting) -> Decis
         return False, "no other member reads data"
     if wish == "always":
         return True, "sluice.distribution is always"
-    size = input_bytes(plan, setting.parameters)
-    if size < WORTHWHILE_BYTES:
-        return False, f"it reads {size_text(size)} of column data, less than {size_text(WORTHWHILE_BYTES)}"
-    return True, f"it reads {size_text(size)} of column data"
+    work = workload(plan, setting.parameters, WORTHWHILE_BYTES - 1)
+    if work.size < WORTHWHILE_BYTES:
+        return False, f"{work.text}, less than {size_text(WORTHWHILE_BYTES)}"
+    return True, work.text
 
 
 def distribute(
