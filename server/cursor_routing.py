@@ -37,6 +37,7 @@ from wire.mesh.control_messages import (
     DescribeCursor,
     MoveCursor,
 )
+from wire.mesh.error_fields import fields_of, told
 
 log: Final = logging.getLogger(__name__)
 _QUESTIONS: Final = (DescribeCursor, MoveCursor, CloseCursor)
@@ -83,9 +84,7 @@ class CursorRouter:
                 self.abandon(member, request.number)
                 raise
         if isinstance(answer, CursorRefused):
-            raise SqlError(
-                answer.message, sqlstate=answer.sqlstate, detail=answer.detail or None, hint=answer.hint or None
-            )
+            raise told(answer.sqlstate, answer.message, answer.detail, answer.hint, answer.fields)
         return request.number, answer, body
 
     def settle(self, member: str, request: int) -> None:
@@ -168,8 +167,8 @@ class CursorRouter:
 
 
 def _refusal(question: Question, error: SqlError) -> CursorRefused:
-    words = [(text or "")[:_WORDS_MAX] for text in (error.message, error.detail, error.hint)]
-    return CursorRefused(question.request, error.sqlstate, *words)
+    message, detail, hint = ((text or "")[:_WORDS_MAX] for text in (error.message, error.detail, error.hint))
+    return CursorRefused(question.request, error.sqlstate, message, detail, hint, fields_of(error))
 
 
 def _unreachable(member: str) -> SerializationFailure:

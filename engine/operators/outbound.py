@@ -27,6 +27,7 @@ from engine.operators.send import StreamRefused
 from wire.errors import ConnectionFailure
 from wire.mesh.channel import BatchArrived, DataSender, SenderEvent, State
 from wire.mesh.credits import ReceiveCredits
+from wire.mesh.error_fields import ErrorFields
 from wire.mesh.framing import RemoteProtocolError
 from wire.mesh.messages import Cancel, Deny, DenyReason, Ok, Open
 
@@ -47,7 +48,9 @@ class OutboundStream(Protocol):
         """Say that this was all; returns when the receiver has it. Raises StreamRefused, ConnectionFailure."""
         ...
 
-    def abandon(self, sqlstate: str, message: str, detail: str = "", hint: str = "") -> None:
+    def abandon(
+        self, sqlstate: str, message: str, detail: str = "", hint: str = "", fields: ErrorFields | None = None
+    ) -> None:
         """Give the stream up, unless it is over; never raises, leaves no socket."""
         ...
 
@@ -151,11 +154,13 @@ class RemoteStream(asyncio.Protocol):
         # It closes when it has everything. (Closing first would make TCP discard what its grants have not acknowledged.)
         await self._until(lambda: self._gone)
 
-    def abandon(self, sqlstate: str, message: str, detail: str = "", hint: str = "") -> None:
+    def abandon(
+        self, sqlstate: str, message: str, detail: str = "", hint: str = "", fields: ErrorFields | None = None
+    ) -> None:
         if self._transport is None:
             return
         if self._machine.state is not State.OPENING:
-            self._write((self._machine.cancel(sqlstate, message, detail, hint),))
+            self._write((self._machine.cancel(sqlstate, message, detail, hint, fields),))
         self._transport.close()
 
     def _trusted(self) -> bool:
@@ -249,10 +254,12 @@ class LoopbackStream:
         self._over = True
         self._inbound.arrive(BatchArrived(bytearray(), 0, True, 0))
 
-    def abandon(self, sqlstate: str, message: str, detail: str = "", hint: str = "") -> None:
+    def abandon(
+        self, sqlstate: str, message: str, detail: str = "", hint: str = "", fields: ErrorFields | None = None
+    ) -> None:
         if not self._over and self._refused is None:
             self._over = True
-            self._inbound.cancelled(Cancel(sqlstate, message, detail, hint))
+            self._inbound.cancelled(Cancel(sqlstate, message, detail, hint, fields))
 
     def _covers(self, size: int) -> bool:
         self._require_wanted()

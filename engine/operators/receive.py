@@ -45,6 +45,7 @@ from engine.operators.spool import Place, Spooler, SpoolFile
 from wire.errors import ConnectionFailure, QueryCanceled, SerializationFailure, SqlError
 from wire.mesh.channel import BatchArrived
 from wire.mesh.credits import ReceiveCredits
+from wire.mesh.error_fields import told
 from wire.mesh.messages import Cancel, DenyReason, Open
 
 _log = logging.getLogger(__name__)
@@ -149,8 +150,7 @@ class InboundStream:
         lost = message.sqlstate == ConnectionFailure.default_sqlstate
         error: SqlError = ConnectionFailure(message.message)
         if not lost:
-            detail, hint = message.detail or None, message.hint or None
-            error = SqlError(message.message, detail=detail, hint=hint, sqlstate=message.sqlstate)
+            error = told(message.sqlstate, message.message, message.detail, message.hint, message.fields)
         self._receiver.attempt_failed(self, error)
 
     def broken(self, message: str) -> None:

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from wire.errors import QueryCanceled, SqlError
 from wire.mesh.channel import DataSender, State
+from wire.mesh.error_fields import fields_of
 from wire.mesh.messages import VERSION, Cancel, Deny, Ok, Open
 
 if TYPE_CHECKING:
@@ -170,7 +171,9 @@ class StreamSender:
         cause = error if isinstance(error, SqlError) else SqlError(str(error) or type(error).__name__)
         try:
             self._socket.sendall(
-                self._machine.cancel(cause.sqlstate, cause.message, cause.detail or "", cause.hint or "")
+                self._machine.cancel(
+                    cause.sqlstate, cause.message, cause.detail or "", cause.hint or "", fields_of(cause)
+                )
             )
         except OSError:
             return  # The receiver has gone: it knows more about the end of this query than we do.

@@ -17,6 +17,7 @@ from engine.operators.outbound import DeniedNow, OutboundStream
 from engine.operators.routers import part_by_bucket
 from engine.operators.send import StreamRefused
 from engine.plan.spec import EdgeSpec
+from wire.mesh.error_fields import ErrorFields
 
 _RETRY_SECONDS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)
 #: Batches of more rows are parted and serialized on a thread that may block.
@@ -77,7 +78,9 @@ class EdgeOutput:
         else:
             await asyncio.gather(*(self._finish(number) for number in range(len(self._opening))))
 
-    async def abandon(self, sqlstate: str, message: str, detail: str = "", hint: str = "") -> None:
+    async def abandon(
+        self, sqlstate: str, message: str, detail: str = "", hint: str = "", fields: ErrorFields | None = None
+    ) -> None:
         """Give up what is not over; idempotent, never raises, leaves no socket."""
         opening = [task for task in self._opening if not task.done()]
         for task in opening:
@@ -85,7 +88,7 @@ class EdgeOutput:
         if opening:
             await asyncio.wait(opening)
         for stream in self.streams:
-            stream.abandon(sqlstate, message, detail, hint)
+            stream.abandon(sqlstate, message, detail, hint, fields)
 
     def _pieces(self, batch: pa.RecordBatch) -> Pieces:
         match self._edge.router.kind:

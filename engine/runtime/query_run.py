@@ -290,7 +290,7 @@ class QueryRun:
     async def _close(self, source: Source | None, output: EdgeOutput, cause: Cause) -> None:
         if self._cause is not None and self._cause.failed:
             cause = self._cause
-        await output.abandon(cause.sqlstate, cause.message, cause.detail, cause.hint)
+        await output.abandon(cause.sqlstate, cause.message, cause.detail, cause.hint, cause.fields)
         if source is not None:
             await source.close()
 

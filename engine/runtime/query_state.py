@@ -35,6 +35,7 @@ from typing import Final, Literal
 
 from wire.errors import SqlError
 from wire.mesh.control_messages import Cancel, ControlMessage, Start
+from wire.mesh.error_fields import ErrorFields, fields_of, told
 
 State = Literal["early", "running", "finishing", "stopping", "over"]
 Event = Literal["start", "stop", "finish", "drained"]
@@ -77,6 +78,7 @@ class Cause:
     """Why a query is over.
 
     sqlstate: 00000 is no error (enough rows, closed by the client). member: where it comes from, if not from here.
+    fields: what else is told of an error.
     echo: a consequence of something that another member knows better, as a stream that broke; see the module's docstring.
     """
 
@@ -86,6 +88,7 @@ class Cause:
     hint: str = ""
     member: str = ""
     echo: bool = False
+    fields: ErrorFields | None = None
 
     @property
     def failed(self) -> bool:
@@ -93,15 +96,16 @@ class Cause:
 
     @classmethod
     def of_error(cls, error: SqlError) -> Cause:
-        return cls(error.sqlstate, error.message, error.detail or "", error.hint or "")
+        return cls(error.sqlstate, error.message, error.detail or "", error.hint or "", fields=fields_of(error))
 
     @classmethod
     def of_message(cls, message: Cancel) -> Cause:
-        return cls(message.sqlstate, message.message, message.detail, message.hint, message.member)
+        fields = message.fields
+        return cls(message.sqlstate, message.message, message.detail, message.hint, message.member, fields=fields)
 
     def error(self) -> SqlError:
         """What a client is told."""
-        return SqlError(self.message, detail=self.detail or None, hint=self.hint or None, sqlstate=self.sqlstate)
+        return told(self.sqlstate, self.message, self.detail, self.hint, self.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,8 +296,8 @@ class Query:
         return tuple(member for member in self.participants if member not in (self._member, source))
 
     def _cancel(self, cause: Cause) -> Cancel:
-        texts = (text[:_TEXT_MAX] for text in (cause.message, cause.detail, cause.hint))
-        return Cancel(self.token, cause.member or self._member, cause.sqlstate, *texts)
+        message, detail, hint = (text[:_TEXT_MAX] for text in (cause.message, cause.detail, cause.hint))
+        return Cancel(self.token, cause.member or self._member, cause.sqlstate, message, detail, hint, cause.fields)
 
 
 def transient(message: str, member: str = "") -> Cause:

@@ -100,6 +100,8 @@ def test_an_error_of_one_row_leaves_nothing(spread: Spread) -> None:
         with pytest.raises(psycopg.errors.CheckViolation) as caught:
             session.execute(f"insert into d select x, s, case when x = {ROWS - 5} then 9000 else 1 end, 1 from t")
         assert f"Failing row contains ({ROWS - 5}, row " in (caught.value.diag.message_detail or "")
+        told = caught.value.diag
+        assert (told.schema_name, told.table_name, told.constraint_name) == ("public", "d", "d_k_check")
     assert spread.staged == []
     assert spread.files == before
     wait_clean(*spread.members)

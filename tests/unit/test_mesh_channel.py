@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from wire.errors import About
 from wire.mesh.channel import BatchArrived, DataReceiver, DataSender, State, VersionMismatch
+from wire.mesh.error_fields import ErrorFields
 from wire.mesh.framing import PREFACE, Frame, FrameReader, LocalProtocolError, RemoteProtocolError, frame
 from wire.mesh.messages import VERSION, Batch, Cancel, Deny, FlowControl, Message, Ok, Open, Oversize, decode, encode
 
@@ -20,6 +22,9 @@ MESSAGES: list[Message] = [
     Oversize(99),
     FlowControl(1 << 40),
     Cancel("22012", "division by zero"),
+    Cancel(
+        "23505", "duplicate key", "Key (a)=(1) already exists.", "", ErrorFields(3, "COPY t, line 3", About("s", "t"))
+    ),
 ]
 
 
@@ -34,6 +39,12 @@ def opened(window: int = 100) -> tuple[DataSender, DataReceiver]:
 def test_messages_survive_the_wire(message: Message) -> None:
     [item] = FrameReader(preface=False).feed(encode(message))
     assert decode(item.kind, item.header) == message
+
+
+def test_a_member_that_knows_no_fields_of_errors_is_understood() -> None:
+    [item] = FrameReader(preface=False).feed(encode(Cancel("22012", "division by zero")))
+    older = msgspec.msgpack.encode(("22012", "division by zero", "", ""))
+    assert decode(item.kind, older) == Cancel("22012", "division by zero")
 
 
 def test_frames_are_found_however_the_bytes_are_cut() -> None:

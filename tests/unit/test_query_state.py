@@ -20,7 +20,7 @@ from engine.runtime.query_state import (
     State,
     Stop,
 )
-from wire.errors import DivisionByZero
+from wire.errors import About, DivisionByZero, UniqueViolation
 from wire.mesh import control_messages
 from wire.mesh.control_messages import Cancel
 
@@ -202,3 +202,15 @@ def test_what_never_happened_is_an_error_of_the_caller() -> None:
         participant(1).fragment_ended(7, None, 0)
     with pytest.raises(AssertionError, match="set up twice"):
         participant(1).started((1,))
+
+
+def test_an_error_keeps_all_its_fields_on_its_way() -> None:
+    error = UniqueViolation("duplicate", detail="Key.", hint="Try.", position=7, about=About("s", "t", "c", "d", "n"))
+    error.context = "COPY t, line 3"
+    query = participant(1)
+    told = [send.message for send in query.fragment_ended(1, Cause.of_error(error), 5) if isinstance(send, Send)]
+    assert isinstance(told[0], Cancel)
+    arrived = Cause.of_message(told[0]).error()
+    assert arrived.sqlstate == "23505"
+    for name in ("message", "detail", "hint", "position", "context", "about"):
+        assert getattr(arrived, name) == getattr(error, name)

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from wire.mesh.credits import CreditError, ReceiveCredits, SendCredits
+from wire.mesh.error_fields import ErrorFields
 from wire.mesh.framing import PREFACE, Frame, FrameReader, LocalProtocolError, RemoteProtocolError
 from wire.mesh.messages import (
     VERSION,
@@ -131,12 +132,14 @@ class DataSender:
         header = Batch(o.edge, o.partition, o.attempt, rows, last, self.credits.remaining)
         return (encode(header, len(body)), body) if body else (encode(header),)
 
-    def cancel(self, sqlstate: str, message: str, detail: str = "", hint: str = "") -> bytes:
+    def cancel(
+        self, sqlstate: str, message: str, detail: str = "", hint: str = "", fields: ErrorFields | None = None
+    ) -> bytes:
         """Give the stream up, telling why. Empty if it is over already."""
         if self.state in (State.DONE, State.CLOSED):
             return b""
         self.state = State.CLOSED
-        return encode(Cancel(sqlstate, message, detail, hint))
+        return encode(Cancel(sqlstate, message, detail, hint, fields))
 
     def receive_data(self, data: bytes) -> list[SenderEvent]:
         """The receiver's messages in `data`. Raises RemoteProtocolError."""

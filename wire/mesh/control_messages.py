@@ -16,6 +16,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from wire.mesh.error_fields import ErrorFields
 from wire.mesh.messages import DenyReason, Message
 from wire.mesh.vocabulary import Vocabulary
 
@@ -100,7 +101,7 @@ class Start(ControlMessage, frozen=True):
 class Cancel(ControlMessage, frozen=True):
     """Participant to initiator, or initiator to participants: the query is over.
 
-    member: who wants it. sqlstate, message, detail, hint: why; sqlstate 00000 is an end without an error (enough rows).
+    member: who wants it. sqlstate, message, detail, hint, fields: why; sqlstate 00000 is an end without an error (enough rows).
     """
 
     query: str
@@ -109,6 +110,7 @@ class Cancel(ControlMessage, frozen=True):
     message: str
     detail: str = ""
     hint: str = ""
+    fields: ErrorFields | None = None
 
 
 class Check(ControlMessage, frozen=True):
@@ -259,6 +261,7 @@ class CursorRefused(ControlMessage, frozen=True):
     message: str
     detail: str = ""
     hint: str = ""
+    fields: ErrorFields | None = None
 
 
 class CursorSettled(ControlMessage, frozen=True):

@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from wire.mesh.error_fields import ErrorFields
 from wire.mesh.vocabulary import Vocabulary
 
 VERSION: Final = 3
@@ -94,6 +95,7 @@ class Cancel(Message, frozen=True):
     message: str
     detail: str = ""
     hint: str = ""
+    fields: ErrorFields | None = None
 
 
 _VOCABULARY: Final = Vocabulary[Message](
