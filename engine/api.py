@@ -182,6 +182,18 @@ class Client(Protocol):
         """This connection's prepared statements."""
         ...
 
+    def notify(self, channel: str, payload: str) -> None:
+        """pg_notify. Raises InvalidParameterValue."""
+        ...
+
+    def listening(self) -> Sequence[str]:
+        """pg_listening_channels."""
+        ...
+
+    def notifications_waiting(self) -> float:
+        """pg_notification_queue_usage: how full the fullest listener's queue of this member is, 0 to 1."""
+        ...
+
 
 class SessionFactory(Protocol):
     """How the server makes a session: `Engine.session`.

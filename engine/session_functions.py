@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Sequential
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine.catalog.objects import Sequence, Table
@@ -16,9 +17,12 @@ from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.system import PG_CATALOG
 from engine.plan.logical import Evaluator, Node, Values
 from engine.plan.rewrite import expressions, map_expressions, rewrite_expr, rewrite_plan, walk_all
+from engine.sql import types as st
 from engine.sql.binder.regnames import dotted, type_oid
 from engine.sql.expr import Call, Const, ContextRef, Expr, ParamRef
+from engine.sql.functions.registry import registry
 from engine.sql.stored_text import quoted
+from wire import types as t
 from wire.errors import (
     FeatureNotSupported,
     InsufficientPrivilege,
@@ -142,7 +146,21 @@ def _serial_sequence(session: Session, arguments: Arguments) -> Any:
     return f"{quoted(owned[0].schema)}.{quoted(owned[0].name)}" if owned else None
 
 
-#: Each strict but for set_config's value.
+def _notify(session: Session, arguments: Arguments) -> Any:
+    channel, payload = arguments
+    session.client.notify(channel or "", payload or "")
+    return ""
+
+
+def _notifications_waiting(session: Session, _arguments: Arguments) -> Any:
+    return session.client.notifications_waiting()
+
+
+def _listening(session: Session) -> Sequential[Any]:
+    return session.client.listening()
+
+
+#: Each strict but for set_config's value and pg_notify.
 _FUNCTIONS: Final[dict[str, Callable[[Session, Arguments], Any]]] = {
     "set_config": _set_config,
     "current_setting": _current_setting,
@@ -155,14 +173,25 @@ _FUNCTIONS: Final[dict[str, Callable[[Session, Arguments], Any]]] = {
     "lastval": _lastval,
     "setval": _setval,
     "pg_get_serial_sequence": _serial_sequence,
+    "pg_notify": _notify,
+    "pg_notification_queue_usage": _notifications_waiting,
 }
-_EFFECTS: Final = frozenset(("set_config", "pg_cancel_backend", "pg_terminate_backend", "nextval", "setval"))
+#: Those that return sets: the elements of an array.
+_SETS: Final[dict[str, Callable[[Session], Sequential[Any]]]] = {
+    "pg_listening_channels": _listening,
+}
+_EFFECTS: Final = frozenset(
+    ("set_config", "pg_cancel_backend", "pg_terminate_backend", "nextval", "setval", "pg_notify")
+)
 #: Those whose effect is wanted once a row, which is once a query only where there is one row.
-_EACH_ROW: Final = frozenset(("nextval", "setval"))
+_EACH_ROW: Final = frozenset(("nextval", "setval", "pg_notify"))
+_NOT_STRICT: Final = frozenset(("pg_notify",))
 
 
 def _is_ours(expr: Expr) -> bool:
-    return isinstance(expr, Call) and expr.function.kind == "function" and expr.function.name in _FUNCTIONS
+    if not isinstance(expr, Call) or expr.function.kind != "function":
+        return False
+    return expr.function.name in _FUNCTIONS or expr.function.name in _SETS
 
 
 def _all_expressions(plan: Node) -> list[Expr]:
@@ -186,10 +215,14 @@ def evaluate(plan: NodeT, session: Session, parameters: Mapping[int, Any], *, ef
     def value(expr: Expr) -> Expr:
         if not isinstance(expr, Call) or not _is_ours(expr):
             return expr
+        name = expr.function.name
+        if name in _SETS:
+            return _elements(expr, _SETS[name](session))
         arguments = [_argument(expr, argument, parameters) for argument in expr.args]
-        if (arguments and arguments[0] is None) or (not effects and expr.function.name in _EFFECTS):
+        missing = bool(arguments) and arguments[0] is None and name not in _NOT_STRICT
+        if missing or (not effects and name in _EFFECTS):
             return Const(expr.type, None)
-        return Const(expr.type, _FUNCTIONS[expr.function.name](session, arguments))
+        return Const(expr.type, _FUNCTIONS[name](session, arguments))
 
     def in_node(node: Node) -> Node:
         _require_one_row(node)
@@ -197,6 +230,13 @@ def evaluate(plan: NodeT, session: Session, parameters: Mapping[int, Any], *, ef
 
     rebuilt = rewrite_plan(plan, in_node)
     return rebuilt  # type: ignore[return-value]
+
+
+def _elements(call: Call, values: Sequential[Any]) -> Call:
+    """The set that a call returns."""
+    rows = registry()
+    unnest = next(row for row in rows.functions("unnest") if not rows.is_absent(row))
+    return replace(call, function=unnest, args=(Const(st.of(t.array_of(call.type.pg)), list(values)),))
 
 
 def _require_one_row(node: Node) -> None:

@@ -17,11 +17,12 @@ import asyncio
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from engine.api import Activity, QueryState
 from server.far_cursors import Asking, Nobody
+from server.notifications import Said
 from server.visits import Visits
 from wire.errors import AdminShutdown, QueryCanceled, SqlError
 
@@ -60,6 +61,13 @@ class Interruptible(Protocol):
 
     def queries(self) -> list[QueryState]: ...
 
+    def hear(self, pid: int, said: Sequence[Said]) -> None:
+        """A transaction has committed, here or on another member. Called on the loop's thread."""
+        ...
+
+    @property
+    def notifications_waiting(self) -> float: ...
+
     @property
     def visits(self) -> Visits:
         """Where others do something with its cursors."""
@@ -91,6 +99,9 @@ class Nowhere:
         return False
 
 
+def _to_nobody(_pid: int, _said: Sequence[Said]) -> None: ...
+
+
 def canceled_by_user() -> QueryCanceled:
     return QueryCanceled("canceling statement due to user request")
 
@@ -103,12 +114,14 @@ class SessionRegistry:
     """All sessions that have begun. `register` and `forget` on the loop's thread, the rest on any.
 
     member: this member's name. elsewhere: who is asked for sessions that are not here; far_cursors: who carries movements of
-    cursors to their sessions. Both are set once the mesh is there.
+    cursors to their sessions; announce: tells the other members what a transaction said with NOTIFY. They are set once the mesh
+    is there.
     """
 
     def __init__(self, member: str = "") -> None:
         self.elsewhere: Elsewhere = Nowhere()
         self.far_cursors: Asking = Nobody()
+        self.announce: Callable[[int, Sequence[Said]], None] = _to_nobody
         self._first = member_bits(member) << _SESSION_BITS
         self._loop = asyncio.get_running_loop()
         self._sessions: dict[int, Interruptible] = {}
@@ -174,6 +187,20 @@ class SessionRegistry:
             return False
         self._loop.call_soon_threadsafe(session.interrupt, cause)
         return True
+
+    def say(self, pid: int, said: Sequence[Said]) -> None:
+        """A transaction of a session here has committed: what it said with NOTIFY is told to all members' listeners."""
+        self.hear(pid, said)
+        self.announce(pid, said)
+
+    def hear(self, pid: int, said: Sequence[Said]) -> None:
+        """Tell the listeners of this member."""
+        for session in self:
+            session.hear(pid, said)
+
+    def notifications_waiting(self) -> float:
+        """How full the fullest listener's room for what waits is, 0 to 1."""
+        return min(1.0, max((session.notifications_waiting for session in self), default=0.0))
 
     def activity(self) -> list[Activity]:
         return [session.activity() for session in self]

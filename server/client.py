@@ -62,3 +62,13 @@ class ConnectionClient:
         if self.commands is None:
             return ()
         return [statement.state() for statement in self.commands.prepared]
+
+    def notify(self, channel: str, payload: str) -> None:
+        if self.commands is not None:
+            self.commands.notifications.notify(channel, payload)
+
+    def listening(self) -> Sequence[str]:
+        return self.commands.notifications.channels if self.commands is not None else ()
+
+    def notifications_waiting(self) -> float:
+        return self._registry.notifications_waiting()

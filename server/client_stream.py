@@ -59,6 +59,7 @@ class ClientStream(asyncio.Protocol):
         self._arrivals = self._arrivals_taken = 0
         self._on_open: Callable[[], None] = _nothing
         self._on_gone: Callable[[], None] = _nothing
+        self._on_writable: Callable[[], None] = _nothing
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._gone = False
@@ -71,9 +72,12 @@ class ClientStream(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._poll_timer: asyncio.TimerHandle | None = None
 
-    def watch(self, on_open: Callable[[], None], on_gone: Callable[[], None]) -> None:
-        """Have `on_open` called once, when the socket is there, and `on_gone` once, when the client has gone."""
-        self._on_open, self._on_gone = on_open, on_gone
+    def watch(
+        self, on_open: Callable[[], None], on_gone: Callable[[], None], on_writable: Callable[[], None] = _nothing
+    ) -> None:
+        """Have `on_open` called once, when the socket is there, `on_gone` once, when the client has gone, and `on_writable`
+        whenever a client that was slow has read."""
+        self._on_open, self._on_gone, self._on_writable = on_open, on_gone, on_writable
 
     # -- asyncio.Protocol ----------------------------------------------------------------------------------------
 
@@ -107,6 +111,7 @@ class ClientStream(asyncio.Protocol):
     def resume_writing(self) -> None:
         waiter, self._writable = self._writable, None
         self._wake(waiter)
+        self._on_writable()
 
     # -- inward --------------------------------------------------------------------------------------------------
 
@@ -255,6 +260,11 @@ class ClientStream(asyncio.Protocol):
     def _write(self, data: Buffer) -> None:
         if self._transport and not self._transport.is_closing():
             self._transport.write(cast(bytes, data))
+
+    @property
+    def congested(self) -> bool:
+        """Whether the client has to read before more is written."""
+        return self._writable is not None
 
     async def drain(self) -> None:
         """Wait until the client has read enough for more to be written. Raises ClientGone."""

@@ -25,6 +25,7 @@ from engine.sql.type_names import resolve_type
 from server.arguments import evaluate
 from server.cursors import Run
 from server.far_cursors import Asker, Described, FarCursor, FarFetching
+from server.notifications import Notifications, Said
 from server.portal import Portal, Portals
 from server.prepared import Command, NamedStatement, PreparedStatements
 from server.results import BINARY, TEXT
@@ -43,7 +44,7 @@ EXITS: Final = (s.Commit, s.Rollback, s.RollbackTo)
 #: Statements in which the engine has no part.
 _OWN: Final = (
     s.Begin, s.Commit, s.Rollback, s.Savepoint, s.RollbackTo, s.Release, s.Fetch, s.CloseCursor, s.PrepareStatement,
-    s.ExecuteStatement, s.Deallocate, s.Discard, s.Unlisten,
+    s.ExecuteStatement, s.Deallocate, s.Discard, s.Listen, s.Unlisten, s.Notify,
 )  # fmt: skip
 
 
@@ -104,7 +105,7 @@ class Commands:
     """One session's statements, portals and transaction, and what acts on them.
 
     warn: tells the client a notice. asker: finds cursors of other sessions. undisturbed: awaits a call that no cancel is to
-    interrupt.
+    interrupt. announce: tells all listeners what a transaction said.
     """
 
     def __init__(
@@ -113,11 +114,14 @@ class Commands:
         warn: Callable[[Notice], None],
         asker: Asker,
         undisturbed: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]],
+        announce: Callable[[Sequence[Said]], None],
     ) -> None:
         self.engine = engine
         self._undisturbed = undisturbed
+        self._announce = announce
         self._asker = asker
         self.block = TransactionBlock()
+        self.notifications = Notifications()
         self.portals = Portals()
         self.prepared = PreparedStatements()
         self._warn = warn
@@ -132,7 +136,9 @@ class Commands:
             s.PrepareStatement: self._prepare_statement,
             s.Deallocate: self._deallocate,
             s.Discard: self._discard,
+            s.Listen: self._listen,
             s.Unlisten: self._unlisten,
+            s.Notify: self._notify,
         }
 
     # -- analysis ------------------------------------------------------------------------------------------------
@@ -259,9 +265,12 @@ class Commands:
             await self.portals.end_transaction()
             raise
         self.block.ended()
+        if said := self.notifications.commit():
+            self._announce(said)
 
     def _roll_back_engine(self) -> None:
         self.block.ended()
+        self.notifications.rollback()
         self.engine.rollback()
 
     async def _begin(self, statement: s.Begin) -> Execution:
@@ -293,17 +302,20 @@ class Commands:
     async def _savepoint(self, statement: s.Savepoint) -> Execution:
         self.block.savepoint(statement.name)
         self.engine.savepoint(statement.name)
+        self.notifications.savepoint()
         return Done("SAVEPOINT")
 
     async def _release(self, statement: s.Release) -> Execution:
         depth = self.block.release(statement.name)
         self.engine.release(statement.name)
+        self.notifications.release(depth)
         self.portals.release_savepoint(depth)
         return Done("RELEASE")
 
     async def _rollback_to(self, statement: s.RollbackTo) -> Execution:
         depth = self.block.rollback_to(statement.name)
         self.engine.rollback_to(statement.name)
+        self.notifications.rollback_to(depth)
         await self.portals.end_savepoint(depth)
         return Done("ROLLBACK")
 
@@ -423,11 +435,23 @@ class Commands:
                 if portal.cursor is not None:
                     await self.portals.close(portal.name)
             self.prepared.drop_all()
+            self.notifications.unlisten(None)
         await self.engine.discard(statement.target)
         return Done(f"DISCARD {statement.target.upper()}")
 
-    async def _unlisten(self, _statement: s.Unlisten) -> Execution:
+    # -- notifications -------------------------------------------------------------------------------------------
+
+    async def _listen(self, statement: s.Listen) -> Execution:
+        self.notifications.listen(statement.channel)
+        return Done("LISTEN")
+
+    async def _unlisten(self, statement: s.Unlisten) -> Execution:
+        self.notifications.unlisten(statement.channel)
         return Done("UNLISTEN")
+
+    async def _notify(self, statement: s.Notify) -> Execution:
+        self.notifications.notify(statement.channel, statement.payload)
+        return Done("NOTIFY")
 
     # -- the end -------------------------------------------------------------------------------------------------
 

@@ -140,6 +140,12 @@ class Exchange:
         if self.settings.wants(notice.severity) and self.stream.connection.allows(m.NoticeResponse):
             self.send(m.NoticeResponse(notice))
 
+    def tell_notifications(self) -> None:
+        """What listeners are to be told, unless a transaction is open or the client is slow to read."""
+        heard = self.commands.notifications
+        while not self.commands.block.open and not self.stream.congested and (one := heard.take()) is not None:
+            self.send(m.NotificationResponse(one.pid, one.channel, one.payload))
+
     def tell_settings(self) -> None:
         self.apply_encoding()
         self.settings.tell_changes(lambda name, value: self.send(m.ParameterStatus(name, value)))
@@ -150,6 +156,7 @@ class Exchange:
         self.tell_settings()
         if not self.commands.block.open:
             self.transaction_start = None
+            self.tell_notifications()
         self.send(m.ReadyForQuery(self.commands.block.status))
 
     async def abandon(self) -> None:

@@ -88,7 +88,7 @@ class Listener:
     def _accept(self) -> ClientStream:
         stream = ClientStream(Connection(self._options.limits))
         session = Session(stream, self._host)
-        stream.watch(lambda: self._opened(stream, session), session.client_gone)
+        stream.watch(lambda: self._opened(stream, session), session.client_gone, session.tell_idle)
         return stream
 
     def _opened(self, stream: ClientStream, session: Session) -> None:

@@ -38,6 +38,7 @@ from server.listener import Listener, ListenerOptions
 from server.lite import ROUTING, LiteDoor
 from server.membership import Timing
 from server.mesh_link import LinkOptions, MeshLink, new_incarnation
+from server.notification_routing import NotificationRouter
 from server.routing import CancelRouter, ServerMesh
 from wire.errors import SqlError
 from wire.mesh.control_messages import Identity
@@ -80,6 +81,7 @@ class Member:
         )
         CancelRouter(mesh, self.clients.registry)
         self.cursors = CursorRouter(mesh, self.clients.registry)
+        NotificationRouter(mesh, self.clients.registry)
         self.console = ConsoleServer(self.status)
 
     async def start(self) -> None:

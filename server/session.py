@@ -16,7 +16,7 @@ import asyncio
 import logging
 import ssl
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,6 +32,7 @@ from server.far_cursors import Asker
 from server.gate import Gate, Visitor
 from server.interrupts import ClientGone, Interrupts
 from server.lite import LiteDoor, Relay
+from server.notifications import Said
 from server.session_settings import SettingsView
 from server.simple_query import simple_query
 from server.startup import (
@@ -54,6 +55,7 @@ from wire.errors import (
     InvalidCursorName,
     InvalidPassword,
     Notice,
+    ProgramLimitExceeded,
     SqlError,
     TooManyConnections,
 )
@@ -64,6 +66,14 @@ log: Final = logging.getLogger(__name__)
 Handler = Callable[[Exchange, Any], Awaitable[None]]
 
 _STATES: Final = {"I": "idle", "T": "idle in transaction", "E": "idle in transaction (aborted)"}
+
+
+def _deaf() -> FatalError:
+    return FatalError(
+        "too many notifications wait for this connection",
+        sqlstate=ProgramLimitExceeded.default_sqlstate,
+        detail="They are delivered between transactions, to a client that reads.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +191,26 @@ class Session:
             return []
         return self._exchange.queries(self.pid, self._beginning.user, self._beginning.database)
 
+    def hear(self, pid: int, said: Sequence[Said]) -> None:
+        exchange = self._exchange
+        if exchange is None or not exchange.commands.notifications.hear(pid, said):
+            return
+        if exchange.commands.notifications.fullness >= 1:
+            # Whoever says it may be this very session's task.
+            asyncio.get_running_loop().call_soon(self.interrupt, _deaf())
+        else:
+            self.tell_idle()
+
+    @property
+    def notifications_waiting(self) -> float:
+        return self._exchange.commands.notifications.fullness if self._exchange is not None else 0.0
+
+    def tell_idle(self) -> None:
+        """Tell a client that has nothing else to wait for what its channels have said."""
+        if self._exchange is not None and self._stream.connection.state is State.IDLE:
+            self._exchange.tell_notifications()
+            self._stream.flush()
+
     def commands_of(self, user: str, database: str) -> Commands | None:
         if self._exchange is None or self._beginning is None:
             return None
@@ -285,7 +315,9 @@ class Session:
             raise as_fatal(error) from None
         asker = Asker(registry.far_cursors, beginning.user, beginning.database)
         assert self._interrupts is not None
-        commands = Commands(engine, client.notice, asker, self._interrupts.undisturbed)
+        commands = Commands(
+            engine, client.notice, asker, self._interrupts.undisturbed, lambda said: registry.say(self.pid, said)
+        )
         client.commands = commands
         exchange = Exchange(
             self._stream,

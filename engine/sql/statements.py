@@ -524,8 +524,25 @@ class Deallocate(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Listen(Statement):
+    """*session.*"""
+
+    channel: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unlisten(Statement):
-    """*session.* Poolers and drivers send it with what resets a connection; nobody can listen, so nothing is to do."""
+    """*session.* channel None is all."""
+
+    channel: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notify(Statement):
+    """*session.*"""
+
+    channel: str
+    payload: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

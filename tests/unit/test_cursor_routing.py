@@ -6,7 +6,7 @@ The engine is the test engine over DuckDB; its query ids are of m1, where the cu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,12 +14,12 @@ from typing import Any, Final
 import psycopg
 import pyarrow as pa
 import pytest
+from paired_mesh import PairedMesh, paired_meshes
 from psycopg import sql
 from session_server import Server, connect, eventually, raw, serve
 
 from engine.api import ResultColumn
 from engine.executor import BatchStream
-from engine.runtime.mesh import Handler, MemberInfo
 from engine.sql.types import SqlType, numeric
 from server.cursor_pages import described, page_rows, result_columns, take_page
 from server.cursor_routing import CursorRouter
@@ -33,57 +33,11 @@ from server.visits import Visits
 from wire import types as t
 from wire.carriers import NumericScale
 from wire.errors import InvalidCursorName, ObjectInUse, ProgramLimitExceeded, QueryCanceled
-from wire.mesh.control_messages import ControlMessage, CursorMoved, CursorSettled, MoveCursor, decode, encode
+from wire.mesh.control_messages import CursorMoved, CursorSettled, MoveCursor, decode, encode
 from wire.mesh.cursor_columns import decode_columns, encode_columns
 from wire.mesh.framing import FrameReader, RemoteProtocolError
 
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]
-
-
-class PairedMesh:
-    """One of two members. What one sends, the other hears a turn later, from its bytes. silent: as a member that is stopped.
-
-    sent: the kinds of the messages, by name."""
-
-    def __init__(self, member: str, known: Sequence[str]) -> None:
-        self.member = member
-        self.peer: PairedMesh | None = None
-        self.silent = False
-        self.sent: list[str] = []
-        self._known = known
-        self._on_message: Handler | None = None
-        self.on_lost: Callable[[str], None] = lambda _member: None
-        self._kept: list[tuple[ControlMessage, bytes]] = []
-
-    def members(self) -> Sequence[MemberInfo]:
-        return [MemberInfo(m, "1", "", "", "data", "up", 0, "", local=m == self.member) for m in self._known]
-
-    def send(self, member: str, message: ControlMessage, body: bytes = b"") -> bool:
-        if self.peer is None or member != self.peer.member:
-            return False
-        self.sent.append(type(message).__name__)
-        reader = FrameReader(preface=False, body_limit=len(body))
-        [read] = reader.feed(encode(message, len(body)) + body)
-        asyncio.get_running_loop().call_soon(self.peer.hear, decode(read.kind, read.header), bytes(read.body))
-        return True
-
-    def hear(self, message: ControlMessage, body: bytes) -> None:
-        assert self.peer is not None
-        assert self._on_message is not None
-        if self.silent:
-            self._kept.append((message, body))
-        else:
-            self._on_message(self.peer.member, message, body)
-
-    def speak(self) -> None:
-        """As a member that goes on after it was stopped."""
-        self.silent = False
-        kept, self._kept = self._kept, []
-        for message, body in kept:
-            self.hear(message, body)
-
-    def listen(self, on_message: Handler, on_lost: Callable[[str], None]) -> None:
-        self._on_message, self.on_lost = on_message, on_lost
 
 
 @dataclass
@@ -111,8 +65,7 @@ async def paired(rows_per_batch: int) -> AsyncIterator[Pair]:
         serve(ListenerOptions(member="m1"), rows_per_batch) as near,
         serve(ListenerOptions(member="m2"), rows_per_batch) as far,
     ):
-        meshes = PairedMesh("m1", names), PairedMesh("m2", names)
-        meshes[0].peer, meshes[1].peer = meshes[1], meshes[0]
+        meshes = paired_meshes(names)
         routers = [
             CursorRouter(ServerMesh(mesh), server.listener.registry)
             for mesh, server in zip(meshes, (near, far), strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from server.arguments import canonical
 from server.cancel import SessionRegistry
 from server.commands import Commands
 from server.interrupts import ClientGone, Interrupts
+from server.notifications import Said
 from server.results import row_encoder
 from server.row_buffer import RowBuffer
 from server.startup import read_options
@@ -228,6 +229,13 @@ class FakeSession:
         raise AssertionError("nobody asks")
 
     def queries(self) -> list[QueryState]:
+        raise AssertionError("nobody asks")
+
+    def hear(self, pid: int, said: Sequence[Said]) -> None:
+        raise AssertionError("nobody says anything")
+
+    @property
+    def notifications_waiting(self) -> float:
         raise AssertionError("nobody asks")
 
     def commands_of(self, user: str, database: str) -> Commands | None:

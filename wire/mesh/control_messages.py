@@ -7,7 +7,8 @@ A message that changes incompatibly gets a new number. A query is named by its t
 initiator is read (3.1).
 
 A `Start` has the plan as its frame's body: an encoding that only the engine knows (`engine.plan.spec`). What the members'
-servers say (from 80) is in `server.routing` and `server.cursor_routing`; an answer with rows or columns has them as its body.
+servers say (from 80) is in `server.routing`, `server.cursor_routing` and `server.notification_routing`; an answer with rows or
+columns has them as its body.
 """
 
 from __future__ import annotations
@@ -189,6 +190,13 @@ class CancelBackend(ControlMessage, frozen=True):
     terminate: bool
 
 
+class Notified(ControlMessage, frozen=True):
+    """Member to all members: a transaction of session `pid` has said this with NOTIFY, a channel and a payload each."""
+
+    pid: int
+    notifications: tuple[tuple[str, str], ...]
+
+
 class DescribeCursor(ControlMessage, frozen=True):
     """Member to initiator: what columns has this query's cursor? request: the asking member's own number for the answer.
 
@@ -308,6 +316,7 @@ _VOCABULARY: Final = Vocabulary[ControlMessage](
         88: CursorRefused,
         89: CursorSettled,
         90: CursorAbandoned,
+        91: Notified,
     }
 )
 encode = _VOCABULARY.encode

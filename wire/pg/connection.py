@@ -144,12 +144,13 @@ SENDS: Final[dict[State, dict[type, State]]] = {
         m.BackendKeyData: State.STARTING,
         m.ReadyForQuery: State.IDLE,
     },
-    State.IDLE: _any_time(State.IDLE),
+    State.IDLE: {**_any_time(State.IDLE), m.NotificationResponse: State.IDLE},
     State.SIMPLE: {
         **_any_time(State.SIMPLE),
         **dict.fromkeys((*_RESULTS, m.ErrorResponse), State.SIMPLE),
         m.CopyInResponse: State.SIMPLE_COPY_IN,
         m.CopyOutResponse: State.SIMPLE_COPY_OUT,
+        m.NotificationResponse: State.SIMPLE,
         m.ReadyForQuery: State.IDLE,
     },
     State.SIMPLE_COPY_IN: {**_any_time(State.SIMPLE_COPY_IN), m.ErrorResponse: State.SIMPLE},
@@ -173,7 +174,12 @@ SENDS: Final[dict[State, dict[type, State]]] = {
         m.CopyOutResponse: State.EXTENDED_COPY_OUT,
         m.ErrorResponse: State.SKIPPING,
     },
-    State.SYNCING: {**_any_time(State.SYNCING), m.ErrorResponse: State.SYNCING, m.ReadyForQuery: State.IDLE},
+    State.SYNCING: {
+        **_any_time(State.SYNCING),
+        m.ErrorResponse: State.SYNCING,
+        m.NotificationResponse: State.SYNCING,
+        m.ReadyForQuery: State.IDLE,
+    },
     State.SKIPPING: _any_time(State.SKIPPING),
     State.CLOSED: {},
 }

@@ -332,6 +332,19 @@ class BackendKeyData:
 
 
 @dataclass(frozen=True, slots=True)
+class NotificationResponse:
+    """What another session, or this one, said with NOTIFY. pid: of the session that said it."""
+
+    pid: int
+    channel: str
+    payload: str
+
+    def encode(self, encoding: str) -> bytes:
+        body = struct.pack("!I", self.pid) + _cstring(self.channel, encoding) + _cstring(self.payload, encoding)
+        return _frame(b"A", body)
+
+
+@dataclass(frozen=True, slots=True)
 class ReadyForQuery:
     """status: I idle, T in a transaction block, E in a failed one."""
 
@@ -539,5 +552,5 @@ BackendMessage = (
     EncryptionAnswer | AuthenticationRequest | AuthenticationOk | NegotiateProtocolVersion | ParameterStatus | BackendKeyData
     | ReadyForQuery | RowDescription | Rows | ParameterDescription | CommandComplete | ParseComplete | BindComplete
     | CloseComplete | NoData | PortalSuspended | EmptyQueryResponse | ErrorResponse | NoticeResponse
-    | CopyInResponse | CopyOutResponse | CopiedRows | CopiedAll
+    | CopyInResponse | CopyOutResponse | CopiedRows | CopiedAll | NotificationResponse
 )  # fmt: skip

@@ -98,6 +98,9 @@ _SESSION = (
     fn("setval", (t.REGCLASS, t.INT8), t.INT8, volatility="volatile"),
     fn("setval", (t.REGCLASS, t.INT8, t.BOOL), t.INT8, volatility="volatile"),
     fn("pg_get_serial_sequence", (t.TEXT, t.TEXT), t.TEXT, volatility="stable"),
+    fn("pg_notify", (t.TEXT, t.TEXT), t.VOID, strict=False, volatility="volatile"),
+    fn("pg_listening_channels", (), t.TEXT, returns_set=True, volatility="stable"),
+    fn("pg_notification_queue_usage", (), t.FLOAT8, volatility="volatile"),
     fn("pg_cancel_backend", (t.INT4,), t.BOOL, volatility="volatile"),
     fn("pg_terminate_backend", (t.INT4, t.INT8), t.BOOL, volatility="volatile", optional=1),
 )

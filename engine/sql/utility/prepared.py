@@ -1,4 +1,4 @@
-"""PREPARE, EXECUTE, DEALLOCATE, and what resets a session beside it: DISCARD and UNLISTEN."""
+"""PREPARE, EXECUTE, DEALLOCATE, and what resets a session beside it: DISCARD."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from sqlglot import exp
 
-from engine.sql.statements import Deallocate, Discard, ExecuteStatement, PrepareStatement, Statement, Unlisten
+from engine.sql.statements import Deallocate, Discard, ExecuteStatement, PrepareStatement, Statement
 from engine.sql.utility.reader import StatementReader
 
 _DISCARDED: Final[dict[str, Literal["all", "plans", "sequences", "temp"]]] = {
@@ -70,17 +70,9 @@ def _discard(reader: StatementReader) -> Statement:
     reader.fail()
 
 
-def _unlisten(reader: StatementReader) -> Statement:
-    reader.next()
-    if not reader.take_symbol("*"):
-        reader.name()
-    return Unlisten(text="")
-
-
 READERS: Final[dict[str, Callable[[StatementReader], Statement]]] = {
     "prepare": _prepare,
     "execute": execute,
     "deallocate": _deallocate,
     "discard": _discard,
-    "unlisten": _unlisten,
 }

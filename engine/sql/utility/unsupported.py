@@ -10,7 +10,7 @@ from engine.sql.utility.reader import StatementReader
 _STATEMENTS: Final = frozenset(
     (
         "alter", "call", "checkpoint", "cluster", "comment", "create", "delete", "do", "drop",
-        "grant", "import", "insert", "listen", "load", "lock", "merge", "notify", "reassign", "refresh", "reindex", "revoke",
+        "grant", "import", "insert", "load", "lock", "merge", "reassign", "refresh", "reindex", "revoke",
         "security", "truncate", "update",
     )
 )  # fmt: skip
