@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 SCALE ?= 0.1
 LISTEN ?= 127.0.0.1:5432
 
-.PHONY: help setup java demo test test-long test-all lint format bench clients catalog golden clean
+.PHONY: help setup java demo test test-long test-all lint format bench clients client-packages catalog golden clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.installed java ## Create .venv with .venv/bin/sluice and what it needs
 
@@ -49,8 +49,11 @@ format: setup ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-clients: ## Install what the client tests use: PostgreSQL 15 (server, psql), its JDBC driver
+client-packages: ## Install what the client tests use: PostgreSQL 15 (server, psql, pgbench), its JDBC driver
 	@scripts/install_clients.sh
+
+clients: setup client-packages ## Run other authors' suites on a member and on PostgreSQL 15; CLIENTS='NAME --write' chooses, and writes the table
+	PYTHONPATH=.:tests $(BIN)/python -m suites $(CLIENTS)
 
 bench: setup ## Run the benchmarks; BENCH='tpch --write' chooses, and puts results into docs/benchmarks.md
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e ".[bench]"

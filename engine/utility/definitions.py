@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from engine.sql import statements as s
+from engine.sql.extension_statements import CreateExtension, DropExtension
 from engine.utility.comment import comment
 from engine.utility.definer import Definer
+from engine.utility.extension import create_extension, drop_extension
 from engine.utility.roles import ROLE_STATEMENTS
 from engine.utility.roles import tag as roles_tag
 from engine.utility.schema import alter_schema, create_schema
@@ -19,6 +21,8 @@ _DOERS: Final[dict[type[s.Statement], tuple[Callable[[Any, Definer], None], str]
     s.Comment: (comment, "COMMENT"),
     s.CreateTable: (create_table, "CREATE TABLE"),
     s.CreateSequence: (create_sequence, "CREATE SEQUENCE"),
+    CreateExtension: (create_extension, "CREATE EXTENSION"),
+    DropExtension: (drop_extension, "DROP EXTENSION"),
     s.CreateSchema: (create_schema, "CREATE SCHEMA"),
     s.AlterSchema: (alter_schema, "ALTER SCHEMA"),
     s.AlterSequence: (alter_sequence, "ALTER SEQUENCE"),

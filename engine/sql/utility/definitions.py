@@ -17,6 +17,7 @@ from engine.sql.statements import (
     RelationKind,
     Statement,
 )
+from engine.sql.utility.extensions import create_extension, drop_extension
 from engine.sql.utility.indexes import create_index
 from engine.sql.utility.reader import StatementReader
 from engine.sql.utility.roles import KINDS as ROLES
@@ -56,6 +57,8 @@ def _create(reader: StatementReader) -> Statement:
             return _foreign_table(reader)
         if reader.take("schema"):
             return _schema(reader)
+        if reader.take("extension"):
+            return create_extension(reader)
         if reader.word_at("index") or reader.words_at("unique", "index"):
             return create_index(reader)
         if _role_at(reader):
@@ -182,6 +185,8 @@ def _drop(reader: StatementReader) -> Statement:
     for words, kind in _DROPS:
         if reader.take(*words):
             return _dropped(reader, kind)
+    if reader.take("extension"):
+        return drop_extension(reader)
     if _role_at(reader):
         return drop_role(reader)
     reader.at = start

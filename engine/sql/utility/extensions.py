@@ -1,0 +1,35 @@
+"""CREATE EXTENSION and DROP EXTENSION (gram.y: CreateExtensionStmt, RemoveObjectsStmt)."""
+
+from __future__ import annotations
+
+from engine.sql.extension_statements import CreateExtension, DropExtension
+from engine.sql.lexer import Kind
+from engine.sql.statements import Statement
+from engine.sql.utility.reader import StatementReader
+
+
+def create_extension(reader: StatementReader) -> Statement:
+    """From behind EXTENSION. Schema, version and CASCADE say where to put what is not there."""
+    missing = reader.take("if", "not", "exists")
+    name = reader.name()
+    reader.take("with")
+    while reader.word_at("schema", "version", "cascade"):
+        if reader.take("cascade"):
+            continue
+        version = reader.next().text == "version"
+        if version and reader.token.kind is Kind.STRING:
+            reader.next()
+        else:
+            reader.name()
+    return CreateExtension(name=name, if_not_exists=missing, text="")
+
+
+def drop_extension(reader: StatementReader) -> Statement:
+    """From behind EXTENSION."""
+    exists = reader.take("if", "exists")
+    names = [reader.name()]
+    while reader.take_symbol(","):
+        names.append(reader.name())
+    if not reader.take("cascade"):
+        reader.take("restrict")
+    return DropExtension(names=tuple(names), if_exists=exists, text="")

@@ -1,0 +1,96 @@
+"""pgbench, from PostgreSQL's own package: a mode a test. Each way to initialise, and each built-in script in each protocol.
+
+A mode passes when pgbench ends with status 0 and says that no transaction failed; tpcb-like also when branches, tellers, accounts
+and history tell the same sum afterwards (TPC-B's condition of consistency). One client: several that change the one row of
+pgbench_branches get 40001 here where PostgreSQL lets them wait (docs/compatibility.md, isolation).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import psycopg
+from postgres_server import binaries
+
+from suites import workshop
+from suites.outcomes import Outcome, Outcomes
+from suites.servers import Server
+from suites.suite import Suite
+
+_SCRIPTS: Final = ("tpcb-like", "simple-update", "select-only")
+_PROTOCOLS: Final = ("simple", "extended", "prepared")
+#: The last is the one that the scripts run over.
+_INITS: Final[Sequence[tuple[str, Sequence[str]]]] = (
+    ("server-side data", ("--init-steps=dtGvp",)),
+    ("foreign keys", ("--foreign-keys",)),
+    ("partitions", ("--partitions=3",)),
+    ("unlogged", ("--unlogged-tables",)),
+    ("client-side data", ()),
+)
+_TRANSACTIONS: Final = 20
+_SUMS: Final = """
+select (select sum(abalance) from pgbench_accounts), (select sum(tbalance) from pgbench_tellers),
+       (select sum(bbalance) from pgbench_branches), (select sum(delta) from pgbench_history)
+"""
+
+
+def _run(server: Server) -> Outcomes:
+    return dict(_modes(server))
+
+
+def _modes(server: Server) -> Iterator[tuple[str, Outcome]]:
+    for name, flags in _INITS:
+        yield f"pgbench::init, {name}", _called(server, ["--initialize", "--quiet", *flags])
+    for script in _SCRIPTS:
+        for protocol in _PROTOCOLS:
+            flags = [
+                "--builtin",
+                script,
+                "--protocol",
+                protocol,
+                "--transactions",
+                str(_TRANSACTIONS),
+                "--random-seed=1",
+            ]
+            outcome = _called(server, flags)
+            if outcome.state == "passed" and script == "tpcb-like":
+                outcome = _consistent(server)
+            yield f"pgbench::{script}, {protocol}", outcome
+
+
+def _called(server: Server, flags: Sequence[str]) -> Outcome:
+    folder = binaries()
+    if folder is None:
+        raise workshop.SuiteError("pgbench is not installed: make client-packages")
+    output = workshop.FOLDER / f"pgbench-{server.kind}.txt"
+    status = workshop.run(
+        [str(folder / "pgbench"), *flags, "--random-seed=1"]
+        if "--builtin" in flags
+        else [str(folder / "pgbench"), *flags],
+        folder=Path("/"),
+        output=output,
+        minutes=5,
+        more=server.environment(),
+    )
+    told = output.read_text()
+    failed = re.search(r"number of failed transactions: ([1-9].*)", told)
+    return Outcome("passed") if status == 0 and not failed else Outcome("failed", f"exit status {status}\n{told}")
+
+
+def _consistent(server: Server) -> Outcome:
+    with psycopg.connect(host=server.host, port=server.port, user=server.user, dbname=server.database) as connection:
+        sums = connection.execute(_SUMS).fetchone()
+    assert sums is not None
+    return Outcome("passed") if len(set(sums)) == 1 else Outcome("failed", f"the sums differ: {sums}")
+
+
+SUITE: Final = Suite(
+    name="pgbench",
+    title="pgbench: 5 ways to initialise, 3 scripts in 3 protocols",
+    package="postgresql-15 (Debian)",
+    bar=1.0,
+    run=_run,
+)
