@@ -17,6 +17,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from engine.copying import casts
@@ -31,7 +33,7 @@ from engine.sql.expr import Column, ColumnRef, Const, Expr
 from wire.carriers import carrier
 from wire.copying.binary import BinaryReader
 from wire.copying.reader import BLOCK_BYTES, Block, RowReader, context
-from wire.errors import FatalError, SqlError
+from wire.errors import FatalError, SqlError, UniqueViolation
 from wire.text_settings import InputSettings
 from wire.types import PgType
 
@@ -91,6 +93,21 @@ class _Lines:
     numbers: pa.Array | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """The lines of rows that were given, for as long as a key may be there twice. first, count, numbers: as of `_Lines`.
+    lines: as `Block.numbers`."""
+
+    first: int
+    count: int
+    lines: int | npt.NDArray[np.int64]
+    numbers: pa.Array | None
+
+    def line(self, at: int) -> int:
+        row = at if self.numbers is None else self.numbers[at].as_py()
+        return self.lines + row if isinstance(self.lines, int) else int(self.lines[row])
+
+
 class CopiedRows:
     """A `BatchStream` over what a client sends. progress: kept up to date. receive: for columns in the binary format."""
 
@@ -112,6 +129,7 @@ class CopiedRows:
         self._arrangement = arranged(bound.plan.input)
         self._rest: memoryview | None = None
         self._lines: deque[_Lines] = deque(maxlen=_REMEMBERED)
+        self._origins: list[_Origin] = []
         self._batches = self._all()
 
     async def next_batch(self) -> pa.RecordBatch | None:
@@ -124,13 +142,23 @@ class CopiedRows:
         return {"rows": self._progress.rows, "bytes": self._progress.bytes, "batches": 0}
 
     def placed(self, error: SqlError) -> SqlError:
-        """The error of a row with the line that the row was on."""
+        """The error of a row with the line that the row was on. Keys are judged when the lines are gone, as in PostgreSQL: only
+        the number is told."""
+        if isinstance(error, UniqueViolation):
+            return self._numbered(error)
         if error.row is not None and error.context is None:
             for lines in self._lines:
                 at = error.row - lines.first
                 if 0 <= at < lines.count:
                     row = at if lines.numbers is None else lines.numbers[at].as_py()
                     error.context = context(self._bound.plan.table.name, *lines.block.line(row))
+        return error
+
+    def _numbered(self, error: UniqueViolation) -> SqlError:
+        for origin in self._origins if error.row is not None else ():
+            assert error.row is not None, "asked above"
+            if 0 <= error.row - origin.first < origin.count:
+                error.context = context(self._bound.plan.table.name, origin.line(error.row - origin.first))
         return error
 
     # -- steps ---------------------------------------------------------------------------------------------------
@@ -211,7 +239,7 @@ class CopiedRows:
             good = block.count if fault is None else fault[0]
             batch, wrong = await self._completed(self._batch([array.slice(0, good) for array in values], good), block)
             if batch is not None and batch.num_rows:
-                self._lines.append(_Lines(self._progress.rows, batch.num_rows, block, self._numbers(batch)))
+                self._remember(batch, block)
                 self._progress.rows += batch.num_rows
                 yield batch
             self._progress.excluded += 0 if batch is None or wrong is not None else good - batch.num_rows
@@ -301,6 +329,13 @@ class CopiedRows:
                 error, bad = again, middle
         error.context = context(self._bound.plan.table.name, *block.line(good))
         return _one(read), error
+
+    def _remember(self, batch: pa.RecordBatch, block: Block) -> None:
+        """Where these rows come from."""
+        first, count, numbers = self._progress.rows, batch.num_rows, self._numbers(batch)
+        self._lines.append(_Lines(first, count, block, numbers))
+        if self._bound.plan.keys:
+            self._origins.append(_Origin(first, count, block.numbers(), numbers))
 
     def _numbers(self, batch: pa.RecordBatch) -> pa.Array | None:
         number = self._bound.number_given

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import itertools
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -26,11 +27,12 @@ from engine.mutation import files as names
 from engine.mutation.intents import Intents
 from engine.mutation.sink import RowSink
 from engine.mutation.to_its_end import to_its_end
-from engine.mutation.unique import doubles
+from engine.mutation.unique import doubles, first_double
 from engine.mutation.violations import check_failed, key_exists, null_in
 from engine.plan.logical import Final, Mutate, Node
 from engine.spark.write_task import Written
 from engine.storage.staging import TableWriter
+from wire.errors import SqlError
 from wire.text_output import OutputSettings
 
 T = TypeVar("T")
@@ -241,7 +243,28 @@ async def _require_unique(plan: Mutate, intents: Intents, rewritten: Sequence[st
         query = await ground.in_writer_pool(lambda key=key: doubles(plan.table, key, added, kept, rows))  # type: ignore[misc]
         found = None if query is None else await _first_row(await ask(query))
         if found is not None:
-            raise key_exists(plan.table, key, found, ground.output)
+            raise await _first_of(plan, intents, kept, ground, ask)
+
+
+async def _first_of(plan: Mutate, intents: Intents, kept: Sequence[str], ground: Ground, ask: Ask) -> SqlError:
+    """What is said of the first row, in the order in which they were written, that has a key which is there already. Which row of
+    the statement that was is told where files keep their order."""
+    storage = plan.table.storage
+    assert storage is not None, "a stored table"
+    in_order = not (storage.sort_by or storage.partition_by)
+    added = tuple(names.absolute(plan.table, file.path) for file in intents.added)
+    before = dict(zip(added, itertools.accumulate((file.rows for file in intents.added), initial=0), strict=False))
+    errors: list[tuple[int, SqlError]] = []
+    for key in plan.keys:
+        query = await ground.in_writer_pool(lambda key=key: first_double(plan.table, key, added, kept))  # type: ignore[misc]
+        row = await _first_row(await ask(query))
+        if row is not None and row.num_rows:
+            file, number = (column[0].as_py() for column in row.columns[len(key.columns) :])
+            error = key_exists(plan.table, key, row, ground.output)
+            at = before[names.of_table(replace(plan.table, files=added), [file])[0]] + number
+            error.row = at if in_order else None
+            errors.append((at, error))
+    return min(errors, key=lambda found: found[0])[1]
 
 
 async def _first_row(stream: BatchStream) -> pa.RecordBatch | None:

@@ -164,6 +164,34 @@ def test_copy_from(sluice: LocalMember, postgres: PostgresServer, statement: str
     assert found[0] == found[1]
 
 
+KEYS = [
+    ("copy k from stdin", b"1\tx\n2\ty\n3\tz\n2\tw\n1\tv\n"),
+    ("copy k from stdin", b"1\tx\n2\ty\n10\tz\n2\tw\n"),
+    ("copy k from stdin", b"1\tx\n2\tx\n1\tz\n"),
+    ("copy k from stdin", b"1\tx\n2\tthere\n10\tthere\n"),
+    ("copy k from stdin", b"1\t\\N\n2\t\\N\n10\tz\n"),
+    ("copy k from stdin (format csv)", b'1,"x\n\n"\n2,y\n2,"z\n"\n'),
+    ("copy k from stdin (format csv, header)", b"a,b\n1,x\n2,y\n10,z\n"),
+    ("copy k from stdin where a <> 3 and b <> 'out'", b"3\tx\n2\tout\n10\tx\n3\ty\n"),
+    ("copy k (b, a) from stdin", b"x\t1\ny\t1\n"),
+]
+
+
+@pytest.mark.parametrize(("statement", "data"), KEYS)
+def test_a_key_that_is_there_twice(sluice: LocalMember, postgres: PostgresServer, statement: str, data: bytes) -> None:
+    found = []
+    for dsn in (sluice.dsn, postgres.dsn):
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("create table k (a int primary key, b text unique)")
+            connection.execute("insert into k values (10, 'there')")
+            try:
+                told = copied_in(connection, statement, data)
+                found.append((told, connection.execute("select * from k order by a").fetchall()))
+            finally:
+                connection.execute("drop table k")
+    assert found[0] == found[1]
+
+
 _SPELLED = """create table t (
     a time, b timetz(0), c timestamp(1), d timestamptz, e interval, f bool, g float4, h uuid,
     i int[], j json, k bytea, l "char", m bpchar(3)

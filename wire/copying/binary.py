@@ -68,7 +68,7 @@ class BinaryReader:
         self._wanted = len(self._held) + BLOCK_BYTES
         if len(starts) or error is not None:
             self._over = error is not None
-            yield Block(columns, len(starts), lambda row: (first + row + 1, None), error)
+            yield Block(columns, len(starts), lambda row: (first + row + 1, None), lambda: first + 1, error)
 
     def _begin(self) -> None:
         """What comes before the rows. Raises BadCopyFileFormat."""

@@ -42,12 +42,14 @@ _END_OF_DATA: Final = b"\\."
 class Block:
     """columns: one for each name, text or null. error: what comes after them.
 
-    line: of a row, the number of the line on which it ends, and how it was sent, where that can be shown.
+    line: of a row, the number of the line on which it ends, and how it was sent, where that can be shown. numbers: those of all
+    rows; where they ascend one by one, the first.
     """
 
     columns: tuple[pa.Array, ...]
     count: int
     line: Callable[[int], tuple[int, bytes | None]]
+    numbers: Callable[[], int | Ints]
     error: SqlError | None = None
 
 
@@ -128,9 +130,12 @@ class RowReader:
         self._end = self._end or b"\n"
         del self._held[:size]
         self._wanted = len(self._held) + BLOCK_BYTES
-        rows = functools.cache(functools.partial(self._again, data, self._lines))
+        first = self._lines
+        rows = functools.cache(functools.partial(self._again, data, first))
         self._lines += lines
-        return Block(tuple(columns), count, lambda row: _line(rows(), row))
+        return Block(
+            tuple(columns), count, lambda row: _line(rows(), row), lambda: first + 1 if count == lines else rows().lines
+        )
 
     def _again(self, data: bytes, lines: int) -> Rows:
         """Rows that were plain, with their places."""
@@ -313,7 +318,7 @@ class RowReader:
         count, wrong = self._first_wrong(rows)
         if wrong is not None:
             rows, error, self._over = rows.upto(count), wrong, True
-        return Block(self._columns(rows), rows.count, functools.partial(_line, rows), error)
+        return Block(self._columns(rows), rows.count, functools.partial(_line, rows), lambda: rows.lines, error)
 
     def _first_wrong(self, rows: Rows) -> tuple[int, SqlError | None]:
         """The first row that has not as many fields as there are columns, or is no text; and what is said of it."""
