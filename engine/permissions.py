@@ -3,7 +3,7 @@
 PostgreSQL lets members of pg_read_server_files and pg_write_server_files copy files too, and whoever may use a foreign server make
 foreign tables; there are no such roles and no servers here, so that both are a superuser's.
 
-Source: PostgreSQL 15, copy.c (DoCopy).
+Source: PostgreSQL 15, copy.c (DoCopy), utility.c (CHECKPOINT).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from engine.catalog.roles import Role
 from engine.sql.copy_statement import Copy, CopyFrom
-from engine.sql.statements import CreateForeignTable, Statement
+from engine.sql.statements import Checkpoint, CreateForeignTable, Statement
 from wire.errors import InsufficientPrivilege
 
 _HINT: Final = "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone."
@@ -28,6 +28,8 @@ def require_permitted(statement: Statement, current: Callable[[], Role]) -> None
                 f"must be superuser or have privileges of the pg_{role}_server_files role to COPY {verb} a file",
                 hint=_HINT,
             )
+        case Checkpoint() if not current().superuser:
+            raise InsufficientPrivilege("must be superuser or have privileges of pg_checkpoint to do CHECKPOINT")
         case CreateForeignTable() if not current().superuser:
             raise InsufficientPrivilege(
                 "permission denied to create foreign table",

@@ -26,8 +26,11 @@ from engine.executor import ExecutionContext
 from engine.explaining import ExplainRequest, explain
 from engine.explaining_changes import explain_change
 from engine.fault_policy import Policy, RepeatableQuery
+from engine.locking import lock_tables
+from engine.mutation import deferred
 from engine.mutation import statement as mutations
 from engine.mutation.alone import LoneStatement, needs_turn
+from engine.mutation.deferral import Deferral
 from engine.mutation.run import Outcome
 from engine.parameter_digits import Digits, digits_of
 from engine.permissions import require_permitted
@@ -84,7 +87,7 @@ class Session(EngineSession):
         self.sequences = SessionSequences(engine.store)
         self._engine = engine
         self._system = SystemCatalog()
-        self._transaction = SessionTransaction(engine, self.settings, self.catalog)
+        self._transaction = SessionTransaction(engine, self.settings, self.catalog, self._judge_deferred)
         #: The client's turn for which commits were looked for, until a statement has made use of it.
         self._seen: int | None = None
         self._input: tuple[int, InputSettings] | None = None
@@ -392,6 +395,13 @@ class Session(EngineSession):
                 return StreamExecution(None, await upkeep.run(self, self._engine, statement))
             case s.Analyze():
                 return StreamExecution(None, await analyzing.run(self, self._engine, statement))
+            case s.Lock():
+                await lock_tables(self, self._engine, statement)
+                return StreamExecution(None, "LOCK TABLE")
+            case s.Checkpoint():
+                return StreamExecution(None, "CHECKPOINT")
+            case s.SetConstraints():
+                return await self._set_constraints(statement)
             case s.SetVariable():
                 for name, value in ((statement.name, statement.value), *statement.also):
                     self.settings.set(name, value, local=statement.local)
@@ -404,6 +414,28 @@ class Session(EngineSession):
                 return StreamExecution(None, "RESET")
             case _:
                 raise FeatureNotSupported(f"not supported: {type(statement).__name__}")
+
+    # -- constraints that are judged later -----------------------------------------------------------------------
+
+    @property
+    def deferral(self) -> Deferral:
+        """What the transaction has deferred."""
+        return self._transaction.deferral
+
+    @deferral.setter
+    def deferral(self, now: Deferral) -> None:
+        self._transaction.deferral = now
+
+    async def _set_constraints(self, statement: s.SetConstraints) -> Execution:
+        tables = list(self.catalog.current().tables())
+        named = deferred.named_constraints(statement, tables, self.search_path()) if statement.names else None
+        self.deferral = self.deferral.told(named, deferred=statement.deferred)
+        await deferred.judge(mutations.SessionGround(self, self._engine, ()), everything=False)
+        return StreamExecution(None, "SET CONSTRAINTS")
+
+    async def _judge_deferred(self) -> None:
+        if self.deferral.events:
+            await deferred.judge(mutations.SessionGround(self, self._engine, ()), everything=True)
 
     async def _change_roles(self, statement: s.Statement) -> Execution:
         ground = RoleGround(

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.catalog.objects import Table
 from engine.catalog.transaction import SessionCatalog
 from engine.mutation.alone import LoneStatement
+from engine.mutation.deferral import Deferral
 from engine.settings import SessionSettings
 from wire.errors import InvalidSavepointSpecification, SerializationFailure
 
@@ -29,15 +31,26 @@ class _Savepoint:
     name: str
     settings: int
     catalog: Any
+    deferral: Deferral
 
 
 class SessionTransaction:
-    """Begun and ended by the session's owner, who knows when; `engine.api.EngineSession` has the contract of the methods."""
+    """Begun and ended by the session's owner, who knows when; `engine.api.EngineSession` has the contract of the methods.
+    judge: works off what was deferred."""
 
-    def __init__(self, engine: Engine, settings: SessionSettings, catalog: SessionCatalog) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        settings: SessionSettings,
+        catalog: SessionCatalog,
+        judge: Callable[[], Awaitable[None]],
+    ) -> None:
         self._engine = engine
         self._settings = settings
         self._catalog = catalog
+        self._judge = judge
+        #: Constraints that are judged later than their statements.
+        self.deferral = Deferral()
         self._savepoints: list[_Savepoint] = []
         self._started: int | None = None
         #: Whether it has executed a statement, the one that is all of it, whether that is a query, and the turn it has.
@@ -80,9 +93,11 @@ class SessionTransaction:
         self._settings.begin()
         self._catalog.begin()
         self._savepoints = []
+        self.deferral = Deferral()
 
     async def commit(self) -> None:
         try:
+            await self._judge_deferred()
             if self._lone_query:
                 self._catalog.forget_guards()
             if self._catalog.has_changes:
@@ -112,12 +127,22 @@ class SessionTransaction:
                     await self._engine.see_commits()
                     if not lone.is_as_told(await lone.again()):
                         raise
+                    await self._judge()
                 except BaseException:
                     self._catalog.rollback()
                     raise
 
+    async def _judge_deferred(self) -> None:
+        """What is judged later is judged now."""
+        try:
+            await self._judge()
+        except BaseException:
+            self._catalog.rollback()
+            raise
+
     def rollback(self) -> None:
         self._started = None
+        self.deferral = Deferral()
         self._catalog.rollback()
         self._settings.rollback()
         self._end_turn()
@@ -130,13 +155,14 @@ class SessionTransaction:
     # -- savepoints ----------------------------------------------------------------------------------------------
 
     def savepoint(self, name: str) -> None:
-        self._savepoints.append(_Savepoint(name, self._settings.savepoint(), self._catalog.savepoint()))
+        self._savepoints.append(_Savepoint(name, self._settings.savepoint(), self._catalog.savepoint(), self.deferral))
 
     def rollback_to(self, name: str) -> None:
         index = self._find(name)
         point = self._savepoints[index]
         self._settings.rollback_to(point.settings)
         self._catalog.rollback_to(point.catalog)
+        self.deferral = point.deferral
         del self._savepoints[index + 1 :]
 
     def release(self, name: str) -> None:

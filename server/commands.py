@@ -217,6 +217,10 @@ class Commands:
                 arguments = await self._arguments(inner)
             case s.Vacuum():
                 self.block.require_no_block("VACUUM")
+            case s.Lock():
+                self.block.require_block("LOCK TABLE")
+            case s.SetConstraints():
+                self._warn_outside_block("SET CONSTRAINTS")
             case s.SetVariable(local=True, name=name):
                 self._warn_outside_block("SET TRANSACTION" if name.startswith("transaction_") else "SET LOCAL")
         if own := self._own.get(type(statement)):

@@ -47,6 +47,8 @@ class TableColumn:
 DATABASE: Final = "sluice"
 #: What becomes of rows whose foreign key names a row that is gone, or has another key now.
 KeyAction = Literal["no action", "restrict", "cascade", "set null", "set default"]
+#: Whether a transaction may have a constraint judged later, and when it is where nothing was said.
+Deferrable = Literal["", "immediate", "deferred"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class Constraint:
     comment: str | None = None
     references: References | None = None
     options: tuple[int, ...] = ()
+    deferrable: Deferrable = ""
 
     @property
     def is_key(self) -> bool:

@@ -252,6 +252,14 @@ class SessionCatalog:
         """A stored table's files. May block."""
         return tuple(tables.described(table).values())
 
+    def own_files(self, table: Table) -> Sequence[str]:
+        """The files of a table that are the transaction's own: paths below its folder. All of a temporary table's. May block."""
+        if table.schema == TEMPORARY:
+            return [file.path for file in self.files(table)]
+        location = _location(table)
+        whole = net_changes(self._changes)
+        return [file.path for file in whole[location].added] if location in whole else []
+
     # -- changes -------------------------------------------------------------------------------------------------
 
     def _record(self, change: AnyChange) -> None:
@@ -346,8 +354,8 @@ class SessionCatalog:
 
     def rollback(self) -> None:
         """May block where files were written."""
-        self._temporary = self._begun or {}
-        self._begun = None
+        if self._begun is not None:
+            self._temporary, self._begun = self._begun, None
         self._take_back(*self._taken())
         self._release()
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from engine import session_functions
 from engine.api import ResultColumn
-from engine.catalog.objects import FileFormat, Table
+from engine.catalog.objects import Constraint, FileFormat, Table
 from engine.copying import lake_files
 from engine.copying.copy_rows import CopiedRows, ReceiveColumn
 from engine.copying.files import FileRows, opened, require_may_use_files
@@ -198,6 +198,9 @@ class _Ground:
 
     def take(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
         return self.inner.take(sequence, count)
+
+    def postpones(self, key: Constraint) -> bool:
+        return self.inner.postpones(key)
 
     async def record(self, table: Table, intents: Intents, *, appends_only: bool, whole: bool) -> None:
         await self.inner.record(table, intents, appends_only=appends_only, whole=whole)

@@ -6,7 +6,8 @@ with a row that was deleted or has another key now, may be named by no row: else
 or name nothing any more. That is a statement of our own, judged like any other.
 
 Asked as queries over files: the new ones of the statement against the other table, the removed and the new ones against each
-other. As keys, foreign keys are judged at the end of the statement, never later.
+other. As keys, foreign keys are judged at the end of the statement, or where they are deferred later, of the whole table
+(`engine.mutation.deferred`).
 
 What other transactions do meanwhile is seen by the commit, which these questions make depend on the other table: a row that
 names a key depends on the files that the key may be in, a key that goes on the whole table that might name it.
@@ -48,10 +49,14 @@ Pairs = Sequence[tuple[str, str]]
 async def judge(plan: Mutate, intents: Intents, ground: SessionGround) -> None:
     """What a statement has done, which is recorded. Raises ForeignKeyViolation; what CASCADE and SET NULL do is done."""
     for constraint in plan.foreign_keys if intents.added else ():
+        if ground.postpones(constraint, "new"):
+            continue
         await _judge_new(plan.table, constraint, intents, ground)
     if intents.removed:
         for child, constraint in referencing(ground.tables(), plan.table):
-            if _may_lose(plan, constraint):
+            if _may_lose(plan, constraint) and not (
+                _is_left(plan, constraint) and ground.postpones(constraint, "gone")
+            ):
                 await _judge_gone(plan, child, constraint, intents, ground)
 
 
@@ -88,6 +93,30 @@ async def _judge_new(table: Table, constraint: Constraint, intents: Intents, gro
         raise no_such_key(table, constraint, there, row, ground.output)
     if oid != table.oid:
         await ground.guard(there, whole=False)
+
+
+async def judge_whole(table: Table, constraint: Constraint, ground: SessionGround, *, gone: bool) -> None:
+    """Whether all rows of a table name keys that are there. gone: it is asked because of keys that went. Raises
+    ForeignKeyViolation."""
+    assert constraint.references is not None
+    oid = constraint.references.table
+    there = await ground.refreshed(next(other for other in ground.tables() if other.oid == oid))
+    table = await ground.refreshed(table)
+    rows = _some(table, table.files)
+    if (
+        not gone
+        and constraint.references.full
+        and await _asked({_NEW: rows}, half_null(named(_NEW), constraint), ground)
+    ):
+        raise half_null_key(table, constraint)
+    tables = {_NEW: rows, _OTHER: _some(there, there.files)}
+    row = await _asked(tables, unmatched(named(_NEW), named(_OTHER), pairs_of(constraint, there)), ground)
+    if row is not None:
+        if gone:
+            raise still_referenced(there, table, constraint, row, ground.output)
+        raise no_such_key(table, constraint, there, row, ground.output)
+    if oid != table.oid:
+        await ground.guard(*((table,) if gone else (there,)), whole=gone)
 
 
 def half_null(own: exp.Table, constraint: Constraint) -> exp.Select:
@@ -150,6 +179,14 @@ async def _judge_gone(
         if row is None:
             raise
         raise still_referenced(plan.table, child, constraint, row, ground.output) from None
+
+
+def _is_left(plan: Mutate, constraint: Constraint) -> bool:
+    """Whether nothing becomes of rows that name a key which is gone, but an error."""
+    assert constraint.references is not None
+    deleted, updated = constraint.references.on_delete, constraint.references.on_update
+    wanted = {"delete": {deleted}, "merge": {deleted, updated}}.get(plan.kind, {updated})
+    return wanted == {"no action"}
 
 
 def _action(plan: Mutate, constraint: Constraint) -> KeyAction:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from engine.catalog.objects import DataFile, Table
+from engine.catalog.objects import Constraint, DataFile, Table
 from engine.executor import BatchStream
 from engine.mutation import files as names
 from engine.mutation.intents import Intents
@@ -51,6 +51,10 @@ class Ground(Protocol):
 
     def take(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
         """The values of a sequence (by OID) for so many rows. May block."""
+        ...
+
+    def postpones(self, key: Constraint) -> bool:
+        """Whether a key is judged later than with the statement; that it is to be is noted."""
         ...
 
     async def record(self, table: Table, intents: Intents, *, appends_only: bool, whole: bool) -> None:
@@ -239,14 +243,17 @@ async def _require_unique(plan: Mutate, intents: Intents, rewritten: Sequence[st
     kept = tuple(file for file in plan.table.files if file not in gone)
     added = tuple(names.absolute(plan.table, file.path) for file in intents.added)
     rows = sum(file.rows for file in intents.added)
-    for key in plan.keys:
+    keys = [key for key in plan.keys if not ground.postpones(key)]
+    for key in keys:
         query = await ground.in_writer_pool(lambda key=key: doubles(plan.table, key, added, kept, rows))  # type: ignore[misc]
         found = None if query is None else await _first_row(await ask(query))
         if found is not None:
-            raise await _first_of(plan, intents, kept, ground, ask)
+            raise await _first_of(plan, keys, intents, kept, ground, ask)
 
 
-async def _first_of(plan: Mutate, intents: Intents, kept: Sequence[str], ground: Ground, ask: Ask) -> SqlError:
+async def _first_of(
+    plan: Mutate, keys: Sequence[Constraint], intents: Intents, kept: Sequence[str], ground: Ground, ask: Ask
+) -> SqlError:
     """What is said of the first row, in the order in which they were written, that has a key which is there already. Which row of
     the statement that was is told where files keep their order."""
     storage = plan.table.storage
@@ -255,7 +262,7 @@ async def _first_of(plan: Mutate, intents: Intents, kept: Sequence[str], ground:
     added = tuple(names.absolute(plan.table, file.path) for file in intents.added)
     before = dict(zip(added, itertools.accumulate((file.rows for file in intents.added), initial=0), strict=False))
     errors: list[tuple[int, SqlError]] = []
-    for key in plan.keys:
+    for key in keys:
         query = await ground.in_writer_pool(lambda key=key: first_double(plan.table, key, added, kept))  # type: ignore[misc]
         row = await _first_row(await ask(query))
         if row is not None and row.num_rows:

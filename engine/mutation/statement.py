@@ -13,7 +13,7 @@ import numpy.typing as npt
 from engine import session_functions
 from engine.api import Execution, Prepared
 from engine.catalog.files import refresh
-from engine.catalog.objects import Relation, Table
+from engine.catalog.objects import Constraint, Relation, Table
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.snapshot import TEMPORARY
 from engine.distribution import CompiledQuery, DistributedQuery, Terms, compile_query
@@ -21,6 +21,7 @@ from engine.executor import BatchStream, CompiledFragment, ExecutionContext
 from engine.fault_policy import Policy, RepeatableQuery, Repetition
 from engine.mutation import foreign_keys
 from engine.mutation.collector import collected, told_by_all
+from engine.mutation.deferral import Cause, Deferral, Event
 from engine.mutation.intents import Intents
 from engine.mutation.named_tables import NamedTables
 from engine.mutation.participant import by_members
@@ -244,6 +245,22 @@ class SessionGround:
             if relation.oid == sequence and isinstance(relation, NumberSequence):
                 return self.session.sequences.take(relation, count)
         raise InternalError(f"could not open relation with OID {sequence}")
+
+    @property
+    def deferral(self) -> Deferral:
+        """What the session's transaction has deferred."""
+        return self.session.deferral
+
+    @deferral.setter
+    def deferral(self, now: Deferral) -> None:
+        self.session.deferral = now
+
+    def postpones(self, key: Constraint, cause: Cause = "key") -> bool:
+        """Whether a constraint is judged later than with the statement; that it is to be, and why, is noted."""
+        if not self.deferral.is_deferred(key):
+            return False
+        self.deferral = self.deferral.noting(Event(cause, key.oid))
+        return True
 
     async def record(self, table: Table, intents: Intents, *, appends_only: bool, whole: bool) -> None:
         catalog = self.session.catalog

@@ -23,6 +23,7 @@ from engine.sql.utility import (
     cursors,
     definitions,
     explain,
+    locking,
     notifications,
     prepared,
     roles,
@@ -48,6 +49,7 @@ _READERS: Final[dict[str, _Reading]] = {
     **vacuum.READERS,
     **copying.READERS,
     **roles.READERS,
+    **locking.READERS,
     "truncate": StatementReader.truncate,
 }
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from sqlglot import exp
 
-from engine.catalog.objects import KeyAction
+from engine.catalog.objects import Deferrable, KeyAction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +114,7 @@ class ConstraintDefinition:
     formula: Formula | None = None
     references: ReferencedKey | None = None
     position: int = -1
+    deferrable: Deferrable = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -416,6 +417,14 @@ class SetVariable(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetConstraints(Statement):
+    """SET CONSTRAINTS {ALL | name, ...} {DEFERRED | IMMEDIATE}. names: none are all."""
+
+    names: tuple[QualifiedName, ...] = ()
+    deferred: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShowVariable(Statement):
     """SHOW name; name "all" for SHOW ALL."""
 
@@ -629,6 +638,25 @@ class Merge(MutationStatement):
     source: exp.Expression = field(compare=False)
     condition: exp.Expression = field(compare=False)
     whens: tuple[MergeWhen, ...] = field(compare=False)
+
+
+LockMode = Literal[
+    "access share", "row share", "row exclusive", "share update exclusive", "share", "share row exclusive", "exclusive",
+    "access exclusive",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lock(Statement):
+    """LOCK [TABLE] name, ... [IN mode MODE] [NOWAIT]."""
+
+    tables: tuple[QualifiedName, ...]
+    mode: LockMode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint(Statement):
+    """CHECKPOINT: what is acknowledged is durable already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,7 +81,7 @@ def _with_key(table: Table, written: ConstraintDefinition, definer: Definer, nam
     else:
         _check_free(table, name)
     names.take(name, key=True)
-    made = Constraint(definer.catalog.new_oid(), name, written.kind, written.columns)
+    made = Constraint(definer.catalog.new_oid(), name, written.kind, written.columns, deferrable=written.deferrable)
     columns = tuple(_not_null(c) if primary and c.name in written.columns else c for c in table.columns)
     return replace(table, columns=columns, constraints=(*table.constraints, made))
 

@@ -17,6 +17,7 @@ from wire.errors import (
     DuplicateObject,
     InvalidForeignKey,
     InvalidTableDefinition,
+    ObjectNotInPrerequisiteState,
     UndefinedColumn,
     UndefinedObject,
     UndefinedTable,
@@ -43,7 +44,14 @@ def with_foreign_key(table: Table, written: ConstraintDefinition, definer: Defin
     _check_types(name, own, key)
     numbers = tuple(column.number for column in key)
     references = References(there.oid, numbers, said.on_update, said.on_delete, said.full)
-    made = Constraint(definer.catalog.new_oid(), name, "foreign key", written.columns, references=references)
+    made = Constraint(
+        definer.catalog.new_oid(),
+        name,
+        "foreign key",
+        written.columns,
+        references=references,
+        deferrable=written.deferrable,
+    )
     return replace(table, constraints=(*table.constraints, made))
 
 
@@ -74,9 +82,18 @@ def _key_columns(there: Table, said: ReferencedKey) -> Sequence[TableColumn]:
         primary = next((c for c in there.constraints if c.kind == "primary key"), None)
         if primary is None:
             raise UndefinedObject(f'there is no primary key for referenced table "{there.name}"')
+        if primary.deferrable:
+            raise ObjectNotInPrerequisiteState(
+                f'cannot use a deferrable primary key for referenced table "{there.name}"'
+            )
         return [_column(there, name) for name in primary.columns]
     columns = [_column(there, name) for name in said.columns]
-    if not any(c.is_key and set(c.columns) == set(said.columns) for c in there.constraints):
+    found = [c for c in there.constraints if c.is_key and set(c.columns) == set(said.columns)]
+    if found and all(c.deferrable for c in found):
+        raise ObjectNotInPrerequisiteState(
+            f'cannot use a deferrable unique constraint for referenced table "{there.name}"'
+        )
+    if not found:
         raise InvalidForeignKey(
             f'there is no unique constraint matching given keys for referenced table "{there.name}"'
         )

@@ -23,6 +23,7 @@ PG_CLASS: Final = 1259
 PG_NAMESPACE: Final = 2615
 PG_CONSTRAINT: Final = 2606
 _KINDS: Final = {"check": "c", "primary key": "p", "unique": "u", "foreign key": "f"}
+_DEFERRABLE: Final = {"": "", "immediate": " DEFERRABLE", "deferred": " DEFERRABLE INITIALLY DEFERRED"}
 _ACTIONS: Final = {"no action": "a", "restrict": "r", "cascade": "c", "set null": "n", "set default": "d"}
 
 
@@ -62,7 +63,8 @@ def _pg_constraint(context: SystemContext) -> Iterator[Row]:
                 update, delete = _ACTIONS[c.references.on_update], _ACTIONS[c.references.on_delete]
                 match = "f" if c.references.full else "s"
             yield (
-                c.oid, c.name, namespace(context, table.schema), _KINDS[c.kind], False, False, True, table.oid, 0,
+                c.oid, c.name, namespace(context, table.schema), _KINDS[c.kind],
+                bool(c.deferrable), c.deferrable == "deferred", True, table.oid, 0,
                 c.oid if c.is_key else key, 0, there, update, delete, match, True, 0, c.kind != "check",
                 [numbers[name] for name in c.columns], list(c.references.columns) if c.references is not None else None,
                 None, None, None, None, None, c.expression or None,
@@ -89,7 +91,8 @@ def _pg_index(context: SystemContext) -> Iterator[Row]:
             count, primary = len(key.columns), key.kind == "primary key"
             typed = [column.type.pg for name in key.columns if (column := table.column(name)) is not None]
             yield (
-                key.oid, table.oid, count, count, key.is_key, False, primary, False, True, False, True, False, True, True, False,
+                key.oid, table.oid, count, count, key.is_key, False, primary, False, not key.deferrable,
+                False, True, False, True, True, False,
                 [numbers[name] for name in key.columns], list(map(collation, typed)), list(map(_operator_class, typed)),
                 list(key.options) or [0] * count, None, None,
             )  # fmt: skip
@@ -172,7 +175,8 @@ def _constraint_definition(context: SystemContext, constraint: Constraint) -> st
     if constraint.kind == "check":
         return f"CHECK (({constraint.expression}))"
     said = f"{constraint.kind.upper()} ({', '.join(map(quoted, constraint.columns))})"
-    return said if constraint.references is None else said + _references(context, constraint.references)
+    said += "" if constraint.references is None else _references(context, constraint.references)
+    return said + _DEFERRABLE[constraint.deferrable]
 
 
 def _references(context: SystemContext, said: References) -> str:

@@ -78,7 +78,8 @@ where c.relkind in ('r', 'v', 'f', 'p') and a.attnum > 0 and not a.attisdropped"
 _TABLE_CONSTRAINTS: Final = """
 select current_database()::name, n.nspname, k.conname, current_database()::name, n.nspname, c.relname,
   (case k.contype when 'c' then 'CHECK' when 'f' then 'FOREIGN KEY' when 'p' then 'PRIMARY KEY' else 'UNIQUE' end)::varchar,
-  'NO'::varchar, 'NO'::varchar, 'YES'::varchar, (case when k.contype = 'u' then 'YES' end)::varchar
+  (case when k.condeferrable then 'YES' else 'NO' end)::varchar, (case when k.condeferred then 'YES' else 'NO' end)::varchar,
+  'YES'::varchar, (case when k.contype = 'u' then 'YES' end)::varchar
 from pg_catalog.pg_constraint k join pg_catalog.pg_class c on c.oid = k.conrelid
   join pg_catalog.pg_namespace n on n.oid = c.relnamespace where k.contype in ('c', 'f', 'p', 'u')
 union all

@@ -5,12 +5,13 @@ Which of them go together is judged by `engine.utility.table`, as in PostgreSQL,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from engine.catalog.objects import KeyAction
 from engine.sql.lexer import Kind, Token
 from engine.sql.statements import ColumnDefinition, ConstraintDefinition, Formula, ReferencedKey, SequenceOptions
+from engine.sql.utility.deferrable import attributes, refuse_stray
 from engine.sql.utility.reader import StatementReader
 from engine.sql.utility.sequences import options_in_parentheses
 from wire.errors import FeatureNotSupported, SqlSyntaxError
@@ -82,12 +83,10 @@ def _quality(reader: StatementReader, column: str, table: str, said: _Qualities)
         pass
     elif name is None and reader.word_at("compression", "storage"):
         reader.unsupported(reader.token.text.upper())
-    elif name is None and (reader.word_at("deferrable", "initially") or reader.words_at("not", "deferrable")):
-        _attributes(reader)
     elif name is not None:
         reader.fail()
     else:
-        return False
+        return refuse_stray(reader)
     return True
 
 
@@ -166,8 +165,8 @@ def _constraint(reader: StatementReader, name: str | None, token: Token, own: st
     else:
         reader.expect("primary", "key")
         made = ConstraintDefinition(kind="primary key", name=name, columns=_key(reader, own), position=at)
-    _attributes(reader)
-    return made
+    deferrable = attributes(reader, of_column=own is not None, takes=made.kind != "check")
+    return replace(made, deferrable=deferrable)
 
 
 def _key(reader: StatementReader, own: str | None) -> tuple[str, ...]:
@@ -225,18 +224,6 @@ def _key_action(reader: StatementReader) -> KeyAction:
                 reader.unsupported(f"{action.upper()} of some columns")
             return action
     reader.fail()
-
-
-def _attributes(reader: StatementReader) -> None:
-    """ConstraintAttributeSpec: only what holds anyway is accepted."""
-    while True:
-        if reader.take("not", "deferrable") or reader.take("initially", "immediate"):
-            continue
-        if reader.word_at("deferrable") or reader.words_at("initially", "deferred"):
-            reader.unsupported("deferrable constraints")
-        if reader.words_at("not", "valid"):
-            reader.unsupported("NOT VALID")
-        return
 
 
 def options(reader: StatementReader) -> tuple[tuple[str, str], ...]:

@@ -8,6 +8,7 @@ from typing import Final
 from engine.sql.keywords import COLUMN_NAME, RESERVED, TYPE_FUNCTION_NAME
 from engine.sql.lexer import Kind, fold
 from engine.sql.statements import ResetVariable, SetVariable, ShowVariable, Statement
+from engine.sql.utility.deferrable import set_constraints
 from engine.sql.utility.reader import StatementReader
 from engine.sql.utility.transactions import modes
 from wire.errors import FeatureNotSupported
@@ -28,7 +29,9 @@ def _variable(reader: StatementReader) -> str:
 def _set(reader: StatementReader) -> Statement:
     reader.next()
     local = reader.take("local")
-    session = not local and reader.word_at("session") and not _names_session(reader)
+    if not local and reader.word_at("constraints") and not _is_set(reader):
+        return set_constraints(reader)
+    session = not local and reader.word_at("session") and not _is_set(reader)
     if session:
         reader.next()
         if reader.take("characteristics", "as", "transaction"):
@@ -40,7 +43,7 @@ def _set(reader: StatementReader) -> Statement:
     return _one(reader, local)
 
 
-def _names_session(reader: StatementReader) -> bool:
+def _is_set(reader: StatementReader) -> bool:
     """`SET session = ...`, `SET session TO`: a setting of that name."""
     return reader.symbol_at("=", ".", ahead=1) or reader.word_at("to", ahead=1)
 
@@ -70,8 +73,6 @@ def _one(reader: StatementReader, local: bool) -> Statement:
     if reader.word_at("role") and not reader.symbol_at("=", ahead=1) and not reader.word_at("to", ahead=1):
         reader.next()
         return SetVariable(name="role", value=_word_or_default(reader), local=local, text="")
-    if reader.word_at("constraints"):
-        reader.unsupported("SET CONSTRAINTS")
     name = _variable(reader)
     if not reader.take("to") and not reader.take_symbol("="):
         reader.fail()

@@ -9,8 +9,8 @@ from engine.sql.utility.reader import StatementReader
 
 _STATEMENTS: Final = frozenset(
     (
-        "alter", "call", "checkpoint", "cluster", "comment", "create", "delete", "do", "drop",
-        "grant", "import", "insert", "load", "lock", "merge", "reassign", "refresh", "reindex", "revoke",
+        "alter", "call", "cluster", "comment", "create", "delete", "do", "drop",
+        "grant", "import", "insert", "load", "merge", "reassign", "refresh", "reindex", "revoke",
         "security", "truncate", "update",
     )
 )  # fmt: skip

@@ -42,7 +42,14 @@ from engine.sql.expr import And, Case, Coalesce, Column, Const, Expr, IsNull, No
 from engine.sql.scope import Scope, Source, SourceColumn, cursor, position
 from engine.sql.statements import Insert, OnConflict
 from wire import types as t
-from wire.errors import FeatureNotSupported, InvalidColumnReference, UndefinedColumn, UndefinedObject
+from wire.errors import (
+    About,
+    FeatureNotSupported,
+    InvalidColumnReference,
+    ObjectNotInPrerequisiteState,
+    UndefinedColumn,
+    UndefinedObject,
+)
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
@@ -114,7 +121,19 @@ def _may_differ(node: Node) -> bool:
 
 
 def _arbiters(table: Table, conflict: OnConflict) -> tuple[Constraint, ...]:
-    """The keys that are meant. Raises UndefinedColumn, UndefinedObject, InvalidColumnReference."""
+    """The keys that are meant. Raises UndefinedColumn, UndefinedObject, InvalidColumnReference; and, for one that may be judged
+    later, ObjectNotInPrerequisiteState."""
+    found = _meant(table, conflict)
+    for key in found:
+        if key.deferrable:
+            raise ObjectNotInPrerequisiteState(
+                "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters",
+                about=About(table.schema, table.name, constraint=key.name),
+            )
+    return found
+
+
+def _meant(table: Table, conflict: OnConflict) -> tuple[Constraint, ...]:
     if conflict.constraint is not None:
         return (_by_name(table, conflict.constraint),)
     if not conflict.columns:

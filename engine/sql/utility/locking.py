@@ -1,0 +1,47 @@
+"""LOCK TABLE and CHECKPOINT (gram.y: LockStmt, CheckPointStmt)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from engine.sql.statements import Checkpoint, Lock, LockMode, Statement
+from engine.sql.utility.reader import StatementReader
+
+_MODES: Final[tuple[LockMode, ...]] = (
+    "access share", "row share", "row exclusive", "share update exclusive", "share row exclusive", "share",
+    "exclusive", "access exclusive",
+)  # fmt: skip
+
+
+def _lock(reader: StatementReader) -> Statement:
+    reader.next()
+    reader.take("table")
+    names = []
+    while True:
+        reader.take("only")
+        names.append(reader.qualified_name())
+        reader.take_symbol("*")
+        if not reader.take_symbol(","):
+            break
+    mode: LockMode = "access exclusive"
+    if reader.take("in"):
+        mode = _mode(reader)
+        reader.expect("mode")
+    reader.take("nowait")
+    return Lock(tables=tuple(names), mode=mode, text="")
+
+
+def _mode(reader: StatementReader) -> LockMode:
+    for mode in _MODES:
+        if reader.take(*mode.split()):
+            return mode
+    reader.fail()
+
+
+def _checkpoint(reader: StatementReader) -> Statement:
+    reader.next()
+    return Checkpoint(text="")
+
+
+READERS: Final[dict[str, Callable[[StatementReader], Statement]]] = {"lock": _lock, "checkpoint": _checkpoint}
