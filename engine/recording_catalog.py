@@ -12,7 +12,9 @@ from engine.catalog.store import CatalogStore
 from engine.catalog.system import PG_CATALOG, SystemCatalog, SystemContext
 from engine.catalog.system.declared import INFORMATION_SCHEMA
 from engine.catalog.system.relations import schema_oid
-from engine.utility.names import oid_named
+from engine.catalog.user_types import by_oid
+from engine.utility.names import oid_named, pg_type_named
+from wire import types as t
 
 
 @dataclass(slots=True)
@@ -60,3 +62,15 @@ class RecordingCatalog:
 
     def has_schema(self, name: str) -> bool:
         return name in (PG_CATALOG, INFORMATION_SCHEMA) or self.context.snapshot.has_schema(name)
+
+    def type_named(self, schema: str | None, name: str, search_path: Sequence[str]) -> t.PgType | None:
+        """A type of users'."""
+        return pg_type_named(self.context.snapshot, schema, name, search_path)
+
+    def type_names(self) -> dict[int, str]:
+        """What messages call types of users', by their OIDs."""
+        return {oid: pg.sql_name for oid, pg in by_oid(self.context.snapshot.types).items()}
+
+    def type_by_oid(self, oid: int) -> t.PgType | None:
+        """Any type."""
+        return t.BY_OID.get(oid) or by_oid(self.context.snapshot.types).get(oid)

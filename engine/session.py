@@ -182,9 +182,13 @@ class Session(EngineSession):
     def bind_context(self, parameter_types: Sequence[int], digits: Digits) -> tuple[BindContext, RecordingCatalog]:
         """A statement's, and the catalog in it, which notes what is asked for."""
         catalog = self._recording_catalog()
-        parameters = ParameterTypes(parameter_types, digits)
+        parameters = ParameterTypes(parameter_types, digits, catalog.type_by_oid)
         path, settings = self.search_path(), self._input_settings()
-        return BindContext(catalog, path, settings, parameters, self.database, self.notify), catalog
+        context = BindContext(
+            catalog, path, settings, parameters, self.database, self.notify, find_type=catalog.type_named,
+            type_names=catalog.type_names,
+        )  # fmt: skip
+        return context, catalog
 
     def _recording_catalog(self, members: Sequence[MemberInfo] | None = None) -> RecordingCatalog:
         """members: all of them, known before where this runs on another thread than the loop's."""

@@ -86,10 +86,10 @@ def _terminate(session: Session, arguments: Arguments) -> Any:
     return session.client.terminate_backend(arguments[0])
 
 
-def _to_regtype(_session: Session, arguments: Arguments) -> Any:
+def _to_regtype(session: Session, arguments: Arguments) -> Any:
     """Null for a type that is not in pg_type; drivers look for those of extensions in this way."""
     try:
-        return type_oid(arguments[0])
+        return type_oid(arguments[0], session.definer().user_type)
     except (UndefinedObject, FeatureNotSupported):
         return None
 

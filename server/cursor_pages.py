@@ -15,11 +15,11 @@ import pyarrow as pa
 from engine.api import ResultColumn
 from engine.sql.types import SqlType
 from server.cursors import Run
-from wire import types as t
 from wire.carriers import NumericScale
 from wire.errors import ProgramLimitExceeded
 from wire.mesh.control_channel import BODY_BYTES_MAX
 from wire.mesh.cursor_columns import ColumnType, CursorColumn
+from wire.user_types import type_heard, type_told
 
 #: However large a page is asked for: heartbeats and cancels wait behind it on the members' connection.
 PAGE_BYTES_MAX: Final = 4 << 20
@@ -76,7 +76,7 @@ def described(columns: Sequence[ResultColumn]) -> list[CursorColumn]:
 
 def _told(typ: SqlType) -> ColumnType:
     fields = tuple((name, _told(field)) for name, field in typ.fields)
-    return ColumnType(typ.pg.oid, typ.typmod, typ.precision, typ.scale, typ.display.value, typ.minimum, fields)
+    return ColumnType(type_told(typ.pg), typ.typmod, typ.precision, typ.scale, typ.display.value, typ.minimum, fields)
 
 
 def result_columns(columns: Sequence[CursorColumn]) -> tuple[ResultColumn, ...]:
@@ -84,7 +84,7 @@ def result_columns(columns: Sequence[CursorColumn]) -> tuple[ResultColumn, ...]:
     return tuple(ResultColumn(c.name, _type(c.type), c.table_oid, c.attribute) for c in columns)
 
 
-def _type(told: ColumnType) -> SqlType:
-    fields = tuple((name, _type(field)) for name, field in told.fields)
-    display = NumericScale(told.display)
-    return SqlType(t.BY_OID[told.oid], told.typmod, told.precision, told.scale, display, told.minimum, fields)
+def _type(said: ColumnType) -> SqlType:
+    fields = tuple((name, _type(field)) for name, field in said.fields)
+    display = NumericScale(said.display)
+    return SqlType(type_heard(said.type), said.typmod, said.precision, said.scale, display, said.minimum, fields)

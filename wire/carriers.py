@@ -19,6 +19,7 @@ no others. Executors cast to them at their boundary; `wire.pg.datarow` may rely 
 | interval | month_day_nano_interval | microsecond multiples; see PostgreSQL's three independent fields |
 | T[] | list<carrier of T> | nested lists for several dimensions, which must be rectangular |
 | void | null | |
+| enums | int64 | the label's number, which is in the enum's order (`wire.enums`) |
 | record | struct of carriers | text output only |
 
 A column is never dictionary-encoded, large (`large_utf8`) or a view (`utf8_view`).
@@ -85,4 +86,4 @@ def carrier(typ: t.PgType, scale: int = 0) -> pa.DataType:
         return pa.decimal128(38, scale)
     if typ.is_array:
         return pa.list_(carrier(t.element_of(typ), scale))
-    return _CARRIERS[typ]
+    return _CARRIERS[typ.carried or typ]

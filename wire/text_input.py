@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from wire import types as t
+from wire.enums import read_enum
 from wire.errors import FeatureNotSupported
 from wire.text_arrays import read_array
 from wire.text_datetime import read_date, read_time, read_timestamp, read_timetz
@@ -65,6 +66,8 @@ def parse_text(typ: t.PgType, text: str, *, typmod: int = -1, settings: InputSet
     if typ.is_array:
         element = t.element_of(typ)
         return read_array(text, lambda item: parse_text(element, item, typmod=typmod, settings=settings))
+    if typ.category == "E":
+        return read_enum(typ, text)
     reader = _READERS.get(typ)
     if reader is None:
         raise FeatureNotSupported(f"not supported: text input of type {typ.sql_name}")

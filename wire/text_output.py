@@ -29,6 +29,7 @@ from wire.byte_columns import (
 )
 from wire.carriers import NumericScale, carrier
 from wire.client_encodings import column_to_client
+from wire.enums import enum_text
 from wire.errors import FeatureNotSupported
 from wire.text_output_nested import array_text, record_text, vector_text
 from wire.text_output_numbers import bool_text, float_text, integer_text, numeric_text
@@ -87,6 +88,8 @@ def _write(column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> 
         return of_array(array)
     if typ.category == "A":
         return _array_text(column, array, settings)
+    if typ.category == "E":
+        return enum_text(typ, array)
     writer = _WRITERS.get(typ)
     if writer is None:
         raise FeatureNotSupported(f"not supported: text output of type {typ.sql_name}")

@@ -4,6 +4,10 @@ The one table of types that the codecs (`wire.pg.values`), the binder (`engine.s
 here says what a type *is* to a client; how a value of it travels as Arrow between the engine and the wire is said by
 `wire.carriers`, and what Spark and DuckDB store for it by `engine.plan.compile`.
 
+Types that users have made (`wire.user_types`) are PgTypes too, made from their definitions in the catalog. There is one object
+for each definition in the process, so all types are compared by identity; a definition that was changed is another object of
+the same OID.
+
 Sources: PostgreSQL 15 `pg_type`; the categories of chapter 10 (type conversion).
 """
 
@@ -13,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PgType:
     """One row of pg_type.
 
@@ -24,6 +28,10 @@ class PgType:
     element: OID of the element type of a true array, else 0.
     array: OID of the array type over this one, else 0.
     sql_name: how format_type prints it (`integer`).
+    carried: the built-in type as which values travel and are stored, in whatever engine, carrier or file; None: as itself.
+        Comparing those compares the values. What they look like to a client is the type's own.
+    labels: of an enum, each with the number that carries it, in the enum's order; else empty.
+    element_type, array_type: of types that users have made, which are not in `BY_OID`.
     """
 
     oid: int
@@ -34,6 +42,10 @@ class PgType:
     element: int = 0
     array: int = 0
     sql_name: str = ""
+    carried: PgType | None = None
+    labels: tuple[tuple[int, str], ...] = ()
+    element_type: PgType | None = None
+    array_type: PgType | None = None
 
     @property
     def is_array(self) -> bool:
@@ -85,6 +97,7 @@ _PSEUDO: Final = (
     (2276, "any", 4, "P", '"any"'),
     (2277, "anyarray", -1, "P", "anyarray"),
     (2283, "anyelement", 4, "P", "anyelement"),
+    (3500, "anyenum", 4, "P", "anyenum"),
     (2776, "anynonarray", 4, "P", "anynonarray"),
     (5077, "anycompatible", 4, "P", "anycompatible"),
     (5078, "anycompatiblearray", -1, "P", "anycompatiblearray"),
@@ -119,6 +132,7 @@ TIMESTAMP, TIMESTAMPTZ, INTERVAL = BY_OID[1114], BY_OID[1184], BY_OID[1186]
 REGCLASS, REGTYPE, REGPROC, REGNAMESPACE = BY_OID[2205], BY_OID[2206], BY_OID[24], BY_OID[4089]
 RECORD, VOID = BY_OID[2249], BY_OID[2278]
 ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY = BY_OID[2276], BY_OID[2277], BY_OID[2283], BY_OID[2776]
+ANYENUM = BY_OID[3500]
 ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY = BY_OID[5077], BY_OID[5078], BY_OID[5079]
 
 #: Names that SQL accepts beside pg_type's own (PostgreSQL's grammar, table 8.1).
@@ -144,11 +158,11 @@ def array_of(element: PgType) -> PgType:
     """The array type over `element`; an array's array is itself (PostgreSQL's arrays carry their dimensions)."""
     if element.is_array:
         return element
-    return BY_OID[element.array]
+    return element.array_type or BY_OID[element.array]
 
 
 def element_of(array: PgType) -> PgType:
-    return BY_OID[array.element]
+    return array.element_type or BY_OID[array.element]
 
 
 def numeric_typmod(precision: int, scale: int) -> int:

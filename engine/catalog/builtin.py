@@ -34,7 +34,7 @@ _WITHOUT_ROW: Final = frozenset(
         "pg_get_constraintdef", "pg_get_indexdef", "pg_get_viewdef", "pg_get_userbyid", "pg_table_is_visible",
         "pg_type_is_visible", "pg_function_is_visible", "pg_operator_is_visible", "pg_collation_is_visible",
         "pg_opclass_is_visible", "pg_relation_size", "pg_table_size", "pg_total_relation_size", "pg_indexes_size",
-        "pg_get_serial_sequence",
+        "pg_get_serial_sequence", "enum_in", "enum_out", "enum_recv", "enum_send",
     )
 )  # fmt: skip
 #: Where functions are named that clients look up from there, by relation.

@@ -29,8 +29,9 @@ from engine.catalog.objects import (
     View,
 )
 from engine.catalog.roles import Role, Roles
-from engine.catalog.snapshot import Analysis, AnyChange, Change, RoleChange, Snapshot, net_changes
+from engine.catalog.snapshot import Analysis, AnyChange, Change, RoleChange, Snapshot, TypeChange, net_changes
 from engine.catalog.statistics import TableStatistics, by_relation, encoded
+from engine.catalog.user_types import TypeOf, UserType, type_of
 from engine.sql import types as st
 from engine.storage import tables
 from engine.storage.delta import Published
@@ -52,6 +53,8 @@ StepKind = Literal[
     "drop statistics",
     "put role",
     "drop role",
+    "put type",
+    "drop type",
 ]
 
 
@@ -60,7 +63,7 @@ class Step:
     """One row written or deleted. values: (name, oid, comment) or (name,) of a schema; (schema, name, oid, kind, body) or
     (schema, name) of a relation; (location,) of a stored table's folder that comes or goes; (number, location, body) of a
     decision; (location, seconds) of a folder that was dropped; (oid, body) or (oid,) of a table's statistics; (name, body) or
-    (name,) of a role."""
+    (name,) of a role; (oid, body) or (oid,) of a type."""
 
     kind: StepKind
     values: tuple[str | int | None, ...]
@@ -74,6 +77,8 @@ def steps(before: Snapshot, changes: Iterable[AnyChange], after: Snapshot, secon
             yield _step(change)
         elif isinstance(change, RoleChange):
             yield _role_step(change)
+        elif isinstance(change, TypeChange):
+            yield _type_step(change)
     known, live = _locations(before), _locations(after)
     for location in sorted(live - known):
         yield Step("put storage", (location,))
@@ -116,6 +121,13 @@ def _role_step(change: RoleChange) -> Step:
     if change.after is None:
         return Step("drop role", (change.name,))
     return Step("put role", (change.name, msgspec.json.encode(change.after).decode()))
+
+
+def _type_step(change: TypeChange) -> Step:
+    if change.after is not None:
+        return Step("put type", (change.after.oid, msgspec.json.encode(change.after).decode()))
+    assert change.before is not None
+    return Step("drop type", (change.before.oid,))
 
 
 def _counters(snapshot: Snapshot) -> set[int]:
@@ -171,18 +183,23 @@ def snapshot(
     statistics: Iterable[tuple[int, str]],
     root: Path,
     roles: Iterable[tuple[Any, ...]],
+    types: Iterable[tuple[Any, ...]],
 ) -> Snapshot:
     """The state that a database's rows describe: (name, oid, comment) of schemas, (schema, name, oid, kind, body) of relations,
-    (oid, body) of tables' statistics, (name, body) of roles.
+    (oid, body) of tables' statistics, (name, body) of roles, (body,) of types.
 
     root: the folder of stored tables.
     """
     analysed = by_relation(statistics)
+    made = [msgspec.json.decode(body, type=UserType) for (body,) in types]
+    known = {(typ.schema, typ.name): typ for typ in made}
+    find = type_of(known)
     return Snapshot(
         version,
         {name: Schema(oid, name, comment) for name, oid, comment in schemas},
-        {(row[0], row[1]): _placed(_relation(*row), content, analysed, root) for row in relations},
+        {(row[0], row[1]): _placed(_relation(*row, find=find), content, analysed, root) for row in relations},
         Roles({name: msgspec.json.decode(body, type=Role) for name, body in roles}),
+        known,
     )
 
 
@@ -298,10 +315,10 @@ def _rows(columns: Iterable[TableColumn]) -> list[_Column]:
     ]  # fmt: skip
 
 
-def _relation(schema: str, name: str, oid: int, kind: str, body: str) -> StoredRelation:
+def _relation(schema: str, name: str, oid: int, kind: str, body: str, *, find: TypeOf) -> StoredRelation:
     match kind:
         case "view":
-            return _view(schema, name, oid, msgspec.json.decode(body, type=_ViewBody))
+            return _view(schema, name, oid, msgspec.json.decode(body, type=_ViewBody), find)
         case "sequence":
             s = msgspec.json.decode(body, type=_SequenceBody)
             return Sequence(
@@ -309,28 +326,30 @@ def _relation(schema: str, name: str, oid: int, kind: str, body: str) -> StoredR
                 s.owner, s.internal, s.counter, s.first, s.comment,
             )  # fmt: skip
         case _:
-            return _table(schema, name, oid, msgspec.json.decode(body, type=_TableBody))
+            return _table(schema, name, oid, msgspec.json.decode(body, type=_TableBody), find)
 
 
-def _table(schema: str, name: str, oid: int, body: _TableBody) -> Table:
+def _table(schema: str, name: str, oid: int, body: _TableBody, find: TypeOf) -> Table:
     return Table(
-        oid, schema, name, _columns(body.columns), body.format, body.path, files=(), options=body.options,  # type: ignore[arg-type]
+        oid, schema, name, _columns(body.columns, find), body.format, body.path, files=(), options=body.options,  # type: ignore[arg-type]
         guarantee=body.storage.sort_by if body.storage is not None else (),
         storage=body.storage, constraints=body.constraints, comment=body.comment,
         last_number=body.last_number, partition_by=body.partition_by, lake=body.lake,
-        query=None if body.query is None else _view(schema, name, oid, body.query), populated=body.populated,
+        query=None if body.query is None else _view(schema, name, oid, body.query, find), populated=body.populated,
     )  # fmt: skip
 
 
-def _view(schema: str, name: str, oid: int, body: _ViewBody) -> View:
+def _view(schema: str, name: str, oid: int, body: _ViewBody, find: TypeOf) -> View:
     path, depends = tuple(body.search_path), tuple(body.depends)
-    return View(oid, schema, name, _columns(body.columns), body.definition, path, depends, body.comment, body.sees)
+    return View(
+        oid, schema, name, _columns(body.columns, find), body.definition, path, depends, body.comment, body.sees
+    )
 
 
-def _columns(columns: list[_Column]) -> tuple[TableColumn, ...]:
+def _columns(columns: list[_Column], find: TypeOf) -> tuple[TableColumn, ...]:
     return tuple(
         TableColumn(
-            c.name, st.of(t.BY_OID[c.type], c.typmod), c.number, c.nullable, c.default, c.identity, c.stored, c.comment
+            c.name, st.of(find(c.type), c.typmod), c.number, c.nullable, c.default, c.identity, c.stored, c.comment
         )
         for c in columns
     )  # fmt: skip

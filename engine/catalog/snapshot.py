@@ -14,9 +14,17 @@ from typing import Final, TypeVar
 from engine.catalog.objects import Schema, StoredRelation, Table, View
 from engine.catalog.roles import Role, Roles
 from engine.catalog.statistics import TableStatistics
+from engine.catalog.user_types import UserType, retyped
 from engine.storage import tables
 from engine.storage.tables import FileChange
-from wire.errors import DuplicateSchema, DuplicateTable, InvalidSchemaName, SerializationFailure, UndefinedTable
+from wire.errors import (
+    DuplicateObject,
+    DuplicateSchema,
+    DuplicateTable,
+    InvalidSchemaName,
+    SerializationFailure,
+    UndefinedTable,
+)
 
 TEMPORARY: Final = "pg_temp"
 PUBLIC: Final = "public"
@@ -108,7 +116,22 @@ class RoleChange:
         return "", self.name
 
 
-AnyChange = Change | DataChange | Guard | Analysis | RoleChange
+@dataclass(frozen=True, slots=True)
+class TypeChange:
+    """A type as it is after a statement, or None when it was dropped. before: as the statement saw it, perhaps under another
+    name."""
+
+    after: UserType | None
+    before: UserType | None = None
+
+    @property
+    def key(self) -> Key:
+        typ = self.after or self.before
+        assert typ is not None
+        return typ.schema, typ.name
+
+
+AnyChange = Change | DataChange | Guard | Analysis | RoleChange | TypeChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +143,7 @@ class Snapshot:
     schemas: Mapping[str, Schema] = field(default_factory=lambda: {PUBLIC: Schema(2200, PUBLIC)})
     relations: Mapping[Key, StoredRelation] = field(default_factory=dict)
     roles: Roles = field(default_factory=Roles)
+    types: Mapping[Key, UserType] = field(default_factory=dict)
 
     def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> StoredRelation | None:
         """The relation that `name` means: in `schema` if given, else in the first schema of the path that has it.
@@ -129,6 +153,13 @@ class Snapshot:
         path = search_path if TEMPORARY in search_path else (TEMPORARY, *search_path)
         for candidate in path:
             if found := self.relations.get((candidate, name)):
+                return found
+        return None
+
+    def type_named(self, schema: str | None, name: str, search_path: Sequence[str]) -> UserType | None:
+        """The type of users' that `name` means, found as relations are."""
+        for candidate in search_path if schema is None else (schema,):
+            if found := self.types.get((candidate, name)):
                 return found
         return None
 
@@ -190,6 +221,32 @@ class Snapshot:
     def remove_role(self, role: Role) -> tuple[Snapshot, RoleChange]:
         return self._with_role(change := RoleChange(role.name, None, role)), change
 
+    def put_type(self, made: UserType, before: UserType | None = None) -> tuple[Snapshot, TypeChange]:
+        """before: what it was until now, also under another name. Raises DuplicateObject."""
+        key = (made.schema, made.name)
+        if (before is None or key != (before.schema, before.name)) and (key in self.types or key in self.relations):
+            raise DuplicateObject(f'type "{made.name}" already exists')
+        return self._with_type(change := TypeChange(made, before)), change
+
+    def remove_type(self, gone: UserType) -> tuple[Snapshot, TypeChange]:
+        return self._with_type(change := TypeChange(None, gone)), change
+
+    def _with_type(self, change: TypeChange) -> Snapshot:
+        """Relations that have the type have it as it is now. Whether one has a type that is gone is `replay`'s to ask: a statement
+        may drop them afterwards. Raises SerializationFailure."""
+        before, after = change.before, change.after
+        types = dict(self.types)
+        if before is not None and types.pop((before.schema, before.name), None) != before:
+            raise _changed_by_another(before.name)
+        if after is None:
+            return replace(self, types=types)
+        if change.key in types or change.key in self.relations:
+            raise _changed_by_another(after.name)
+        if after.schema not in self.schemas:
+            raise UndefinedTable(f'schema "{after.schema}" was dropped by another transaction')
+        types[change.key] = after
+        return replace(self, types=types, relations={key: retyped(r, types) for key, r in self.relations.items()})
+
     def _with_role(self, change: RoleChange) -> Snapshot:
         if self.roles.named(change.name) != change.before:
             raise _changed_by_another(change.name)
@@ -199,16 +256,34 @@ class Snapshot:
         schema, name = change.key
         if not name:
             return replace(self, schemas=_changed(self.schemas, schema, change.after))
-        return replace(self, relations=_changed(self.relations, change.key, change.after))
+        after = change.after
+        if isinstance(after, Table | View):
+            try:
+                after = retyped(after, self.types)
+            except KeyError:
+                raise _changed_by_another(name) from None
+        return replace(self, relations=_changed(self.relations, change.key, after))
 
     def replay(self, changes: Iterable[AnyChange]) -> Snapshot:
         """This snapshot with a transaction's changes, not committed. Raises SerializationFailure when something else now
         stands where the transaction saw what it changed. May block where a table's files were never asked for before."""
         snapshot = self
         moving: dict[str, Table] = {}
+        gone = False
         for change in changes:
             snapshot = snapshot._changed(change, moving)
+            gone = gone or (isinstance(change, TypeChange) and change.after is None)
+        if gone:
+            snapshot._require_types()
         return replace(snapshot, version=self.version + 1)
+
+    def _require_types(self) -> None:
+        """No relation has a type that is not there: another transaction may have made it. Raises SerializationFailure."""
+        for relation in self.relations.values():
+            try:
+                retyped(relation, self.types)
+            except KeyError:
+                raise _changed_by_another(relation.name) from None
 
     def committed(self, changes: Sequence[AnyChange]) -> Snapshot:
         """As `replay`, and the files of the tables are the catalog's from now on."""
@@ -234,6 +309,8 @@ class Snapshot:
                 return self._analysed(change)
             case RoleChange():
                 return self._with_role(change)
+            case TypeChange():
+                return self._with_type(change)
             case _:
                 return self._with(change, moving)
 

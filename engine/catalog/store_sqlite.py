@@ -22,8 +22,8 @@ from engine.catalog.snapshot import FIRST_OID, PUBLIC, AnyChange, Snapshot
 from engine.storage.delta import Published
 from wire.errors import DataCorrupted, IoError
 
-#: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles.
-_FORMAT: Final = 3
+#: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types.
+_FORMAT: Final = 4
 #: How long a commit may wait for those of other members.
 _BUSY_SECONDS: Final = 10.0
 _RETRY_SECONDS: Final = 0.02
@@ -42,9 +42,10 @@ _SCHEMA: Final = (
     "create table if not exists dropped (location text primary key, seconds integer not null) strict",
     "create table if not exists statistics (oid integer primary key, body text not null) strict",
     "create table if not exists roles (name text primary key, body text not null) strict",
+    "create table if not exists types (oid integer primary key, body text not null) strict",
 )
 #: What makes an older format this one, after `_SCHEMA`.
-_UPGRADES: Final = {1: ("alter table schemas add column comment text",), 2: ()}
+_UPGRADES: Final = {1: ("alter table schemas add column comment text",), 2: (), 3: ()}
 _STEPS: Final[dict[StepKind, str]] = {
     "put schema": "insert or replace into schemas values (?, ?, ?)",
     "drop schema": "delete from schemas where name = ?",
@@ -60,6 +61,8 @@ _STEPS: Final[dict[StepKind, str]] = {
     "drop statistics": "delete from statistics where oid = ?",
     "put role": "insert or replace into roles values (?, ?)",
     "drop role": "delete from roles where name = ?",
+    "put type": "insert or replace into types values (?, ?)",
+    "drop type": "delete from types where oid = ?",
 }
 _DECISIONS: Final = "select number, location, body from decisions"
 _VERSION: Final = "select value from meta where key = 'version'"
@@ -139,6 +142,7 @@ class SqliteDatabase:
             self._writer.execute("select oid, body from statistics"),
             self._tables,
             self._writer.execute("select name, body from roles"),
+            self._writer.execute("select body from types"),
         )
 
     def next_oid(self) -> int:

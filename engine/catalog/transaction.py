@@ -33,6 +33,7 @@ from engine.catalog.snapshot import (
 )
 from engine.catalog.statistics import TableStatistics
 from engine.catalog.store import CatalogStore
+from engine.catalog.user_types import UserType, retyped
 from engine.storage import tables
 from engine.storage.claims import Claim
 from engine.storage.tables import FileChange
@@ -84,7 +85,8 @@ class SessionCatalog:
         if not temporary:
             return base
         if self._shown is None or self._shown[0] is not base or self._shown[1] is not temporary:
-            self._shown = (base, temporary, replace(base, relations={**base.relations, **temporary}))
+            own = {key: retyped(relation, base.types) for key, relation in temporary.items()}
+            self._shown = (base, temporary, replace(base, relations={**base.relations, **own}))
         return self._shown[2]
 
     def _base(self) -> Snapshot:
@@ -140,6 +142,14 @@ class SessionCatalog:
 
     def remove_schema(self, name: str) -> None:
         _, change = self.current().remove_schema(name)
+        self._record(change)
+
+    def put_type(self, made: UserType, before: UserType | None = None) -> None:
+        _, change = self.current().put_type(made, before)
+        self._record(change)
+
+    def remove_type(self, gone: UserType) -> None:
+        _, change = self.current().remove_type(gone)
         self._record(change)
 
     def put_role(self, role: Role) -> None:

@@ -30,9 +30,9 @@ def analysed(table: Table) -> dict[str, ColumnStatistics]:
 @lru_cache(maxsize=4096)
 def known(column: ColumnStatistics, rows: float) -> Known:
     """rows: of the table."""
-    pg = t.BY_OID[column.type]
+    pg = t.BY_OID.get(column.type)
     values = column.values(rows) or max(rows, 1.0)
-    if pg in _NOT_COMPARED:
+    if pg is None or pg in _NOT_COMPARED:
         return Known(values, nulls=column.nulls)
     common = {
         value: part

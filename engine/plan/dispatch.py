@@ -72,6 +72,7 @@ from engine.sql.functions.building import parse, place
 from engine.sql.functions.moments import fields
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.user_types import type_told
 
 SORT_KEY: Constant = "sort_key"
 BUCKET: Constant = "bucket"
@@ -236,7 +237,7 @@ def _table(table: Table) -> TableSpec:
         table.oid,
         table.name,
         table.version,
-        tuple((column.name, column.type.pg.oid, column.type.typmod) for column in table.columns),
+        tuple((column.name, type_told(column.type.pg), column.type.typmod) for column in table.columns),
         table.format,
         table.files,
         tuple(sorted(table.options.items())),

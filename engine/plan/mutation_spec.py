@@ -16,6 +16,7 @@ from engine.plan.spec import MutationSpec, WrittenColumn
 from engine.sql import types as st
 from engine.sql.expr import Column
 from wire import types as t
+from wire.user_types import type_heard, type_told
 
 
 def mutation_spec(change: StagedChange) -> MutationSpec:
@@ -35,7 +36,7 @@ def mutation_spec(change: StagedChange) -> MutationSpec:
         plan.kind,
         table.schema,
         table.name,
-        tuple(WrittenColumn(c.name, c.type.pg.oid, c.type.typmod, c.nullable, c.stored) for c in table.columns),
+        tuple(WrittenColumn(c.name, type_told(c.type.pg), c.type.typmod, c.nullable, c.stored) for c in table.columns),
         storage.location,
         change.area,
         storage.partition_by,
@@ -53,7 +54,7 @@ def mutation_spec(change: StagedChange) -> MutationSpec:
 def rules_of(spec: MutationSpec) -> Mutate:
     """The MUTATE that a participant was told of: as `StagedChange.rules`, for whoever writes."""
     columns = tuple(
-        TableColumn(c.name, st.of(t.BY_OID[c.type], c.typmod), number, nullable=c.nullable, stored=c.stored)
+        TableColumn(c.name, st.of(type_heard(c.type), c.typmod), number, nullable=c.nullable, stored=c.stored)
         for number, c in enumerate(spec.columns, 1)
     )
     storage = Storage(spec.location, 0, partition_by=spec.partition_by, sort_by=spec.sort_by)

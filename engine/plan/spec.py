@@ -16,6 +16,7 @@ import msgspec
 
 from engine.plan.logical import MutateKind
 from wire.text_settings import OutputSettings
+from wire.user_types import TypeTold
 
 #: How many plans are remembered, of which length.
 _READ: Final = 64
@@ -61,7 +62,7 @@ class WrittenColumn(Struct, frozen=True):
     """A column of a table that is written. stored: its name in files, where that is another."""
 
     name: str
-    type: int
+    type: TypeTold
     typmod: int
     nullable: bool
     stored: str
@@ -146,13 +147,13 @@ class ReaderSpec(Struct, frozen=True):
 class TableSpec(Struct, frozen=True):
     """A table that Spark has to know by name: a version of its own for each set of files.
 
-    columns: (name, type oid, typmod). partition_by: those whose values are in the names of folders.
+    columns: (name, type, typmod). partition_by: those whose values are in the names of folders.
     """
 
     oid: int
     name: str
     version: int
-    columns: tuple[tuple[str, int, int], ...]
+    columns: tuple[tuple[str, TypeTold, int], ...]
     format: Literal["parquet", "csv", "json"]
     files: tuple[str, ...]
     options: tuple[tuple[str, str], ...] = ()

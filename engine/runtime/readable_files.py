@@ -22,8 +22,8 @@ from engine.plan.compile.files import literal_path, plain_path
 from engine.plan.compile.storage import relation_name
 from engine.plan.spec import InstanceSpec, ReaderSpec, TableSpec
 from engine.sql import types as st
-from wire import types as t
 from wire.errors import ObjectNotInPrerequisiteState, UndefinedFile
+from wire.user_types import type_heard
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class ReadableFiles:
     def _table(self, spec: TableSpec) -> tuple[str, Table]:
         files, digest = self._files(spec.files)
         columns = tuple(
-            TableColumn(name, st.of(t.BY_OID[oid], typmod), number)
-            for number, (name, oid, typmod) in enumerate(spec.columns, 1)
+            TableColumn(name, st.of(type_heard(typ), typmod), number)
+            for number, (name, typ, typmod) in enumerate(spec.columns, 1)
         )
         named = Table(
             spec.oid, "", spec.name, columns, spec.format, "", files, spec.version, dict(spec.options),

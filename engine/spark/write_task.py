@@ -6,7 +6,7 @@ that was tried again, or twice at a time, Spark takes one attempt's result, and 
 with the statement's folder (`engine.mutation.tasks`).
 
 Imported in Spark's Python workers only by tasks that write, which costs them Arrow's Parquet and the sink. The table comes as
-the plan says it, by PySpark's own closures; types are compared by identity everywhere, so they travel as their OIDs.
+the plan says it, by PySpark's own closures; types are compared by identity everywhere, so they travel as their OIDs or definitions.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from engine.storage.staging import TableWriter
 from wire import types as t
 from wire.errors import InternalError, SqlError
 from wire.text_settings import OutputSettings
+from wire.user_types import type_heard, type_told
 
 #: A task's intents: rows that changed, and its files as JSON.
 INTENTS_SCHEMA: Final = "changed bigint, files string"
@@ -41,11 +42,7 @@ _BATCH_ROWS: Final = 1 << 16
 _BATCH_BYTES: Final = 16 << 20
 
 
-def _pg_type(oid: int) -> t.PgType:
-    return t.BY_OID[oid]
-
-
-copyreg.pickle(t.PgType, lambda typ: (_pg_type, (typ.oid,)))
+copyreg.pickle(t.PgType, lambda typ: (type_heard, (type_told(typ),)))
 
 
 @dataclass(frozen=True, slots=True)

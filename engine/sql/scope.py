@@ -87,10 +87,16 @@ class ParameterTypes:
     """The types of $1 ..., as declared by the client or fixed by their first use (parse_param.c, variable parameters).
 
     declared: OIDs; 0 and 705 (unknown) leave the type to be inferred.
+    find: the type of an OID.
     fixed: whether only the declared parameters may occur (a SQL PREPARE with a type list still may infer: False).
     """
 
-    def __init__(self, declared: Sequence[int] = (), digits: Mapping[int, tuple[int, int]] | None = None) -> None:
+    def __init__(
+        self,
+        declared: Sequence[int] = (),
+        digits: Mapping[int, tuple[int, int]] | None = None,
+        find: Callable[[int], t.PgType | None] = t.BY_OID.get,
+    ) -> None:
         self._types: dict[int, SqlType | None] = {}
         self._digits = digits or {}
         self._open: set[int] = set()
@@ -98,7 +104,7 @@ class ParameterTypes:
             if oid in (0, t.UNKNOWN.oid):
                 self._types[index] = None
                 continue
-            pg = t.BY_OID.get(oid)
+            pg = find(oid)
             if pg is None:
                 raise UndefinedObject(f"type with OID {oid} does not exist")
             self._types[index] = self._with_digits(index, pg)
@@ -188,6 +194,8 @@ class BindContext:
     parameter_digits: (precision, scale) of numeric parameters whose values are known (at Bind); empty at Parse.
     stable: set to False by whoever folds something that holds for this execution only, so that the plan is not cached.
     row_locks: what FOR UPDATE and its kin ask for.
+    find_type: a type that users have made, by its schema, if one was written, its name and the search path.
+    type_names: what format_type says of those types, by their OIDs.
     """
 
     catalog: Catalog
@@ -200,8 +208,14 @@ class BindContext:
     owners: dict[int, Scope] = field(default_factory=dict)
     origins: dict[int, tuple[int, int]] = field(default_factory=dict)
     row_locks: list[RowLock] = field(default_factory=list)
+    find_type: Callable[[str | None, str, Sequence[str]], t.PgType | None] = lambda _schema, _name, _path: None
+    type_names: Callable[[], Mapping[int, str]] = dict
     _columns: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _ctes: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def user_type(self, schema: str | None, name: str) -> t.PgType | None:
+        """What `engine.sql.type_names.resolve_type` asks for types that users have made."""
+        return self.find_type(schema, name, self.search_path)
 
     def new_column(self, name: str, typ: SqlType, nullable: bool = True) -> Column:
         """A column with an id that no other column of the statement has."""

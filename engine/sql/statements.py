@@ -288,6 +288,36 @@ class AlterSchema(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateEnum(Statement):
+    """CREATE TYPE name AS ENUM (labels)."""
+
+    name: QualifiedName
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddLabel:
+    """ADD VALUE. before: whether it comes before `neighbour`, else after it; no neighbour: at the end."""
+
+    label: str
+    if_not_exists: bool = False
+    before: bool = False
+    neighbour: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameLabel:
+    label: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterType(Statement):
+    name: QualifiedName
+    action: AddLabel | RenameLabel | RenameRelation | SetSchema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RenameRelation:
     to: str
 
@@ -390,7 +420,7 @@ class Comment(Statement):
     """COMMENT ON kind name IS text. part: the column, or the constraint of `name`.
     comment: None is NULL."""
 
-    kind: Literal["schema", "column", "constraint"] | RelationKind
+    kind: Literal["schema", "column", "constraint", "type"] | RelationKind
     name: QualifiedName
     comment: str | None
     part: str = ""
@@ -398,7 +428,7 @@ class Comment(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop(Statement):
-    kind: Literal["schema"] | RelationKind
+    kind: Literal["schema", "type"] | RelationKind
     names: tuple[QualifiedName, ...]
     if_exists: bool = False
     cascade: bool = False

@@ -45,13 +45,21 @@ _FULL_RANGE: Final = 0x7FFF
 _FULL_PRECISION: Final = 0xFFFF
 
 
-def resolve_type(node: exp.DataType, notice: Callable[[str], None] = lambda _message: None) -> SqlType:
-    """The SqlType that a type's tree names.
+#: A type that users have made: its schema, where one was written, and its name.
+UserTypes = Callable[[str | None, str], t.PgType | None]
+
+
+def resolve_type(
+    node: exp.DataType,
+    notice: Callable[[str], None] = lambda _message: None,
+    users: UserTypes = lambda _schema, _name: None,
+) -> SqlType:
+    """The SqlType that a type's tree names. users: finds those that PostgreSQL has not.
 
     Raises UndefinedObject, FeatureNotSupported for PostgreSQL's types that are not here, SqlSyntaxError or
     InvalidParameterValue for a modifier that does not fit.
     """
-    typ = _scalar(node, notice)
+    typ = _scalar(node, notice, users)
     if not node.args.get("array"):
         return typ
     if typ.pg.array == 0:
@@ -59,13 +67,13 @@ def resolve_type(node: exp.DataType, notice: Callable[[str], None] = lambda _mes
     return SqlType(t.array_of(typ.pg), typ.typmod, typ.precision, typ.scale, typ.display)
 
 
-def _scalar(node: exp.DataType, notice: Callable[[str], None]) -> SqlType:
+def _scalar(node: exp.DataType, notice: Callable[[str], None], users: UserTypes) -> SqlType:
     name = node.args["kind"].name
     schema = node.args.get("schema")
     modifiers = [_modifier(m) for m in node.expressions]
     if name == "float" and schema is None:
         return SqlType(_float(modifiers, node))
-    pg = _named(name, schema)
+    pg = _named(name, schema) or users(schema, name)
     if pg is None:
         shown = f"{schema}.{name}" if schema else name
         if name in _ABSENT:
@@ -82,8 +90,6 @@ def _named(name: str, schema: str | None) -> t.PgType | None:
     if schema not in (None, "pg_catalog"):
         return None
     found = t.BY_NAME.get(name)
-    if found is None and name.startswith("_"):
-        return None
     return None if found is None or (found.category == "P" and found not in (t.RECORD, t.VOID)) else found
 
 

@@ -8,6 +8,7 @@ have statistics.
 | PostgreSQL | in files | |
 |---|---|---|
 | bool, int2/4/8, float4/8, bytea, date | the same | |
+| enums | int64 | as their carriers: a label may be renamed, and files stay |
 | oid, reg* | int64 | |
 | numeric(p, s) | decimal(p, s); decimal(38, 16) without a modifier | as expressions: ADR 1 |
 | text, varchar, bpchar, name, "char", json, jsonb, uuid | string | as their carriers |
@@ -54,7 +55,7 @@ _AS_CARRIED: Final = frozenset(
 
 def file_type(typ: SqlType) -> pa.DataType:
     """What a column of this type is in files. Raises FeatureNotSupported for one that cannot be kept."""
-    pg = typ.pg
+    pg = typ.pg.carried or typ.pg
     if pg is t.NUMERIC:
         return pa.decimal128(typ.precision, typ.scale)
     if pg in _AS_CARRIED:
@@ -66,6 +67,8 @@ def file_type(typ: SqlType) -> pa.DataType:
     if pg is t.INTERVAL:
         return _INTERVAL
     element = t.element_of(pg) if pg.is_array else None
+    if element is not None and element.carried is not None:
+        element = element.carried
     if element is t.NUMERIC:
         return pa.list_(pa.decimal128(typ.precision, typ.scale))
     if element in _AS_CARRIED:

@@ -32,7 +32,15 @@ from engine.sql.types import SqlType
 from engine.utility.columns import ColumnMaker, check_name, stored_default
 from engine.utility.constraints import with_constraints
 from engine.utility.definer import Definer
-from engine.utility.dependencies import Dependencies, Thing, kind_of, remove
+from engine.utility.dependencies import (
+    Dependencies,
+    Thing,
+    check_layout,
+    kind_of,
+    names_column,
+    remove,
+    without_column,
+)
 from engine.utility.filling import filling, reading_before
 from engine.utility.names import Names
 from engine.utility.questions import Question, keys_twice, not_null, violated, without_match
@@ -277,29 +285,11 @@ class _Alteration:
             self.definer.notify(f"{message}, skipping")
             return
         column = self._find(action.name)
-        self._check_layout(column, "drop")
-        if len(table.columns) == 1:
-            raise FeatureNotSupported("not supported: a table without columns")
+        made = without_column(table, column.number)
         thing = Thing(table.oid, column.number, "column")
         what = Dependencies(self.definer.snapshot, self.definer.search_path).describe(thing)
         remove([thing], what, action.cascade, self.definer.catalog, self.definer.search_path, self.definer.notify)
-        self.table = replace(
-            table,
-            columns=tuple(c for c in table.columns if c is not column),
-            constraints=tuple(c for c in table.constraints if column.name not in c.columns and not _names(c, thing)),
-            last_number=table.next_number - 1,
-        )
-
-    def _check_layout(self, column: TableColumn, what: str) -> None:
-        """Refuses a change of a column by which the files lie in folders or are sorted."""
-        storage = self.table.storage
-        assert storage is not None
-        keys = (("partition key", storage.partition_by), ("sort order", storage.sort_by))
-        for key, columns in keys:
-            if column.file_column in columns:
-                raise InvalidTableDefinition(
-                    f'cannot {what} column "{column.name}" because it is part of the {key} of relation "{self.table.name}"'
-                )
+        self.table = made
 
     def _set_default(self, action: s.SetDefault) -> None:
         column = self._find(action.name)
@@ -346,10 +336,10 @@ class _Alteration:
     def _set_type(self, action: s.SetColumnType) -> None:
         column = self._find(action.name)
         with unplaced():
-            typ = resolve_type(action.type, self.definer.notify)
+            typ = resolve_type(action.type, self.definer.notify, self.definer.user_type)
         if typ.pg.category == "P":
             raise InvalidTableDefinition(f'column "{column.name}" has pseudo-type {typ.pg.sql_name}')
-        self._check_layout(column, "alter")
+        check_layout(self.table, column, "alter")
         self._check_cast(column, typ, action.using is not None)
         self._check_views(column)
         self._check_foreign_keys(column, typ)
@@ -383,7 +373,7 @@ class _Alteration:
     def _check_foreign_keys(self, column: TableColumn, typ: SqlType) -> None:
         """Values of a foreign key and of the key that it names are compared: their types may not part."""
         named = any(
-            _names(constraint, Thing(self.table.oid, column.number))
+            names_column(constraint, self.table.oid, column.number)
             for table in self.definer.snapshot.tables()
             for constraint in table.constraints
         )
@@ -457,12 +447,6 @@ class _Alteration:
         owner = (self.table.oid, column.number)
         relations = self.definer.snapshot.relations.values()
         return next(r for r in relations if isinstance(r, NumberSequence) and r.internal and r.owner == owner)
-
-
-def _names(constraint: Constraint, column: Thing) -> bool:
-    """Whether it is a foreign key that names this column."""
-    there = constraint.references
-    return there is not None and there.table == column.oid and column.column in there.columns
 
 
 def _pass(action: s.TableAction) -> int:

@@ -55,7 +55,7 @@ class ColumnMaker:
         serial = self._serial(written)
         if serial is not None:
             return self._numbered(written, st.of(serial), number, "")
-        typ = resolve_type(written.type, self._definer.notify)
+        typ = resolve_type(written.type, self._definer.notify, self._definer.user_type)
         if written.identity:
             self._check_identity(written, typ)
             return self._numbered(written, typ, number, written.identity)

@@ -30,6 +30,9 @@ def comment(statement: Comment, definer: Definer) -> None:
             _on_constraint(statement.part, _relation(statement, definer), text, definer)
         case "index":
             _on_index(statement, definer)
+        case "type":
+            typ = definer.type(statement.name)
+            definer.catalog.put_type(replace(typ, comment=text), typ)
         case _:
             relation = _relation(statement, definer)
             if kind_of(relation) != statement.kind:

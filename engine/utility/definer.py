@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table
+from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table, View
 from engine.catalog.snapshot import SLUICE, TEMPORARY, Snapshot
 from engine.catalog.system import PG_CATALOG
 from engine.catalog.transaction import SessionCatalog
+from engine.catalog.user_types import UserType
 from engine.sequences import SessionSequences
 from engine.sql.scope import BindContext, cursor
 from engine.sql.statements import QualifiedName
-from engine.utility.names import key_named
+from engine.utility.names import key_named, pg_type_named
+from wire import types as t
 from wire.errors import (
     InsufficientPrivilege,
     InvalidSchemaName,
     InvalidTableDefinition,
+    UndefinedObject,
     UndefinedTable,
     WrongObjectType,
 )
@@ -38,6 +41,31 @@ class Definer:
 
     def resolve(self, name: QualifiedName) -> StoredRelation | None:
         return self.snapshot.resolve(name.schema, name.name, self.search_path)
+
+    def user_type(self, schema: str | None, name: str) -> t.PgType | None:
+        """What `engine.sql.type_names.resolve_type` asks for types that users have made."""
+        return pg_type_named(self.snapshot, schema, name, self.search_path)
+
+    def type(self, name: QualifiedName) -> UserType:
+        """A type that users have made. Raises UndefinedObject, WrongObjectType for one of PostgreSQL's."""
+        found = self.snapshot.type_named(name.schema, name.name, self.search_path)
+        if found is not None:
+            return found
+        if name.schema in (None, PG_CATALOG) and name.name in t.BY_NAME:
+            raise WrongObjectType(f"{t.format_type(t.BY_NAME[name.name])} is not an enum")
+        raise UndefinedObject(f'type "{name}" does not exist')
+
+    @staticmethod
+    def texts_of(relation: StoredRelation) -> tuple[str, ...]:
+        """What is stored of a relation as text: a view's query, defaults and checks."""
+        match relation:
+            case View(definition=text) | Table(query=View(definition=text)):
+                return (text,)
+            case Table():
+                defaults = tuple(column.default for column in relation.columns if column.default is not None)
+                return (*defaults, *(c.expression for c in relation.constraints if c.kind == "check"))
+            case _:
+                return ()
 
     def index(self, name: QualifiedName) -> tuple[Table, Constraint] | None:
         """An index, which may be a key's, and its table."""

@@ -15,6 +15,7 @@ from engine.utility.roles import tag as roles_tag
 from engine.utility.schema import alter_schema, create_schema
 from engine.utility.sequence import alter_sequence, create_sequence
 from engine.utility.table import create_table
+from engine.utility.user_type import alter_type, create_enum
 from wire.errors import ReadOnlySqlTransaction
 
 _DOERS: Final[dict[type[s.Statement], tuple[Callable[[Any, Definer], None], str]]] = {
@@ -26,6 +27,8 @@ _DOERS: Final[dict[type[s.Statement], tuple[Callable[[Any, Definer], None], str]
     s.CreateSchema: (create_schema, "CREATE SCHEMA"),
     s.AlterSchema: (alter_schema, "ALTER SCHEMA"),
     s.AlterSequence: (alter_sequence, "ALTER SEQUENCE"),
+    s.CreateEnum: (create_enum, "CREATE TYPE"),
+    s.AlterType: (alter_type, "ALTER TYPE"),
 }
 DEFINITIONS: Final = tuple(_DOERS)
 _COMMANDS: Final = {

@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from engine.catalog.objects import Constraint, StoredRelation, Table, View
+from engine.catalog.objects import Constraint, StoredRelation, Table, TableColumn, View
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.snapshot import Snapshot
 from engine.catalog.transaction import SessionCatalog
-from engine.sql.stored_text import quoted, sequences_of
-from wire.errors import DependentObjectsStillExist
+from engine.catalog.user_types import UserType
+from engine.sql.stored_text import names_type, quoted, sequences_of
+from wire.errors import DependentObjectsStillExist, FeatureNotSupported, InvalidTableDefinition
 
 #: Takes a notice, and its detail.
 Notify = Callable[..., None]
@@ -26,12 +27,12 @@ Notify = Callable[..., None]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Thing:
-    """What may be dropped: a relation, a column of one, a column's default, a constraint, a schema. oid: of the relation, the
-    constraint or the schema. column: its number, else 0."""
+    """What may be dropped: a relation, a column of one, a column's default, a constraint, a schema, a type. oid: of the relation,
+    the constraint, the schema or the type. column: its number, else 0."""
 
     oid: int
     column: int = 0
-    kind: Literal["relation", "column", "default", "constraint", "schema"] = "relation"
+    kind: Literal["relation", "column", "default", "constraint", "schema", "type"] = "relation"
 
 
 @dataclass(slots=True)
@@ -50,6 +51,7 @@ class Dependencies:
         self._snapshot = snapshot
         self._path = search_path
         self._relations = {relation.oid: relation for relation in snapshot.relations.values()}
+        self._types = {oid: typ for typ in snapshot.types.values() for oid in (typ.oid, typ.array)}
         self._constraints = {c.oid: (table, c) for table in snapshot.tables() for c in table.constraints}
 
     # -- who depends on a thing ----------------------------------------------------------------------------------
@@ -62,6 +64,11 @@ class Dependencies:
                 for relation in self._relations.values():
                     if relation.schema == name:
                         yield Thing(relation.oid), False
+                for oid, typ in self._types.items():
+                    if typ.schema == name and oid == typ.oid:
+                        yield Thing(typ.oid, kind="type"), False
+            case "type":
+                yield from self._of_type(thing.oid)
             case "relation":
                 yield from self._of_relation(self._relations[thing.oid])
             case "column":
@@ -107,6 +114,31 @@ class Dependencies:
                 if constraint.references is not None:
                     yield Thing(constraint.oid, kind="constraint"), True
 
+    def _of_type(self, oid: int) -> Iterator[tuple[Thing, bool]]:
+        """Columns of the type, and defaults, checks and views whose text names it. An array type depends on its element's."""
+        typ = self._types[oid]
+        if oid == typ.oid:
+            yield Thing(typ.array, kind="type"), True
+        name = typ.name if oid == typ.oid else f"_{typ.name}"
+        for relation in self._relations.values():
+            view = relation.query if isinstance(relation, Table) else relation
+            if isinstance(view, View):
+                if names_type(view.definition, name):
+                    yield Thing(view.oid), False
+            elif isinstance(relation, Table):
+                yield from self._in_table(relation, oid, name)
+
+    @staticmethod
+    def _in_table(table: Table, oid: int, name: str) -> Iterator[tuple[Thing, bool]]:
+        for column in table.columns:
+            if column.type.pg.oid == oid:
+                yield Thing(table.oid, column.number, "column"), False
+            elif column.default is not None and names_type(column.default, name):
+                yield Thing(table.oid, column.number, "default"), False
+        for constraint in table.constraints:
+            if constraint.kind == "check" and names_type(constraint.expression, name):
+                yield Thing(constraint.oid, kind="constraint"), False
+
     def _owned(self, table: int, column: int | None) -> Iterator[tuple[Thing, bool]]:
         for relation in self._relations.values():
             owner = relation.owner if isinstance(relation, NumberSequence) else None
@@ -145,6 +177,11 @@ class Dependencies:
         """As PostgreSQL's getObjectDescription."""
         if thing.kind == "schema":
             return "schema " + next(s.name for s in self._snapshot.schemas.values() if s.oid == thing.oid)
+        if thing.kind == "type":
+            typ = self._types[thing.oid]
+            seen = self._snapshot.type_named(None, typ.name, self._path) is typ
+            name = quoted(typ.name) if seen else f"{quoted(typ.schema)}.{quoted(typ.name)}"
+            return f"type {name}" + ("" if thing.oid == typ.oid else "[]")
         if thing.kind == "constraint":
             table, constraint = self._constraints[thing.oid]
             if constraint.is_index:
@@ -170,6 +207,10 @@ class Dependencies:
 
     def relation(self, oid: int) -> StoredRelation:
         return self._relations[oid]
+
+    def type(self, oid: int) -> UserType:
+        """Of a type or the arrays of it."""
+        return self._types[oid]
 
     def constraint(self, oid: int) -> tuple[Table, Constraint]:
         """With its table."""
@@ -200,7 +241,7 @@ def remove(
 ) -> None:
     """Drop things with what depends on them. what: the named ones, for messages: `table t`, or `desired object(s)`.
 
-    A column that goes is left to the caller; a default goes from its column. Raises DependentObjectsStillExist.
+    A column that is named is left to the caller; a default goes from its column. Raises DependentObjectsStillExist.
     """
     dependencies = Dependencies(catalog.current(), search_path)
     order = dependencies.closure(named)
@@ -218,7 +259,42 @@ def remove(
         notify(f"drop cascades to {len(lines)} other objects", "\n".join(lines))
     gone = {found.thing for found in order}
     for found in order:
-        _remove(found.thing, gone, dependencies, catalog)
+        if found.thing not in named or found.thing.kind != "column":
+            _remove(found.thing, gone, dependencies, catalog)
+
+
+def without_column(table: Table, number: int) -> Table:
+    """A stored table without one of its columns and what is said of it. Raises FeatureNotSupported for the last one,
+    InvalidTableDefinition for one by which files lie in folders or are sorted."""
+    column = next(c for c in table.columns if c.number == number)
+    check_layout(table, column, "drop")
+    if len(table.columns) == 1:
+        raise FeatureNotSupported("not supported: a table without columns")
+    return replace(
+        table,
+        columns=tuple(c for c in table.columns if c is not column),
+        constraints=tuple(
+            c for c in table.constraints if column.name not in c.columns and not names_column(c, table.oid, number)
+        ),
+        last_number=table.next_number - 1,
+    )
+
+
+def names_column(constraint: Constraint, table: int, number: int) -> bool:
+    """Whether it is a foreign key that names this column."""
+    there = constraint.references
+    return there is not None and there.table == table and number in there.columns
+
+
+def check_layout(table: Table, column: TableColumn, what: str) -> None:
+    """Refuses a change of a column by which the files lie in folders or are sorted."""
+    storage = table.storage
+    assert storage is not None
+    for key, columns in (("partition key", storage.partition_by), ("sort order", storage.sort_by)):
+        if column.file_column in columns:
+            raise InvalidTableDefinition(
+                f'cannot {what} column "{column.name}" because it is part of the {key} of relation "{table.name}"'
+            )
 
 
 def _because(found: _Found, dependencies: Dependencies) -> str:
@@ -244,6 +320,13 @@ def _remove(thing: Thing, gone: set[Thing], dependencies: Dependencies, catalog:
             owner = next(table for table in catalog.current().tables() if table.oid == owner.oid)
             kept = tuple(constraint for constraint in owner.constraints if constraint.oid != thing.oid)
             catalog.put(replace(owner, constraints=kept), replacing=True)
+    elif thing.kind == "column" and Thing(thing.oid) not in gone:
+        table = next(table for table in catalog.current().tables() if table.oid == thing.oid)
+        catalog.put(without_column(table, thing.column), replacing=True)
+    elif thing.kind == "type":
+        typ = dependencies.type(thing.oid)
+        if thing.oid == typ.oid:
+            catalog.remove_type(typ)
     elif thing.kind == "schema":
         schemas = catalog.current().schemas
         catalog.remove_schema(next(name for name, schema in schemas.items() if schema.oid == thing.oid))

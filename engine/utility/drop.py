@@ -16,7 +16,15 @@ from engine.catalog.transaction import SessionCatalog
 from engine.sql.statements import Drop, QualifiedName
 from engine.utility.dependencies import Dependencies, Notify, Thing, kind_of, remove
 from engine.utility.names import key_named
-from wire.errors import DependentObjectsStillExist, InvalidSchemaName, UndefinedObject, UndefinedTable, WrongObjectType
+from wire import types as t
+from wire.errors import (
+    DependentObjectsStillExist,
+    InvalidSchemaName,
+    SqlError,
+    UndefinedObject,
+    UndefinedTable,
+    WrongObjectType,
+)
 
 _ARTICLES: Final = {"index": "an"}
 #: Kinds whose absence is another error than that of a table.
@@ -26,7 +34,7 @@ _OBJECTS: Final = ("index", "foreign table")
 def drop(statement: Drop, catalog: SessionCatalog, search_path: Sequence[str], notify: Notify) -> None:
     """Carry out a DROP. Raises UndefinedTable, WrongObjectType, DependentObjectsStillExist, as PostgreSQL says them."""
     snapshot = catalog.current()
-    find = _find_schema if statement.kind == "schema" else _find_relation
+    find = {"schema": _find_schema, "type": _find_type}.get(statement.kind, _find_relation)
     things = [find(name, statement, snapshot, search_path, notify) for name in statement.names]
     named = list(dict.fromkeys(thing for thing in things if thing is not None))
     dependencies = Dependencies(snapshot, search_path)
@@ -53,6 +61,25 @@ def _find_schema(
     if not statement.if_exists:
         raise InvalidSchemaName(f'schema "{name.name}" does not exist')
     notify(f'schema "{name.name}" does not exist, skipping')
+    return None
+
+
+def _find_type(
+    name: QualifiedName, statement: Drop, snapshot: Snapshot, path: Sequence[str], notify: Notify
+) -> Thing | None:
+    found = snapshot.type_named(name.schema, name.name, path)
+    if found is not None:
+        return Thing(found.oid, kind="type")
+    if name.schema in (None, PG_CATALOG) and name.name in t.BY_NAME:
+        shown = t.format_type(t.BY_NAME[name.name])
+        raise DependentObjectsStillExist(f"cannot drop type {shown} because it is required by the database system")
+    if name.schema is not None and not snapshot.has_schema(name.schema) and name.schema != PG_CATALOG:
+        missing: SqlError = InvalidSchemaName(f'schema "{name.schema}" does not exist')
+    else:
+        missing = UndefinedObject(f'type "{name}" does not exist')
+    if not statement.if_exists:
+        raise missing
+    notify(f"{missing.message}, skipping")
     return None
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from engine.catalog.objects import Constraint, Table
 from engine.catalog.snapshot import TEMPORARY, Snapshot
 from engine.sql.lexer import NAME_BYTES_MAX
+from wire import types as t
 
 
 def object_name(first: str, second: str, label: str) -> str:
@@ -95,3 +96,11 @@ def oid_named(snapshot: Snapshot, schema: str | None, name: str, search_path: Se
         if (key := key_named(snapshot, candidate, name)) is not None:
             return key[1].oid
     return None
+
+
+def pg_type_named(snapshot: Snapshot, schema: str | None, name: str, search_path: Sequence[str]) -> t.PgType | None:
+    """A type of users'. Arrays of one are called `_name`."""
+    if (found := snapshot.type_named(schema, name, search_path)) is not None:
+        return found.pg
+    element = snapshot.type_named(schema, name[1:], search_path) if name.startswith("_") else None
+    return None if element is None else t.array_of(element.pg)

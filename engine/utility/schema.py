@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from engine.catalog.objects import Schema
@@ -36,6 +37,8 @@ def alter_schema(statement: AlterSchema, definer: Definer) -> None:
     for relation in [r for r in snapshot.relations.values() if r.schema == statement.name]:
         catalog.remove(relation)
         catalog.put(named(relation, statement.to, relation.name))
+    for typ in [typ for typ in snapshot.types.values() if typ.schema == statement.name]:
+        catalog.put_type(replace(typ, schema=statement.to), typ)
     catalog.remove_schema(statement.name)
 
 

@@ -13,12 +13,13 @@ import msgspec
 
 from wire.mesh.framing import RemoteProtocolError
 from wire.mesh.messages import Message
+from wire.user_types import TypeTold
 
 
 class ColumnType(Message, frozen=True):
-    """The fields of `engine.sql.types.SqlType`. oid: of the PostgreSQL type. display: a value of `NumericScale`."""
+    """The fields of `engine.sql.types.SqlType`. type: the PostgreSQL type. display: a value of `NumericScale`."""
 
-    oid: int
+    type: TypeTold
     typmod: int
     precision: int
     scale: int

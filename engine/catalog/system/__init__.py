@@ -87,8 +87,10 @@ class SystemCatalog:
         if made is not None and made[0] is context.snapshot and not relation.volatile:
             return made[1]
         columns = relation.declared()
-        made_here = () if relation.stored else relation.rows(replace(context, system=SYSTEM))
-        rows = builtin_rows(name) if relation.stored else _table(columns, made_here)
+        rows = _table(columns, relation.rows(replace(context, system=SYSTEM)))
+        if relation.stored:
+            known = builtin_rows(name)
+            rows = pa.concat_tables((known, rows.cast(known.schema))) if rows.num_rows else known
         table = SystemTable(relation.oid, *key, columns, rows, next(self._versions))
         self._made[key] = (context.snapshot, table)
         return table

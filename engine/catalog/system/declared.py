@@ -45,7 +45,8 @@ class SystemContext:
 class SystemRelation:
     """A relation's declaration. columns: `name type` pairs. volatile: its rows are the session's, not the snapshot's.
     closed: for superusers alone, and what it is called when others ask.
-    stored: its rows are PostgreSQL's own (`engine.catalog.builtin`). query: of a view, what it shows."""
+    stored: its rows are PostgreSQL's own (`engine.catalog.builtin`), then what `rows` makes.
+    query: of a view, what it shows."""
 
     oid: int
     name: str

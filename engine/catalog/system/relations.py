@@ -114,32 +114,31 @@ def _class_row(
 def _pg_attribute(context: SystemContext) -> Iterator[Row]:
     for system in context.system.values():
         for column in system.declared():
-            yield _attribute_row(system.oid, column.name, column.type.pg.oid, -1, column.number, False)
+            yield _attribute_row(system.oid, column.name, column.type.pg, -1, column.number, False)
     for relation in context.snapshot.relations.values():
         for column in _columns(relation):
             yield _attribute_row(
-                relation.oid, column.name, column.type.pg.oid, column.type.typmod, column.number, not column.nullable,
+                relation.oid, column.name, column.type.pg, column.type.typmod, column.number, not column.nullable,
                 column.default is not None and not column.identity, _IDENTITY[column.identity],
             )  # fmt: skip
         for key in keys(relation.constraints) if isinstance(relation, Table) else ():
             for number, name in enumerate(key.columns, 1):
                 of = next(c for c in _columns(relation) if c.name == name)
-                yield _attribute_row(key.oid, name, of.type.pg.oid, of.type.typmod, number, False)
+                yield _attribute_row(key.oid, name, of.type.pg, of.type.typmod, number, False)
 
 
 def _attribute_row(
     relation: int,
     name: str,
-    typ: int,
+    pg: t.PgType,
     typmod: int,
     number: int,
     not_null: bool,
     default: bool = False,
     identity: str = "",
 ) -> Row:
-    pg = t.BY_OID[typ]
     return (
-        relation, name, typ, -1, pg.length, number, int(pg.is_array), -1, typmod, by_value(pg), alignment(pg), storage(pg), "",
+        relation, name, pg.oid, -1, pg.length, number, int(pg.is_array), -1, typmod, by_value(pg), alignment(pg), storage(pg), "",
         not_null, default, False, identity, "", False, True, 0, collation(pg), None, None, None, None,
     )  # fmt: skip
 

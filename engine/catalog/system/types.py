@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
-from engine.catalog.system.declared import SystemRelation
+from engine.catalog.builtin import functions_named
+from engine.catalog.snapshot import Snapshot
+from engine.catalog.system.declared import Row, SystemContext, SystemRelation
 from wire import types as t
+from wire.enums import STEP
 
 _ALIGN: Final = {1: "c", 2: "s", 4: "i", 8: "d", 12: "d", 16: "d", 64: "c", -1: "i", -2: "c"}
 _BY_VALUE: Final = (1, 2, 4, 8)
@@ -33,6 +37,38 @@ def collation(typ: t.PgType) -> int:
     return 950 if of is t.NAME else 100 if of in _COLLATED else 0
 
 
+def _function(name: str) -> int:
+    """The OID of a built-in function; 0 where it is not listed."""
+    return next(iter(functions_named(name)), 0)
+
+
+def _namespace(snapshot: Snapshot, name: str) -> int:
+    return snapshot.schemas[name].oid
+
+
+def _pg_type(context: SystemContext) -> Iterator[Row]:
+    """Types that users have made, after PostgreSQL's own."""
+    for typ in sorted(context.snapshot.types.values(), key=lambda typ: typ.oid):
+        space = _namespace(context.snapshot, typ.schema)
+        enum = [_function(f"enum_{name}") for name in ("in", "out", "recv", "send")]
+        array = [_function(f"array_{name}") for name in ("in", "out", "recv", "send")]
+        yield (
+            typ.oid, typ.name, space, 10, 4, True, "e", "E", False, True, ",", 0, 0, 0, typ.array, *enum, 0, 0, 0, "i", "p",
+            False, 0, -1, 0, 0, None, None, None,
+        )  # fmt: skip
+        pg = t.array_of(typ.pg)
+        yield (
+            pg.oid, pg.name, space, 10, -1, False, "b", "A", False, True, ",", 0, _function("array_subscript_handler"), typ.oid,
+            0, *array, 0, 0, _function("array_typanalyze"), "i", "x", False, 0, -1, 0, 0, None, None, None,
+        )  # fmt: skip
+
+
+def _pg_enum(context: SystemContext) -> Iterator[Row]:
+    for typ in context.snapshot.types.values():
+        for label in typ.labels:
+            yield label.oid, typ.oid, label.number / STEP, label.name
+
+
 SYSTEM: Final = (
     SystemRelation(
         1247,
@@ -42,6 +78,7 @@ SYSTEM: Final = (
         "typelem oid, typarray oid, typinput regproc, typoutput regproc, typreceive regproc, typsend regproc, "
         "typmodin regproc, typmodout regproc, typanalyze regproc, typalign char, typstorage char, typnotnull bool, "
         "typbasetype oid, typtypmod int4, typndims int4, typcollation oid, typdefaultbin text, typdefault text, typacl text[]",
+        _pg_type,
         stored=True,
     ),
     SystemRelation(
@@ -50,5 +87,5 @@ SYSTEM: Final = (
         "rngtypid oid, rngsubtype oid, rngmultitypid oid, rngcollation oid, rngsubopc oid, rngcanonical oid, "
         "rngsubdiff oid",
     ),
-    SystemRelation(3501, "pg_enum", "oid oid, enumtypid oid, enumsortorder float4, enumlabel name"),
+    SystemRelation(3501, "pg_enum", "oid oid, enumtypid oid, enumsortorder float4, enumlabel name", _pg_enum),
 )

@@ -46,7 +46,8 @@ from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamesp
 _COLUMNS: Final = """
 select current_database()::name, n.nspname, c.relname, a.attname, a.attnum::int4, pg_get_expr(d.adbin, d.adrelid)::varchar,
   (case when a.attnotnull then 'NO' else 'YES' end)::varchar,
-  (case when t.typelem <> 0 and t.typlen = -1 then 'ARRAY' else format_type(a.atttypid, null) end)::varchar,
+  (case when t.typelem <> 0 and t.typlen = -1 then 'ARRAY' when u.nspname = 'pg_catalog' then format_type(a.atttypid, null)
+    else 'USER-DEFINED' end)::varchar,
   (case when a.atttypid in (1042, 1043) and a.atttypmod <> -1 then a.atttypmod - 4 end)::int4,
   (case when a.atttypid not in (25, 1042, 1043) then null when a.atttypmod = -1 then 1073741824
     else (a.atttypmod - 4) * 4 end)::int4,
@@ -62,7 +63,7 @@ select current_database()::name, n.nspname, c.relname, a.attname, a.attnum::int4
   null::varchar, null::int4, null::name, null::name, null::name,
   case when a.attcollation = 950 then current_database()::name end, case when a.attcollation = 950 then 'pg_catalog'::name end,
   case when a.attcollation = 950 then 'C'::name end, null::name, null::name, null::name, current_database()::name,
-  'pg_catalog'::name, t.typname, null::name, null::name, null::name, null::int4, a.attnum::text::name, 'NO'::varchar,
+  u.nspname, t.typname, null::name, null::name, null::name, null::int4, a.attnum::text::name, 'NO'::varchar,
   (case when a.attidentity in ('a', 'd') then 'YES' else 'NO' end)::varchar,
   (case a.attidentity when 'a' then 'ALWAYS' when 'd' then 'BY DEFAULT' end)::varchar, s.seqstart::varchar,
   s.seqincrement::varchar, s.seqmax::varchar, s.seqmin::varchar,
@@ -70,6 +71,7 @@ select current_database()::name, n.nspname, c.relname, a.attname, a.attnum::int4
   (case when c.relkind in ('r', 'p') then 'YES' else 'NO' end)::varchar
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   join pg_catalog.pg_attribute a on a.attrelid = c.oid join pg_catalog.pg_type t on t.oid = a.atttypid
+  join pg_catalog.pg_namespace u on u.oid = t.typnamespace
   left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
   left join (pg_catalog.pg_depend p join pg_catalog.pg_sequence s on s.seqrelid = p.objid)
     on p.deptype = 'i' and p.refobjid = c.oid and p.refobjsubid = a.attnum

@@ -39,7 +39,7 @@ def literal(value: Any, typ: SqlType, engine: EngineName) -> exp.Expression:
         return cast(exp.Null(), storage_type(typ, engine))
     if typ.pg.is_array:
         return _array(value, typ, engine)
-    return _MAKERS[typ.pg](value, typ, engine)
+    return _MAKERS[typ.pg.carried or typ.pg](value, typ, engine)
 
 
 def _typed(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.Expression:

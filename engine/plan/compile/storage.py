@@ -19,6 +19,8 @@ Function templates take and give these types; at an executor's boundary they bec
 | void | BOOLEAN, always null | BOOLEAN, always null |
 | record | STRUCT(f0 ..., f1 ...) | STRUCT<f0: ..., f1: ...> |
 
+A type that is carried as another (`PgType.carried`) is stored as that.
+
 uuid is its canonical text, whose order is that of its bytes. bpchar is stored padded to its length when it has one, and
 compared without trailing blanks. Spark's TIME and interval types are not used: the one is a preview, the others cannot
 hold months, days and microseconds together.
@@ -93,7 +95,7 @@ def storage_name(typ: SqlType, engine: EngineName) -> str:
     if pg.is_array:
         name = storage_name(element_type(typ), engine)
         return f"ARRAY<{name}>" if engine == "spark" else f"{name}[]"
-    return (_SPARK if engine == "spark" else _LOCAL)[pg]
+    return (_SPARK if engine == "spark" else _LOCAL)[pg.carried or pg]
 
 
 @cache

@@ -161,6 +161,8 @@ def bind_call(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
         _refuse_clauses(written)
         name, typ = _CONTEXT[written.name]
         return ContextRef(st.of(typ), name, position=written.at)
+    if written.name == "format_type" and not node.meta.get("plain") and (known := binder.context.type_names()):
+        return binder.bind(_format_type(written.node, known), scope)
     query = inlined.query_of(written.node, scope)
     if query is not None:
         _refuse_clauses(written)
@@ -581,6 +583,14 @@ def bind_typeof(binder: ExpressionBinder, node: exp.Expression, scope: Scope) ->
     if len(args) != 1:
         raise resolution.undefined_function("pg_typeof", [a.type.pg for a in args], cursor(position(node)))
     return literals.constant(t.REGTYPE, args[0].type.pg.oid, position(node))
+
+
+def _format_type(node: exp.Anonymous, known: Mapping[int, str]) -> exp.Expression:
+    """format_type knows PostgreSQL's types, the statement's catalog those of users."""
+    plain = node.copy()
+    plain.meta["plain"] = True
+    whens = [exp.If(this=exp.Literal.number(oid), true=exp.Literal.string(name)) for oid, name in known.items()]
+    return exp.Case(this=node.expressions[0].copy(), ifs=whens, default=plain)
 
 
 _SPECIAL: Final[Mapping[str, Callable[[ExpressionBinder, exp.Expression, Scope], Expr]]] = {

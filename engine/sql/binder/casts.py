@@ -49,7 +49,7 @@ regnamespace: int8a int4a= oidi=
 """
 
 POLYMORPHIC: Final = frozenset(
-    {t.ANYARRAY, t.ANYELEMENT, t.ANYNONARRAY, t.ANYCOMPATIBLE, t.ANYCOMPATIBLEARRAY, t.ANYCOMPATIBLENONARRAY}
+    {t.ANYARRAY, t.ANYELEMENT, t.ANYNONARRAY, t.ANYENUM, t.ANYCOMPATIBLE, t.ANYCOMPATIBLEARRAY, t.ANYCOMPATIBLENONARRAY}
 )
 #: Types whose values are the same text to the engines, so that a binary-coercible cast is only a new label.
 TEXTUAL: Final = frozenset({t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.UNKNOWN})

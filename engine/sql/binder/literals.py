@@ -29,6 +29,7 @@ from wire.carriers import NumericScale
 from wire.errors import FeatureNotSupported, SqlError
 from wire.text_input import parse_text
 from wire.text_numbers import apply_numeric_typmod
+from wire.text_output import format_value
 from wire.text_settings import InputSettings
 
 #: Room for any constant that fits 38 digits, and to notice those that do not.
@@ -228,6 +229,8 @@ def _to_text(source: t.PgType, value: Any) -> str | None:
         return format(value, "f") if isinstance(value, Decimal) else str(value)
     if source is t.BOOL:
         return "true" if value else "false"
+    if source.category == "E":
+        return format_value(source, value)
     if source is t.REGTYPE and value in t.BY_OID:
         return t.format_type(t.BY_OID[value])
     return None

@@ -62,8 +62,9 @@ _RELATION: Final = (
 
 
 def is_unnamed(expr: Expr) -> bool:
-    """Whether an expression is of an object type and its name is yet to be looked up; types' names are known at once."""
-    known = isinstance(expr, Const) and (expr.value is None or expr.type.pg is t.REGTYPE)
+    """Whether an expression is of an object type and its name is yet to be looked up; names of built-in types are known at
+    once."""
+    known = isinstance(expr, Const) and (expr.value is None or (expr.type.pg is t.REGTYPE and expr.value in t.BY_OID))
     return expr.type.pg in _NAMES and not known
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from engine.catalog.builtin import functions_named
 from engine.sql.lexer import Kind, tokenize
 from engine.sql.scope import BindContext, cursor
-from engine.sql.type_names import resolve_type
+from engine.sql.type_names import UserTypes, resolve_type
 from engine.sql.types import SqlType
 from engine.sql.utility.reader import StatementReader
 from wire import types as t
@@ -98,15 +98,15 @@ def dotted(text: str) -> list[str]:
     return [n.text for n in names]
 
 
-def type_oid(text: str) -> int:
+def type_oid(text: str, users: UserTypes) -> int:
     """The OID of the type that `text` names. Raises as `type_named`."""
-    return type_named(text).pg.oid
+    return type_named(text, users).pg.oid
 
 
-def type_named(text: str) -> SqlType:
+def type_named(text: str, users: UserTypes = lambda _schema, _name: None) -> SqlType:
     """The type that `text` names. Raises UndefinedObject, or SqlSyntaxError for what is no name of a type."""
     reader = StatementReader(text, tokenize(text))
-    typ = resolve_type(reader.type_name())
+    typ = resolve_type(reader.type_name(), users=users)
     if not reader.at_end():
         reader.fail()
     return typ
@@ -114,7 +114,7 @@ def type_named(text: str) -> SqlType:
 
 _READERS: Final[Mapping[t.PgType, Callable[[str, BindContext], int]]] = {
     t.REGCLASS: relation_named,
-    t.REGTYPE: lambda text, _context: type_oid(text),
+    t.REGTYPE: lambda text, context: type_oid(text, context.user_type),
     t.REGPROC: lambda text, _context: function_named(text),
     t.REGNAMESPACE: _schema_named,
 }

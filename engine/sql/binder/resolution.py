@@ -20,7 +20,7 @@ from wire.errors import AmbiguousFunction, DatatypeMismatch, UndefinedFunction, 
 
 Types = tuple[t.PgType, ...]
 
-_ELEMENTS = (t.ANYELEMENT, t.ANYNONARRAY)
+_ELEMENTS = (t.ANYELEMENT, t.ANYNONARRAY, t.ANYENUM)
 _COMPATIBLES = (t.ANYCOMPATIBLE, t.ANYCOMPATIBLENONARRAY)
 
 
@@ -145,13 +145,16 @@ def _element(inputs: Types, declared: Types) -> t.PgType | None:
     for given, want in zip(inputs, declared, strict=True):
         if given is t.UNKNOWN or want not in (*_ELEMENTS, t.ANYARRAY):
             continue
-        if want is t.ANYARRAY and not given.is_array:
+        if (want is t.ANYARRAY and not given.is_array) or (want is t.ANYENUM and given.category != "E"):
             return None
         element = t.element_of(given) if want is t.ANYARRAY else given
         if found is not t.UNKNOWN and found is not element:
             return None
         found = element
     if t.ANYNONARRAY in declared and found.is_array:
+        return None
+    # anyenum may be said of an array of them only by anyarray beside it.
+    if t.ANYENUM in declared and found is not t.UNKNOWN and found.category != "E":
         return None
     return found
 

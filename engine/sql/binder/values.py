@@ -229,7 +229,7 @@ def bind_row_items(binder: ExpressionBinder, node: exp.Expression, scope: Scope)
 
 def bind_cast(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
     assert isinstance(node, exp.Cast)
-    target = resolve_type(node.to, binder.context.notice)
+    target = resolve_type(node.to, binder.context.notice, binder.context.user_type)
     if target.pg.is_array and isinstance(node.this, exp.Array) and not node.this.meta.get("subquery"):
         arg = _array(binder, node.this, scope, replace(target, typmod=-1))
     else:

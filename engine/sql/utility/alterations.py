@@ -43,6 +43,7 @@ from engine.sql.utility.reader import StatementReader
 from engine.sql.utility.roles import KINDS as ROLES
 from engine.sql.utility.roles import alter_role
 from engine.sql.utility.sequences import options_in_parentheses, sequence_options
+from engine.sql.utility.types import alter_type
 from engine.sql.utility.unsupported import refuse
 from wire.errors import SqlSyntaxError
 
@@ -61,6 +62,8 @@ def _alter(reader: StatementReader) -> Statement:
     reader.next()
     if reader.take("schema"):
         return _alter_schema(reader)
+    if reader.take("type"):
+        return alter_type(reader)
     for words, kind in _RELATIONS:
         if reader.take(*words):
             return _alter_relation(reader, kind)
@@ -234,6 +237,9 @@ def _comment(reader: StatementReader) -> Statement:
         return _comment_on_schema(reader)
     if reader.take("column"):
         return _comment_on_column(reader)
+    if reader.take("type"):
+        name = reader.qualified_name()
+        return Comment(kind="type", name=name, comment=_comment_text(reader), text="")
     if reader.take("constraint"):
         part = reader.name()
         reader.expect("on")

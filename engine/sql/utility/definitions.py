@@ -24,10 +24,11 @@ from engine.sql.utility.roles import KINDS as ROLES
 from engine.sql.utility.roles import create_role, drop_role
 from engine.sql.utility.sequences import create_sequence
 from engine.sql.utility.tables import create_materialized_view, create_table, refresh
+from engine.sql.utility.types import create_type
 from engine.sql.utility.unsupported import refuse
 from wire.errors import DuplicateObject, FeatureNotSupported
 
-_DropKind = Literal["schema"] | RelationKind
+_DropKind = Literal["schema", "type"] | RelationKind
 _DROPS: Final[tuple[tuple[tuple[str, ...], _DropKind], ...]] = (
     (("view",), "view"),
     (("foreign", "table"), "foreign table"),
@@ -36,6 +37,7 @@ _DROPS: Final[tuple[tuple[tuple[str, ...], _DropKind], ...]] = (
     (("sequence",), "sequence"),
     (("index",), "index"),
     (("schema",), "schema"),
+    (("type",), "type"),
 )
 
 
@@ -59,6 +61,8 @@ def _create(reader: StatementReader) -> Statement:
             return _schema(reader)
         if reader.take("extension"):
             return create_extension(reader)
+        if reader.take("type"):
+            return create_type(reader)
         if reader.word_at("index") or reader.words_at("unique", "index"):
             return create_index(reader)
         if _role_at(reader):

@@ -35,6 +35,7 @@ from wire.byte_columns import (
 )
 from wire.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS, NumericScale
 from wire.client_encodings import column_to_client
+from wire.enums import enum_text
 from wire.errors import FeatureNotSupported
 from wire.text_datetime import (
     DATE_INFINITY,
@@ -80,6 +81,9 @@ def binary_column(column: EncodedColumn, array: pa.Array, settings: OutputSettin
         return _array(column, array, settings)
     if pa.types.is_string(array.type) and typ not in (t.JSONB, t.UUID):
         return _string(column, array, settings)
+    if typ.category == "E":
+        text = enum_text(typ, array).join()
+        return ByteColumn(len(array), (column_to_client(text, settings.client_encoding),))
     writer = _WRITERS.get(typ)
     if writer is None:
         raise FeatureNotSupported(f"not supported: binary output of type {typ.sql_name}")

@@ -16,6 +16,7 @@ from typing import Any, Final
 from wire import types as t
 from wire.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS
 from wire.client_encodings import from_client
+from wire.enums import read_enum
 from wire.errors import (
     DatatypeMismatch,
     DatetimeFieldOverflow,
@@ -68,6 +69,8 @@ def decode_parameter(typ: t.PgType, form: int, data: bytes, settings: InputSetti
 def _receive(typ: t.PgType, data: bytes, settings: InputSettings) -> Any:
     if typ.category == "A":
         return _array(typ, data, settings)
+    if typ.category == "E":
+        return read_enum(typ, from_client(data, settings.client_encoding))
     reader = _READERS.get(typ)
     if reader is None:
         raise FeatureNotSupported(f"not supported: binary input of type {typ.sql_name}")

@@ -1,0 +1,138 @@
+"""CREATE TYPE ... AS ENUM, and ALTER TYPE of enums. No file is touched: values are numbers that labels keep (`wire.enums`).
+
+A label that is added in a transaction block may be used in it at once, as in a block that made the type; PostgreSQL wants the
+commit first (55P04).
+
+Source: PostgreSQL 15, typecmds.c (DefineEnum, AlterEnum, RenameType), pg_enum.c (AddEnumLabel, RenameEnumLabel).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.catalog.snapshot import TEMPORARY
+from engine.catalog.user_types import EnumType, Label, UserType
+from engine.sql.lexer import NAME_BYTES_MAX
+from engine.sql.statements import AddLabel, AlterType, CreateEnum, RenameLabel, RenameRelation, SetSchema
+from engine.sql.stored_text import names_type
+from engine.utility.definer import Definer
+from wire.enums import STEP
+from wire.errors import (
+    DuplicateObject,
+    FeatureNotSupported,
+    InvalidName,
+    InvalidParameterValue,
+    InvalidSchemaName,
+    ProgramLimitExceeded,
+    UniqueViolation,
+)
+
+
+def create_enum(statement: CreateEnum, definer: Definer) -> None:
+    """Raises DuplicateObject, InvalidName, UniqueViolation."""
+    name, catalog = statement.name, definer.catalog
+    schema = definer.schema_of_new(name, temporary=False)
+    if schema == TEMPORARY:
+        raise FeatureNotSupported("not supported: a temporary type")
+    _require_free(schema, name.name, definer, f'type "{name.name}" already exists')
+    for label in statement.labels:
+        _check_label(label)
+    twice = next((label for label in statement.labels if statement.labels.count(label) > 1), None)
+    if twice is not None:
+        raise UniqueViolation('duplicate key value violates unique constraint "pg_enum_typid_label_index"')
+    labels = tuple(Label(catalog.new_oid(), STEP * n, label) for n, label in enumerate(statement.labels, 1))
+    catalog.put_type(EnumType(catalog.new_oid(), catalog.new_oid(), schema, name.name, labels))
+
+
+def _require_free(schema: str, name: str, definer: Definer, message: str) -> None:
+    snapshot = definer.snapshot
+    if (schema, name) in snapshot.types or (schema, name) in snapshot.relations:
+        raise DuplicateObject(message)
+
+
+def _check_label(label: str) -> None:
+    if len(label.encode()) > NAME_BYTES_MAX:
+        raise InvalidName(f'invalid enum label "{label}"', detail=f"Labels must be {NAME_BYTES_MAX} bytes or less.")
+
+
+def alter_type(statement: AlterType, definer: Definer) -> None:
+    """Raises UndefinedObject, WrongObjectType, DuplicateObject, InvalidParameterValue."""
+    typ, action = definer.type(statement.name), statement.action
+    match action:
+        case AddLabel():
+            _add_label(typ, action, definer)
+        case RenameLabel():
+            _rename_label(typ, action, definer)
+        case RenameRelation(to=to):
+            _require_free(typ.schema, to, definer, f'type "{to}" already exists')
+            _require_unnamed(typ, definer)
+            _put_as(typ, typ.schema, to, definer)
+        case SetSchema(schema=schema):
+            if schema not in definer.snapshot.schemas:
+                raise InvalidSchemaName(f'schema "{schema}" does not exist')
+            if schema != typ.schema:
+                _require_free(schema, typ.name, definer, f'type "{typ.name}" already exists in schema "{schema}"')
+                _require_unnamed(typ, definer)
+                _put_as(typ, schema, typ.name, definer)
+
+
+def _put_as(typ: UserType, schema: str, name: str, definer: Definer) -> None:
+    definer.catalog.put_type(replace(typ, schema=schema, name=name), typ)
+
+
+def _require_unnamed(typ: UserType, definer: Definer) -> None:
+    """Stored texts say types by name, and would say another one."""
+    for relation in definer.snapshot.relations.values():
+        for text in definer.texts_of(relation):
+            if names_type(text, typ.name):
+                raise FeatureNotSupported(
+                    f'not supported: another name for type "{typ.name}", which a definition of "{relation.name}" says'
+                )
+
+
+def _add_label(typ: EnumType, action: AddLabel, definer: Definer) -> None:
+    _check_label(action.label)
+    if any(label.name == action.label for label in typ.labels):
+        message = f'enum label "{action.label}" already exists'
+        if not action.if_not_exists:
+            raise DuplicateObject(message)
+        definer.notify(f"{message}, skipping")
+        return
+    at = len(typ.labels)
+    if action.neighbour is not None:
+        at = _place(typ, action.neighbour) + (0 if action.before else 1)
+    made = Label(definer.catalog.new_oid(), _number_at(typ, at), action.label)
+    definer.catalog.put_type(replace(typ, labels=(*typ.labels[:at], made, *typ.labels[at:])), typ)
+
+
+def _place(typ: EnumType, name: str) -> int:
+    for place, label in enumerate(typ.labels):
+        if label.name == name:
+            return place
+    raise InvalidParameterValue(f'"{name}" is not an existing enum label')
+
+
+def _number_at(typ: EnumType, at: int) -> int:
+    """A number between those of two neighbours. Raises ProgramLimitExceeded where there is none left."""
+    if not typ.labels:
+        return STEP
+    if at == len(typ.labels):
+        return typ.labels[-1].number + STEP
+    after = typ.labels[at].number
+    if at == 0:
+        return after - STEP
+    before = typ.labels[at - 1].number
+    if after - before < 2:
+        raise ProgramLimitExceeded(
+            f'no room for another label between "{typ.labels[at - 1].name}" and "{typ.labels[at].name}"'
+        )
+    return (before + after) // 2
+
+
+def _rename_label(typ: EnumType, action: RenameLabel, definer: Definer) -> None:
+    _check_label(action.to)
+    at = _place(typ, action.label)
+    if any(label.name == action.to for label in typ.labels):
+        raise DuplicateObject(f'enum label "{action.to}" already exists')
+    labels = tuple(replace(label, name=action.to) if n == at else label for n, label in enumerate(typ.labels))
+    definer.catalog.put_type(replace(typ, labels=labels), typ)
