@@ -5,7 +5,8 @@ The rule, in order (`SET sluice.distribution = auto | off | always`):
 - tables that only other members hold are read there, whatever was wished; how much that is nobody here knows, so `auto` leaves
   it to their local engines, which need not be started;
 - where a topology's links or capacities forbid what the plan needs, it is moved (`engine.plan.relocate`);
-- over shared storage a query for Spark is Spark's to spread: one fragment, here;
+- over shared storage a query for Spark is Spark's to spread: one fragment, here; but a change whose files can be parted is made by
+  all members' Sparks, where each has one inside of it;
 - `auto`: what is small is done here before its parts would have been handed out; what is too large for this member's local
   engine, but not for a share of it on each, runs on the local engines of all;
 - what cannot be taken apart runs here, whole; the reason says so.

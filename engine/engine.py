@@ -40,6 +40,7 @@ from engine.runtime.mesh import AloneMesh, MemberInfo, Mesh
 from engine.runtime.operation_pool import OperationPool
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime
+from engine.sequences import SessionSequences
 from engine.session import Session
 from engine.settings import SETTINGS, denied
 from engine.spark.executor import SparkExecutor
@@ -100,7 +101,7 @@ class Engine:
         files = ReadableFiles(self.config.member, self._shared_files(), _held(self.config))
         self._runtime = MeshRuntime(
             self.mesh, self._listener, self._local, self._spark, self._spooler, self._messages, files,
-            StagedWriters(self.tables, self.in_writer_pool),
+            StagedWriters(self.tables, self.in_writer_pool, self._spark, lambda: SessionSequences(self.store)),
         )  # fmt: skip
         self._runtime.start()
         self._compactor.start()

@@ -18,8 +18,7 @@ from engine.catalog.objects import Table
 from engine.distribution import CompiledQuery, DistributedQuery, compile_query, physical_plan
 from engine.explaining import statements_of
 from engine.mutation.files import only_files
-from engine.mutation.run import told_in_order
-from engine.mutation.statement import SessionGround
+from engine.mutation.statement import SessionGround, keeps_order
 from engine.plan import explain_physical
 from engine.plan.compile import Bindings
 from engine.plan.explain import Annotate, Described, Summary, json_text, text_lines
@@ -116,11 +115,11 @@ def _compiled(planned: _Planned, session: Session, engine: Engine, parameters: M
     values = {name: session.context_value(name) for name in session_functions.context_names(planned.input)}
     bindings = Bindings(dict(parameters), values, session.settings.get("TimeZone"))
     ground, plan, topology = SessionGround(session, engine, ()), planned.plan, engine.config.topology
-    terms, change = (
-        ground.terms(planned.input, here=told_in_order(plan)),
-        ground.staged(replace(plan, input=planned.input)),
-    )
+    terms, change = ground.terms(planned.input), ground.staged(replace(plan, input=planned.input))
     query = compile_query(planned.input, terms, bindings, engine.mesh, topology, change=change)
+    if keeps_order(plan, query):
+        terms = replace(terms, distribution="off")
+        query = compile_query(planned.input, terms, bindings, engine.mesh, topology)
     return replace(query, physical=physical_plan(planned.input, query, terms, bindings, engine.mesh, topology))
 
 

@@ -20,7 +20,7 @@ from wire.errors import NumericValueOutOfRange, ObjectNotInPrerequisiteState
 
 
 class SessionSequences:
-    """Used by one statement at a time. Methods but `current` and `last` may block on the catalog database."""
+    """Used by one statement at a time. Methods but `note`, `given`, `current` and `last` may block on the catalog database."""
 
     def __init__(self, store: CatalogStore) -> None:
         self._store = store
@@ -32,14 +32,14 @@ class SessionSequences:
     def next(self, sequence: Sequence) -> int:
         """nextval. Raises SequenceGeneratorLimitExceeded."""
         block = self._block(sequence, 1)
-        self._note(sequence, block.first)
+        self.note(sequence, block.first)
         return block.first
 
     def take(self, sequence: Sequence, count: int) -> npt.NDArray[np.int64]:
         """The values of `count` rows. Raises SequenceGeneratorLimitExceeded where there are not as many."""
         blocks = list(self._blocks(sequence, count))
         if blocks:
-            self._note(sequence, blocks[-1].last)
+            self.note(sequence, blocks[-1].last)
         values = [np.arange(b.count, dtype=np.int64) * b.increment + b.first for b in blocks]
         return np.concatenate(values) if values else np.empty(0, np.int64)
 
@@ -59,9 +59,14 @@ class SessionSequences:
         self._held[sequence.counter] = rest
         return Block(block.first, block.increment, count)
 
-    def _note(self, sequence: Sequence, value: int) -> None:
+    def note(self, sequence: Sequence, value: int) -> None:
+        """This was the sequence's last value given here, or elsewhere for a statement of this session's."""
         self._given.pop(sequence.oid, None)
         self._given[sequence.oid] = value
+
+    def given(self, sequence: Sequence) -> int | None:
+        """The last value that it gave here, if any."""
+        return self._given.get(sequence.oid)
 
     def current(self, sequence: Sequence) -> int:
         """currval. Raises ObjectNotInPrerequisiteState."""

@@ -125,10 +125,14 @@ def _copy(source: socket.socket, sink: socket.socket) -> None:
 
 
 class Ground:
-    """Where members are started: one catalog, a table `t` of `ROWS` rows in several files. Ends what it started."""
+    """Where members are started: one catalog, a table `t` of `ROWS` rows in several files. Ends what it started.
 
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
+    environment: further variables of all members.
+    """
+
+    def __init__(self, folder: Path, stack: ExitStack, environment: Mapping[str, str] = _NONE) -> None:
         self._folder = folder
+        self._environment = environment
         self._stack = stack
         self._starts = 0
         (folder / "t").mkdir()
@@ -152,7 +156,7 @@ class Ground:
         environment = {f"SLUICE_CLUSTER__{key.upper()}": value for key, value in section.items() if value}
         environment |= {
             "SLUICE_MEMBER": name, "SLUICE_SPARK__START": "lazy", "SLUICE_BASE": str(self._folder),
-            "SLUICE_CATALOG": str(self._folder / "catalog.sqlite"),
+            "SLUICE_CATALOG": str(self._folder / "catalog.sqlite"), **self._environment,
         }  # fmt: skip
         member = self._stack.enter_context(MemberProcess(data, environment=environment, log=data / "log"))
         if wire is not None:

@@ -15,6 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from engine.catalog.files import DataRoots
+from engine.catalog.store import CatalogStore
 from engine.config import EngineConfig, SparkConfig
 from engine.executor import BatchStream
 from engine.local.executor import LocalExecutor
@@ -26,6 +27,7 @@ from engine.runtime.listener import DataListener
 from engine.runtime.operation_pool import OperationPool
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime
+from engine.sequences import SessionSequences
 from engine.spark.executor import SparkExecutor
 from server.config import Address
 from server.membership import Timing
@@ -51,10 +53,11 @@ class MeshMember:
         options = LinkOptions(seeds=tuple(seeds), timing=Timing(heartbeat=0.2, failure_after=2.0), tls=tls)
         self.link = MeshLink(self._identity("127.0.0.1:0"), options, lambda: self.runtime.load, _parse)
         self.spark = SparkExecutor(SparkConfig(), folder / name, listener=self.listener, spooler=self.spooler)
+        self.catalog = CatalogStore(folder / name / "catalog.sqlite", folder / "tables")
         files = ReadableFiles(name, DataRoots(folder))
         self.runtime = MeshRuntime(
             self.link, self.listener, self.local, self.spark, self.spooler, self.operations, files,
-            StagedWriters(folder / "tables", self.local.in_pool),
+            StagedWriters(folder / "tables", self.local.in_pool, self.spark, lambda: SessionSequences(self.catalog)),
         )  # fmt: skip
 
     @property
@@ -81,6 +84,7 @@ class MeshMember:
         self.operations.close()
         await self.spark.close()
         self.spooler.close()
+        self.catalog.close()
 
     def sees(self, count: int) -> bool:
         return sum(member.state == "up" for member in self.link.members()) == count

@@ -13,8 +13,9 @@ from typing import Any
 
 from engine.catalog.objects import Table
 from engine.executor import BatchStream
+from engine.mutation.sink import require_one_key
 from engine.mutation.to_its_end import to_its_end
-from engine.spark.write_task import Written, written_by
+from engine.mutation.written import Written, written_by
 from engine.storage.staging_area import StagingArea
 from engine.storage.underway import UNDERWAY
 from wire.errors import InternalError
@@ -55,6 +56,7 @@ async def told_by_all(stream: BatchStream) -> Written:
     finally:
         await stream.close()
     written = written_by(intents)
+    require_one_key(written.passed_over)
     for file in written.files:
         path = PurePosixPath(file.path)
         if path.is_absolute() or ".." in path.parts:

@@ -1,5 +1,7 @@
 """A participant's part of a MUTATE: the rows of its fragment go into files here, and its intents to the initiator's collector.
 
+The rows come as batches to this process, or a Spark of this member's makes them, and its tasks write.
+
 The member decides by itself where it writes: what the initiator names must be a statement's folder of a table below this
 member's own folder of tables. That folder is made by the initiator, who also takes it away again, with all that is in it, however
 the statement ends (`engine.storage.staging_area`); so what is left of a participant that is killed is nobody's concern but the
@@ -8,8 +10,8 @@ initiator's. One that is stopped removes what it has written, if the folder is s
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,16 +19,22 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from engine.catalog.objects import Sequence
+from engine.executor import ExecutionContext
 from engine.mutation.run import drain
 from engine.mutation.sink import RowSink
+from engine.mutation.tasks import WritingJob
 from engine.mutation.to_its_end import to_its_end
+from engine.mutation.written import Written, told
 from engine.plan.logical import Mutate
-from engine.plan.mutation_spec import rules_of
+from engine.plan.mutation_spec import rules_of, sequences_of
 from engine.plan.spec import MutationSpec
-from engine.spark.write_task import Written, told
+from engine.sequences import SessionSequences
+from engine.spark.executor import SparkExecutor
+from engine.spark.rows import SparkRows
 from engine.storage import staging_area
 from engine.storage.staging import TableWriter
-from wire.errors import InsufficientPrivilege, InternalError
+from wire.errors import InsufficientPrivilege
 
 #: Runs a call that may block for long.
 InPool = Callable[[Callable[[], Any]], Awaitable[Any]]
@@ -34,7 +42,7 @@ InPool = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 def by_members(plan: Mutate) -> bool:
     """Whether participants may write its rows, each knowing nothing of the others'."""
-    return not (plan.columns or plan.filled or plan.requirement or plan.again)
+    return not (plan.requirement or plan.numbered)
 
 
 class Rows(Protocol):
@@ -45,50 +53,108 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StagedWriters:
-    """What writes on this member (`engine.runtime.query_run.Writers`). tables: its folder of tables."""
+    """What writes on this member (`engine.runtime.query_run.Writers`). tables: its folder of tables. sequences: gives what takes
+    the values of sequences for one statement."""
 
     tables: Path
     in_pool: InPool
+    spark: SparkExecutor
+    sequences: Callable[[], SessionSequences]
 
     def intents(self, rows: Rows, spec: MutationSpec) -> StagedIntents:
-        return StagedIntents(rows, lambda: self._writer(spec), spec, self.in_pool)
+        return StagedIntents(rows, lambda: self._writer(spec), spec, self.in_pool, self.sequences)
+
+    def intents_of_tasks(
+        self, find: Callable[[], SparkRows], context: ExecutionContext, spec: MutationSpec
+    ) -> TaskIntents:
+        async def write() -> Written:
+            folder: Path = await to_its_end(self.in_pool(lambda: self._folder(spec)))
+            rows: SparkRows = await to_its_end(self.in_pool(find))
+            job = WritingJob(self.spark, self.in_pool, rows, context, spec.output)
+            return await job.run(rules_of(spec), folder, alone=spec.alone)
+
+        return TaskIntents(write)
 
     def _writer(self, spec: MutationSpec) -> TableWriter:
+        plan = rules_of(spec)
+        assert plan.table.storage is not None, "a stored table"
+        return TableWriter(self._folder(spec), plan.table.columns, plan.table.storage)
+
+    def _folder(self, spec: MutationSpec) -> Path:
         table = (self.tables / spec.location).resolve()
         inside = table != self.tables.resolve() and table.is_relative_to(self.tables.resolve())
         if not inside or not staging_area.NAME.fullmatch(spec.area):
             raise InsufficientPrivilege(f'a member may not write to "{spec.location}/{spec.area}"')
-        plan = rules_of(spec)
-        assert plan.table.storage is not None, "a stored table"
-        return TableWriter(table / spec.area, plan.table.columns, plan.table.storage)
+        return table / spec.area
 
 
 class StagedIntents:
-    """A source of one batch; see `engine.runtime.query_run.Writers`. begin: gives the writer, and may block."""
+    """A source of what it tells when all rows are in files; see `engine.runtime.query_run.Writers`. begin: gives the writer, and
+    may block."""
 
-    def __init__(self, rows: Rows, begin: Callable[[], TableWriter], spec: MutationSpec, in_pool: InPool) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        begin: Callable[[], TableWriter],
+        spec: MutationSpec,
+        in_pool: InPool,
+        sequences: Callable[[], SessionSequences],
+    ) -> None:
         self._rows = rows
         self._begin = begin
         self._spec = spec
         self._in_pool = in_pool
+        self._sequences = sequences
         self._writer: TableWriter | None = None
-        self._told = False
+        self._told: Iterator[pa.RecordBatch] | None = None
 
     async def next_batch(self) -> pa.RecordBatch | None:
-        if self._told:
-            return None
+        if self._told is None:
+            self._told = told(await self._written())
+        return next(self._told, None)
+
+    async def _written(self) -> Written:
         self._writer = writer = await to_its_end(self._in_pool(self._begin))
-        sink = RowSink(rules_of(self._spec), writer, _take, self._spec.output)
+        taker = _Taker(sequences_of(self._spec), self._sequences())
+        sink = RowSink(rules_of(self._spec), writer, taker.take, self._spec.output)
         await drain(self._rows, sink.write, self._in_pool)
-        files = await to_its_end(self._in_pool(writer.finish))
-        self._told = True
-        return told(Written(sink.count, files))
+        written = sink.written(await to_its_end(self._in_pool(writer.finish)))
+        return replace(written, given=taker.given())
 
     async def close(self) -> None:
         await self._rows.close()
-        if self._writer is not None and not self._told:
+        if self._writer is not None and self._told is None:
             await to_its_end(self._in_pool(self._writer.abandon))
 
 
-def _take(_sequence: int, _count: int) -> npt.NDArray[np.int64]:
-    raise InternalError("values of sequences are the initiator's to give")
+class TaskIntents:
+    """The same where Spark's tasks write; a cancel ends the job."""
+
+    def __init__(self, write: Callable[[], Awaitable[Written]]) -> None:
+        self._write = write
+        self._told: Iterator[pa.RecordBatch] | None = None
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        if self._told is None:
+            self._told = told(await self._write())
+        return next(self._told, None)
+
+    async def close(self) -> None:
+        """The job has ended with `next_batch`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Taker:
+    """Takes values of sequences from the catalog that all members share, as many as there are rows: each value is given once, and
+    which row has which is nobody's promise."""
+
+    sequences: Mapping[int, Sequence]
+    counters: SessionSequences
+
+    def take(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
+        return self.counters.take(self.sequences[sequence], count)
+
+    def given(self) -> tuple[tuple[int, int], ...]:
+        """The last value of each that gave any."""
+        last = ((oid, self.counters.given(sequence)) for oid, sequence in self.sequences.items())
+        return tuple((oid, value) for oid, value in last if value is not None)

@@ -29,8 +29,8 @@ from engine.mutation.sink import RowSink
 from engine.mutation.to_its_end import to_its_end
 from engine.mutation.unique import doubles, first_double
 from engine.mutation.violations import check_failed, key_exists, null_in
+from engine.mutation.written import Written
 from engine.plan.logical import Final, Mutate, Node
-from engine.spark.write_task import Written
 from engine.storage.staging import TableWriter
 from wire.errors import SqlError
 from wire.text_output import OutputSettings
@@ -107,7 +107,7 @@ async def run(plan: Mutate, ground: Ground, engines: Engines | None = None) -> O
     input_, rewritten = await _input(plan, ask)
     if rewritten is not None and not rewritten and plan.kind in ("update", "delete"):
         return Outcome(0)
-    written, returned = await _written(plan, input_, ground, engines)
+    written = await _written(plan, input_, ground, engines)
     added = written.files
     intents = Intents(added, tuple(names.below(plan.table, file) for file in rewritten or ()), written.rows)
     try:
@@ -118,12 +118,12 @@ async def run(plan: Mutate, ground: Ground, engines: Engines | None = None) -> O
         raise
     if not written.rows:
         await _removed(plan.table, added, ground)
-        return Outcome(0, returned)
+        return Outcome(0, written.returned)
     # From here on the files are the catalog's: a commit may have taken place though this fails or is cancelled.
     whole = plan.whole or bool(plan.keys)
     appends_only = plan.kind == "insert" and not whole
     await to_its_end(ground.record(plan.table, intents, appends_only=appends_only, whole=whole))
-    return Outcome(written.rows, returned)
+    return Outcome(written.rows, written.returned)
 
 
 def told_in_order(plan: Mutate) -> bool:
@@ -156,28 +156,26 @@ async def _texts(stream: BatchStream) -> list[str]:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-async def _written(
-    plan: Mutate, input_: Node, ground: Ground, engines: Engines | None
-) -> tuple[Written, Sequence[pa.RecordBatch]]:
+async def _written(plan: Mutate, input_: Node, ground: Ground, engines: Engines | None) -> Written:
     """The input's rows in files, and RETURNING's; no files are left where something goes wrong."""
     query = Final(input_.columns, input_, plan.requirement)
     storage = plan.table.storage
     assert storage is not None, "a stored table"
     writer = TableWriter(Path(plan.table.path), plan.table.columns, storage)
     sink = RowSink(plan, writer, ground.take, ground.output)
-    if engines is None or plan.columns:
+    if engines is None:
         stream = await ground.open(query, here=told_in_order(plan))
     else:
         fed = await engines.feed(plan, query)
         if isinstance(fed, Written):
-            return fed, ()
+            return fed
         stream = fed
     try:
         try:
             await drain(stream, sink.write, ground.in_writer_pool)
         finally:
             await stream.close()
-        return Written(sink.count, await ground.in_writer_pool(writer.finish)), sink.returned()
+        return sink.written(await ground.in_writer_pool(writer.finish))
     except BaseException:
         await to_its_end(ground.in_writer_pool(writer.abandon))
         raise

@@ -8,7 +8,7 @@ Works on whole batches, on a thread that may block; one caller at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.catalog.objects import DataFile
 from engine.mutation.violations import changed_twice, check_failed, null_in
+from engine.mutation.written import Written
 from engine.plan.logical import Mutate
 from engine.sql.expr import Column
 from engine.storage.staging import TableWriter
@@ -81,11 +83,8 @@ class RowSink:
         changed = None if layout.changed is None else batch.column(layout.changed)
         if layout.twice is not None and pc.any(batch.column(layout.twice)).as_py():
             raise changed_twice(self._plan.kind)
-        self._passed_over.update(i for i in layout.again if pc.any(batch.column(i)).as_py())
-        if len(self._passed_over) > 1:
-            raise FeatureNotSupported(
-                "not supported: ON CONFLICT DO NOTHING of rows that conflict among themselves by several keys"
-            )
+        self._passed_over.update(n for n, i in enumerate(layout.again) if pc.any(batch.column(i)).as_py())
+        require_one_key(self._passed_over)
         filled = self._filled(batch.num_rows)
         rows = _with(batch.select(layout.rows), filled)
         if self._plan.kind != "delete":
@@ -98,8 +97,12 @@ class RowSink:
             rows = rows.filter(pc.invert(batch.column(layout.dropped)))
         self._writer.write(rows)
 
-    def returned(self) -> list[pa.RecordBatch]:
-        """RETURNING's rows so far, in their order."""
+    def written(self, files: Sequence[DataFile]) -> Written:
+        """What was done, all of it. files: the writer's."""
+        return Written(self.count, tuple(files), tuple(self._in_order()), tuple(sorted(self._passed_over)))
+
+    def _in_order(self) -> list[pa.RecordBatch]:
+        """RETURNING's rows."""
         if not self._numbers or len(self._returned) == 0:
             return self._returned
         order = pc.sort_indices(pa.chunked_array(self._numbers))
@@ -149,6 +152,14 @@ class RowSink:
         if returned.num_rows:
             self._returned.append(returned)
             self._numbers += [] if numbers is None else [numbers]
+
+
+def require_one_key(passed_over: Collection[int]) -> None:
+    """Raises FeatureNotSupported where rows were passed over by several keys (`Mutate.again`)."""
+    if len(passed_over) > 1:
+        raise FeatureNotSupported(
+            "not supported: ON CONFLICT DO NOTHING of rows that conflict among themselves by several keys"
+        )
 
 
 def _with(batch: pa.RecordBatch, arrays: Mapping[int, pa.Array]) -> pa.RecordBatch:

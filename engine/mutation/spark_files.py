@@ -19,8 +19,8 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from engine.catalog.objects import DataFile, Table, TableColumn
+from engine.mutation.written import Written
 from engine.plan.logical import Mutate
-from engine.spark.write_task import Written
 from engine.sql.expr import Column
 from engine.storage.durable import sync
 from engine.storage.staging import file_name

@@ -25,8 +25,10 @@ from engine.mutation.deferral import Cause, Deferral, Event
 from engine.mutation.intents import Intents
 from engine.mutation.named_tables import NamedTables
 from engine.mutation.participant import by_members
-from engine.mutation.run import Outcome, run
+from engine.mutation.run import Outcome, run, told_in_order
+from engine.mutation.spark_files import by_spark_alone
 from engine.mutation.tasks import by_tasks, write
+from engine.mutation.written import Written
 from engine.plan.compile import Bindings
 from engine.plan.logical import Final as FinalNode
 from engine.plan.logical import Mutate, TableReader
@@ -34,7 +36,8 @@ from engine.plan.physical import StagedChange
 from engine.plan.planner import optimise
 from engine.plan.rewrite import walk_all
 from engine.results import BatchesStream, StreamExecution
-from engine.spark.write_task import Written, rules
+from engine.spark.session import embedded
+from engine.spark.write_task import rules
 from engine.sql.binder.mutations import BoundMutation, bind_mutation
 from engine.sql.binder.mutations.target import find_table
 from engine.sql.binder.queries import QueryBinder
@@ -144,6 +147,11 @@ def require_writable(session: Session, command: str, table: Table) -> None:
         raise ReadOnlySqlTransaction(f"cannot execute {command} in a read-only transaction")
 
 
+def keeps_order(plan: Mutate, compiled: CompiledQuery) -> bool:
+    """Whether rows that this member writes are to be made here alone, for the order in which RETURNING tells of them."""
+    return told_in_order(plan) and isinstance(compiled.runs, DistributedQuery) and compiled.runs.area is None
+
+
 @dataclass(slots=True)
 class SessionGround:
     """`engine.mutation.run.Ground` of one execution. values: of the session, the same for all of its queries."""
@@ -170,7 +178,7 @@ class SessionGround:
         repeatable = await self._query(query, change=plan)
         compiled, context = repeatable.compile_as(repeatable.terms), repeatable.context
         if isinstance(compiled.runs, DistributedQuery) and compiled.runs.area is None:
-            return await repeatable.open()
+            return await self.open(query, here=True) if keeps_order(plan, compiled) else await repeatable.open()
         repetition = Repetition(repeatable, repeatable.members_of(compiled))
         while True:
             try:
@@ -187,7 +195,9 @@ class SessionGround:
             async def by_participants(_folder: Path) -> Written:
                 return await told_by_all(await self.engine.open(compiled, context))
 
-            return await collected(plan.table, runs.area, pool, by_participants)
+            written = await collected(plan.table, runs.area, pool, by_participants)
+            self._note(written)
+            return written
         if isinstance(runs, CompiledFragment) and runs.engine == "spark" and not runs.small and by_tasks(plan):
             return await write(self.engine.spark, runs, context, plan, self.output, pool)
         return await self.engine.open(compiled, context)
@@ -199,7 +209,19 @@ class SessionGround:
         """
         if self.engine.config.base is None or not by_members(plan):
             return None
-        return StagedChange(rules(plan), new_name(), self.output)
+        sequences = {oid: self._sequence(oid) for _, oid in plan.filled}
+        tasks = by_tasks(plan)
+        return StagedChange(
+            rules(plan), new_name(), self.output, sequences, tasks=tasks, alone=tasks and by_spark_alone(plan),
+            sparks=tasks and embedded(self.engine.config.spark.master),
+        )  # fmt: skip
+
+    def _note(self, written: Written) -> None:
+        """The last value of each sequence, for currval: the one that a single writer would have taken last."""
+        for oid in {oid for oid, _ in written.given}:
+            sequence = self._sequence(oid)
+            values = [value for given, value in written.given if given == oid]
+            self.session.sequences.note(sequence, max(values) if sequence.increment > 0 else min(values))
 
     def terms(self, node: FinalNode, *, here: bool = False) -> Terms:
         """The session's, for a statement's query. here: on this member alone."""
@@ -241,10 +263,13 @@ class SessionGround:
         return await self.engine.in_writer_pool(call)
 
     def take(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
+        return self.session.sequences.take(self._sequence(sequence), count)
+
+    def _sequence(self, oid: int) -> NumberSequence:
         for relation in self.session.catalog.current().relations.values():
-            if relation.oid == sequence and isinstance(relation, NumberSequence):
-                return self.session.sequences.take(relation, count)
-        raise InternalError(f"could not open relation with OID {sequence}")
+            if relation.oid == oid and isinstance(relation, NumberSequence):
+                return relation
+        raise InternalError(f"could not open relation with OID {oid}")
 
     @property
     def deferral(self) -> Deferral:

@@ -12,17 +12,20 @@ number of files: a task has at least some megabytes of input, and none without r
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+from uuid import uuid4
 
 from engine.executor import CompiledFragment, ExecutionContext
 from engine.mutation.collector import InPool, collected
 from engine.mutation.spark_files import by_spark_alone, described
 from engine.mutation.to_its_end import to_its_end
+from engine.mutation.written import Written
 from engine.plan.logical import Mutate
-from engine.spark.executor import SparkExecutor
+from engine.spark.executor import SparkExecutor, rows_of
 from engine.spark.production import SparkProduction
-from engine.spark.write_task import Written
+from engine.spark.rows import SparkRows
 from engine.storage.staging_area import new_name
 from wire.text_settings import OutputSettings
 
@@ -46,18 +49,32 @@ async def write(
     in_pool: InPool,
 ) -> Written:
     """Run it to its end. Raises SqlError, with no file left; so does a cancel."""
+    job = WritingJob(spark, in_pool, rows_of(fragment), context, output)
+    alone = by_spark_alone(plan)
+    return await collected(plan.table, new_name(), in_pool, lambda folder: job.run(plan, folder, alone=alone))
 
-    async def by_job(folder: Path) -> Written:
-        if spark.embedded and by_spark_alone(plan):
-            made = folder / "made"
+
+@dataclass(frozen=True, slots=True)
+class WritingJob:
+    """Rows that a Spark of this member's makes and writes."""
+
+    spark: SparkExecutor
+    in_pool: InPool
+    rows: SparkRows
+    context: ExecutionContext
+    output: OutputSettings
+
+    async def run(self, plan: Mutate, folder: Path, *, alone: bool) -> Written:
+        """Write them as a MUTATE says below a folder that is there, to the end. alone: as `by_spark_alone`. Raises SqlError."""
+        if alone and self.spark.embedded:
+            # Of participants that share a folder each has its own place in it.
+            made = folder / f"made-{uuid4().hex}"
             names = [column.file_column for column in plan.table.columns]
-            await _ended(await spark.write_files(fragment, context, names, made))
-            written: Written | None = await to_its_end(in_pool(lambda: described(plan.table, folder, made)))
+            await _ended(await self.spark.write_files(self.rows, self.context, names, made))
+            written: Written | None = await to_its_end(self.in_pool(lambda: described(plan.table, folder, made)))
             if written is not None:
                 return written
-        return await _ended(await spark.write(fragment, context, plan, folder, output))
-
-    return await collected(plan.table, new_name(), in_pool, by_job)
+        return await _ended(await self.spark.write(self.rows, self.context, plan, folder, self.output))
 
 
 async def _ended(job: SparkProduction[R]) -> R:

@@ -117,7 +117,7 @@ def _edge(plan: PhysicalPlan, edge: Edge) -> EdgeSpec:
         _SYNCHRONIZERS.get(type(edge.synchronizer), "unsynchronized"),
         tuple(instance.member for instance in source.instances),
         tuple(instance.member for instance in target.instances),
-        counted=source.engine == "local",
+        counted=not source.sent_by_tasks,
     )
 
 

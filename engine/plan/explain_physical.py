@@ -198,7 +198,7 @@ class _Listing(_Told):
     def _stream_words(self, edge: Edge) -> str:
         senders, receivers = self._streams(edge)
         parties = f"{_counted(senders, 'sender')} to {_counted(receivers, 'receiver')}"
-        if self._fragments[edge.source].engine == "spark":
+        if self._fragments[edge.source].sent_by_tasks:
             return f"one for each of Spark's partitions, {parties}"
         return f"{senders * receivers}, {parties}"
 

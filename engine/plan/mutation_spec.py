@@ -1,7 +1,8 @@
 """A MUTATE as participants are told of it, and back again: `engine.plan.spec.MutationSpec`.
 
-Only what the sink goes by travels (`engine.mutation.sink`): which of a row's columns is what, and the table as far as files and
-messages need it. What makes the rows is the fragment's statement; keys, and which files go, are the initiator's.
+Only what the sink goes by travels (`engine.mutation.sink`): which of a row's columns is what, the table as far as files and
+messages need it, and the sequences whose values are taken. What makes the rows is the fragment's statement; keys, and which files
+go, are the initiator's.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 import pyarrow as pa
 
 from engine.carry import carrier_of
-from engine.catalog.objects import Constraint, Storage, Table, TableColumn
+from engine.catalog.objects import Constraint, Sequence, Storage, Table, TableColumn
 from engine.plan.logical import Mutate, Values
 from engine.plan.physical import StagedChange
-from engine.plan.spec import MutationSpec, WrittenColumn
+from engine.plan.spec import MutationSpec, SequenceSpec, WrittenColumn
 from engine.sql import types as st
 from engine.sql.expr import Column
 from wire import types as t
@@ -24,8 +25,7 @@ def mutation_spec(change: StagedChange) -> MutationSpec:
     plan = change.rules
     table, storage = plan.table, plan.table.storage
     assert storage is not None, "a stored table"
-    assert not plan.columns, "RETURNING is the initiator's"
-    assert not plan.filled, "values of sequences are the initiator's"
+    assert not plan.numbered, "an order of RETURNING's rows is the initiator's"
     index = {column.id: number for number, column in enumerate(plan.input.columns)}
 
     def place(column: Column | None) -> int:
@@ -47,8 +47,31 @@ def mutation_spec(change: StagedChange) -> MutationSpec:
         place(plan.changed),
         place(plan.dropped),
         place(plan.twice),
+        tuple(map(place, plan.again)),
+        tuple((place(column), _told(change.sequences[oid])) for column, oid in plan.filled),
+        tuple(map(place, plan.columns)),
+        tuple((place(shown), place(row)) for shown, row in plan.passed),
         change.output,
+        change.alone,
     )
+
+
+def _told(sequence: Sequence) -> SequenceSpec:
+    return SequenceSpec(
+        sequence.oid, sequence.name, sequence.increment, sequence.minimum, sequence.maximum, sequence.cache, sequence.cycle,
+        sequence.counter, sequence.first,
+    )  # fmt: skip
+
+
+def sequences_of(spec: MutationSpec) -> dict[int, Sequence]:
+    """The sequences whose values a participant takes, by OID."""
+    return {
+        told.oid: Sequence(
+            told.oid, "", told.name, st.of(t.INT8), increment=told.increment, minimum=told.minimum, maximum=told.maximum,
+            cache=told.cache, cycle=told.cycle, counter=told.counter, first=told.first,
+        )
+        for _, told in spec.filled
+    }  # fmt: skip
 
 
 def rules_of(spec: MutationSpec) -> Mutate:
@@ -69,7 +92,7 @@ def rules_of(spec: MutationSpec) -> Mutate:
         return None if place < 0 else given[place]
 
     return Mutate(
-        (),
+        tuple(given[place] for place in spec.returning),
         spec.kind,
         table,
         Values(given, ()),
@@ -78,4 +101,7 @@ def rules_of(spec: MutationSpec) -> Mutate:
         changed=column(spec.changed),
         dropped=column(spec.dropped),
         twice=column(spec.twice),
+        again=tuple(given[place] for place in spec.again),
+        filled=tuple((given[place], told.oid) for place, told in spec.filled),
+        passed=tuple((given[shown], given[row]) for shown, row in spec.passed),
     )

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from engine.catalog.objects import Sequence
 from engine.executor import EngineName
 from engine.plan.logical import Mutate, Node, Ordering
 from engine.sql.expr import Column
@@ -34,18 +35,28 @@ class Receive(Node):
 
 @dataclass(frozen=True, slots=True)
 class StagedChange:
-    """A MUTATE that participants carry out. rules: without its input and its files (`Mutate.rules`). area: the name of the
-    statement's folder in the table's (`engine.storage.staging_area`). output: how values are written in messages."""
+    """A MUTATE that participants carry out.
+
+    rules: without its files (`engine.spark.write_task.rules`). area: the name of the statement's folder in the table's
+    (`engine.storage.staging_area`). output: how values are written in messages. sequences: those that give values, by OID.
+    tasks: whether Spark's tasks may write the rows that they make; alone: or Spark by itself (`engine.mutation.spark_files`);
+    sparks: whether members' Sparks do that side by side, each having no executors but those inside of its member.
+    """
 
     rules: Mutate
     area: str
     output: OutputSettings
+    sequences: Mapping[int, Sequence] = field(default_factory=dict)
+    tasks: bool = False
+    alone: bool = False
+    sparks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation(Node):
-    """MUTATE on a participant: each instance writes its input's rows into staged files and gives one row, its intents: how many
-    rows changed, and the files. Always the top of its fragment. The input's columns are those of the rules' input, in order."""
+    """MUTATE on a participant: each instance writes its input's rows into staged files and gives its intents: how many rows
+    changed, the files, and RETURNING's rows. Always the top of its fragment. The input's columns are those of the rules' input, in
+    order."""
 
     input: Node
     change: StagedChange
@@ -172,6 +183,11 @@ class Fragment:
     output: int | None = None
     engine: EngineName = "local"
     reason: str = ""
+
+    @property
+    def sent_by_tasks(self) -> bool:
+        """Whether Spark's tasks send its rows. What they write is told by the member."""
+        return self.engine == "spark" and not isinstance(self.root, Mutation)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,14 +68,29 @@ class WrittenColumn(Struct, frozen=True):
     stored: str
 
 
+class SequenceSpec(Struct, frozen=True):
+    """A sequence whose values a writer takes by itself: as `engine.catalog.objects.Sequence`."""
+
+    oid: int
+    name: str
+    increment: int
+    minimum: int
+    maximum: int
+    cache: int
+    cycle: bool
+    counter: int
+    first: int
+
+
 class MutationSpec(Struct, frozen=True):
     """What a fragment does with its rows instead of sending them: it writes them into files of a table, and sends its intents.
 
     schema, table: names, for messages. columns: all of the table's. location: its folder below that of tables. area: the
         statement's folder in it, where files are staged. partition_by, sort_by: as in `engine.catalog.objects.Storage`.
     input: Arrow IPC schema message of the rows, in carriers. The rest says which of its columns is what, by index, as
-        `engine.plan.logical.Mutate`: rows; checks, each with its constraint's name; changed, dropped and twice, -1 for none.
-    output: how values are written in messages.
+        `engine.plan.logical.Mutate`: rows; checks, each with its constraint's name; changed, dropped and twice, -1 for none;
+        again; filled, each with its sequence; returning; passed.
+    output: how values are written in messages. alone: whether Spark, where it makes the rows, may write them without us.
     """
 
     kind: MutateKind
@@ -92,7 +107,12 @@ class MutationSpec(Struct, frozen=True):
     changed: int
     dropped: int
     twice: int
+    again: tuple[int, ...]
+    filled: tuple[tuple[int, SequenceSpec], ...]
+    returning: tuple[int, ...]
+    passed: tuple[tuple[int, int], ...]
     output: OutputSettings
+    alone: bool
 
 
 class FragmentSpec(Struct, frozen=True):

@@ -45,6 +45,7 @@ from engine.runtime.inflow import EdgeInflow
 from engine.runtime.mailboxes import Mailboxes
 from engine.runtime.query_state import Cause
 from engine.runtime.readable_files import ReadableFiles
+from engine.spark.rows import SparkRows
 from wire.errors import ConnectionFailure, SqlError
 from wire.mesh.control_messages import ChannelOk
 from wire.mesh.messages import Open
@@ -127,13 +128,18 @@ class Source(Protocol):
 
 
 class Writers(Protocol):
-    """What writes a member's part of a MUTATE: `engine.mutation.participant.StagedWriters`."""
+    """What writes a member's part of a MUTATE: `engine.mutation.participant.StagedWriters`.
+
+    Its sources give what there is to tell when all rows are in files, and raise SqlError for a folder that is not this member's
+    to write.
+    """
 
     def intents(self, rows: Source, spec: MutationSpec) -> Source:
-        """One batch, when all rows are in files. Closing it closes the rows, and removes files of which nobody was told.
+        """Of rows that come here. Closing it closes them, and removes files of which nobody was told."""
+        ...
 
-        Raises SqlError for a folder that is not this member's to write.
-        """
+    def intents_of_tasks(self, find: Callable[[], SparkRows], context: ExecutionContext, spec: MutationSpec) -> Source:
+        """Of rows that this member's Spark makes. find: may block."""
         ...
 
 
@@ -239,7 +245,8 @@ class QueryRun:
 
     async def _run(self, instance: InstanceSpec) -> Cause | None:
         """What went wrong, if anything did."""
-        on_spark = self._fragments[instance.fragment].engine == "spark"
+        fragment = self._fragments[instance.fragment]
+        on_spark = fragment.engine == "spark" and fragment.mutation is None
         try:
             await (self._produce_in_tasks(instance) if on_spark else self._produce(instance))
         except ConnectionFailure as error:
@@ -270,10 +277,7 @@ class QueryRun:
                 # Its turn comes when the receiver takes the stream; until then nothing is read for it. (One with inputs takes
                 # them all the same: who sends them sends to others too.)
                 await output.opened()
-            find = functools.partial(self._found, instance) if instance.readers else None
-            source = self._source(fragment, instance, _rows_schema(fragment, edge), find)
-            if fragment.mutation is not None:
-                source = self._host.writers.intents(source, fragment.mutation)
+            source = self._produced(fragment, instance, edge)
             while output.wanted and (batch := await source.next_batch()) is not None:
                 await output.send(batch)
             if output.wanted:
@@ -286,6 +290,25 @@ class QueryRun:
             size = sum(stream.bytes for stream in output.streams)
             self._count(instance, edge, (output.rows, output.batches, size, stalls), started)
             await _to_the_end(self._close(source, output, cause))
+
+    def _produced(self, fragment: FragmentSpec, instance: InstanceSpec, edge: EdgeSpec) -> Source:
+        """What the fragment's edge carries: its rows, or what has become of them."""
+        spec = fragment.mutation
+        if spec is not None and fragment.engine == "spark":
+            return self._host.writers.intents_of_tasks(
+                functools.partial(self._spark_rows, instance, stream_schema(spec.input)), self._context(), spec
+            )
+        find = functools.partial(self._found, instance) if instance.readers else None
+        source = self._source(fragment, instance, _rows_schema(fragment, edge), find)
+        return source if spec is None else self._host.writers.intents(source, spec)
+
+    def _spark_rows(self, instance: InstanceSpec, schema: pa.Schema) -> SparkRows:
+        """May block."""
+        assert instance.statement is not None, "on Spark each instance has a statement of its own"
+        return SparkRows(instance.statement, self._host.files.of(instance).tables, schema)
+
+    def _context(self) -> ExecutionContext:
+        return ExecutionContext(QueryId.parse(self.query), self.shared.time_zone, self.shared.page_bytes)
 
     async def _close(self, source: Source | None, output: EdgeOutput, cause: Cause) -> None:
         if self._cause is not None and self._cause.failed:
@@ -311,9 +334,13 @@ class QueryRun:
             for member, channel in zip(edge.receivers, channels, strict=True)
         )
         started = asyncio.get_running_loop().time()
-        context = ExecutionContext(QueryId.parse(self.query), self.shared.time_zone, self.shared.page_bytes)
         production = await self._host.spark.produce(
-            context, instance.statement, tables, send_to, parting=edge.router.parting, base=sender << PARTITION_BITS
+            self._context(),
+            instance.statement,
+            tables,
+            send_to,
+            parting=edge.router.parting,
+            base=sender << PARTITION_BITS,
         )
         try:
             sent = await asyncio.shield(production.ended)

@@ -31,6 +31,7 @@ from engine.catalog.objects import Table
 from engine.config import SparkConfig
 from engine.executor import CompiledFragment, EngineName, ExecutionContext
 from engine.local.infinities import with_infinities
+from engine.mutation.written import Written
 from engine.operators.mesh_tls import TlsPeer
 from engine.operators.partition_streams import Sent
 from engine.operators.receive import WINDOW_BATCHES, Receiver, partly_consumed
@@ -46,10 +47,11 @@ from engine.spark.collect import collect_arrow
 from engine.spark.errors import translate
 from engine.spark.jobs import SparkJob, failure_of_task
 from engine.spark.production import SparkProduction, send_frame
+from engine.spark.rows import SparkRows
 from engine.spark.session import SparkRuntime, embedded, own_connection
 from engine.spark.tables import Views
 from engine.spark.worker import SendPartition
-from engine.spark.write_task import WritePartition, Written, rules
+from engine.spark.write_task import WritePartition, rules
 from engine.spark.writing import write_frame, write_parquet
 from wire.errors import AdminShutdown, FeatureNotSupported, SqlError
 from wire.mesh.messages import Open
@@ -152,24 +154,23 @@ class SparkExecutor:
         return production
 
     async def write(
-        self, fragment: CompiledFragment, context: ExecutionContext, plan: Mutate, folder: Path, output: OutputSettings
+        self, rows: SparkRows, context: ExecutionContext, plan: Mutate, folder: Path, output: OutputSettings
     ) -> SparkProduction[Written]:
-        """Begin to run a fragment whose rows its tasks write below a folder as a MUTATE says; see `engine.spark.write_task`."""
-        task = WritePartition(rules(plan), str(folder), fragment.schema.serialize().to_pybytes(), output)
-        return await self._writing(fragment, context, functools.partial(write_frame, task=task))
+        """Begin to make rows that tasks write below a folder as a MUTATE says; see `engine.spark.write_task`."""
+        task = WritePartition(rules(plan), str(folder), rows.schema.serialize().to_pybytes(), output)
+        return await self._writing(rows, context, functools.partial(write_frame, task=task))
 
     async def write_files(
-        self, fragment: CompiledFragment, context: ExecutionContext, names: Sequence[str], folder: Path
+        self, rows: SparkRows, context: ExecutionContext, names: Sequence[str], folder: Path
     ) -> SparkProduction[None]:
-        """Begin to run a fragment whose rows Spark itself writes as Parquet files into a new folder, as columns of these names."""
-        return await self._writing(fragment, context, functools.partial(write_parquet, names=names, folder=folder))
+        """Begin to make rows that Spark itself writes as Parquet files into a new folder, as columns of these names."""
+        return await self._writing(rows, context, functools.partial(write_parquet, names=names, folder=folder))
 
     async def _writing(
-        self, fragment: CompiledFragment, context: ExecutionContext, act: Callable[[DataFrame], R]
+        self, rows: SparkRows, context: ExecutionContext, act: Callable[[DataFrame], R]
     ) -> SparkProduction[R]:
         runtime = await self._runtime(context.notice)
-        text, tables = to_sql(fragment.statement, "spark"), views_of(fragment)
-        writing = SparkProduction(runtime, context, text, tables, act, self._views, self.call)
+        writing = SparkProduction(runtime, context, rows.statement, rows.tables, act, self._views, self.call)
         self._writings.add(writing)
         writing.ended.add_done_callback(lambda _ended: self._writings.discard(writing))
         return writing
@@ -399,6 +400,11 @@ class SparkStream:
 def views_of(fragment: CompiledFragment) -> Mapping[str, Table]:
     """The tables that a fragment reads, by the names that its statement has for them."""
     return {relation_name(table): table for table in fragment.tables if isinstance(table, Table)}
+
+
+def rows_of(fragment: CompiledFragment) -> SparkRows:
+    """A fragment's rows, for a job that writes them."""
+    return SparkRows(to_sql(fragment.statement, "spark"), views_of(fragment), fragment.schema)
 
 
 def _without_offset(fragment: CompiledFragment) -> tuple[exp.Expression, int]:

@@ -17,15 +17,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from engine.carry import carry_to
-from engine.catalog.objects import DataFile
 from engine.local.infinities import with_infinities
 from engine.mutation.sink import RowSink
+from engine.mutation.written import Written, told
 from engine.plan.logical import Mutate, Values
 from engine.spark.task_error import TaskError
 from engine.storage.staging import TableWriter
@@ -34,23 +33,12 @@ from wire.errors import InternalError, SqlError
 from wire.text_settings import OutputSettings
 from wire.user_types import type_heard, type_told
 
-#: A task's intents: rows that changed, and its files as JSON.
-INTENTS_SCHEMA: Final = "changed bigint, files string"
-_INTENTS: Final = pa.schema([("changed", pa.int64()), ("files", pa.utf8())])
 #: Rows and bytes that the sink is given at once: Spark's batches are small, so that a first row need not wait.
 _BATCH_ROWS: Final = 1 << 16
 _BATCH_BYTES: Final = 16 << 20
 
 
 copyreg.pickle(t.PgType, lambda typ: (type_heard, (type_told(typ),)))
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What the tasks of a job have done."""
-
-    rows: int
-    files: tuple[DataFile, ...]
 
 
 def rules(plan: Mutate) -> Mutate:
@@ -76,7 +64,7 @@ class WritePartition:
             written = self._written(batches)
         except SqlError as error:
             raise TaskError(error) from None
-        yield told(written)
+        yield from told(written)
 
     def _written(self, batches: Iterable[pa.RecordBatch]) -> Written:
         table = self.plan.table
@@ -87,27 +75,10 @@ class WritePartition:
         try:
             for batch in _gathered(batches):
                 sink.write(with_infinities(carry_to(batch, schema)))
-            return Written(sink.count, writer.finish())
+            return sink.written(writer.finish())
         except BaseException:
             writer.abandon()
             raise
-
-
-def written_by(intents: Iterable[pa.RecordBatch]) -> Written:
-    """What a job's result tells, all of its tasks together; or a query's root, all of its participants."""
-    named = [pa.RecordBatch.from_arrays(batch.columns, schema=_INTENTS) for batch in intents]
-    tasks = pa.Table.from_batches(named, _INTENTS).to_pylist()
-    files = tuple(file for task in tasks for file in _FILES.decode(task["files"]))
-    return Written(sum(task["changed"] for task in tasks), files)
-
-
-_FILES: Final = msgspec.json.Decoder(tuple[DataFile, ...])
-
-
-def told(written: Written) -> pa.RecordBatch:
-    """Intents as they travel: `INTENTS_SCHEMA`."""
-    row = {"changed": written.rows, "files": msgspec.json.encode(written.files).decode()}
-    return pa.RecordBatch.from_pylist([row], schema=_INTENTS)
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -15,8 +15,9 @@ from pyspark.sql.udf import _create_udf
 from pyspark.util import PythonEvalType
 
 from engine.carry import fitted
+from engine.mutation.written import INTENTS_ON_SPARK, Written, written_by
 from engine.spark.collect import collect_arrow
-from engine.spark.write_task import INTENTS_SCHEMA, WritePartition, Written, written_by
+from engine.spark.write_task import WritePartition
 
 #: Bytes of a row group: Spark's tasks keep one each in the JVM's heap.
 _GROUP_BYTES: Final = 64 << 20
@@ -37,6 +38,6 @@ def write_frame(frame: DataFrame, task: WritePartition) -> Written:
         # How many dimensions arrays have, Spark alone knows.
         task = replace(task, schema=fitted(schema, to_arrow_schema(frame.schema)).serialize().to_pybytes())
     frame = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
-    udf = _create_udf(task, INTENTS_SCHEMA, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "write", deterministic=False)
+    udf = _create_udf(task, INTENTS_ON_SPARK, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "write", deterministic=False)
     mapped = frame._jdf.mapInArrow(udf(*(frame[name] for name in frame.columns))._jc, False, None)
     return written_by(collect_arrow(mapped))

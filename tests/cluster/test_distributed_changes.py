@@ -82,6 +82,42 @@ def test_participants_write_what_one_member_would(spread: Spread) -> None:
     assert spread.staged == []
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "insert into {} select x + 700000, s, x % 97, 1.5 from t where x % 100 = 3 returning *",
+        "update {} set k = k + 1 where id % 50 = 3 returning id, k * 2",
+        "update {} as d set note = 'odd' from (select x from t where x % 500 = 1) as odd where odd.x = d.id returning d.*, x",
+        "delete from {} where id % 40 = 3 returning id + 1 as next",
+    ],
+)
+def test_rows_that_are_returned_travel_and_files_do_not(spread: Spread, change: str) -> None:
+    with connect(spread.members[0]) as all_, spread.members[1].connect(options="-c sluice.distribution=off") as one:
+        assert writers(plan(all_, change.format("d"))) == {"m1", "m2", "m3"}
+        assert writers(plan(one, change.format("w"))) == {"m2"}
+        here, there = (session.execute(change.format(name)) for session, name in ((all_, "d"), (one, "w")))
+        assert here.statusmessage == there.statusmessage
+        assert sorted(here.fetchall(), key=repr) == sorted(there.fetchall(), key=repr) != []
+    assert spread.staged == []
+
+
+def test_each_value_of_a_sequence_is_given_once(spread: Spread) -> None:
+    with connect(spread.members[2]) as session:
+        session.execute("create table numbered (n int generated always as identity, x bigint, m serial)")
+        change = "insert into numbered (x) select x from t where x % 100 = 1"
+        assert writers(plan(session, change)) == {"m1", "m2", "m3"}
+        given = session.execute(f"{change} returning n, m").fetchall()
+        count = ROWS // 100
+        assert sorted(n for n, _ in given) == sorted(m for _, m in given) == list(range(1, count + 1))
+        assert session.execute("select currval('numbered_m_seq'), lastval()").fetchone() == (count, count)
+        told = "count(*), count(distinct n), max(n), count(distinct m), max(m), count(distinct x)"
+        assert session.execute(f"select {told} from numbered").fetchone() == (count,) * 6
+        with session.transaction():
+            session.execute("create table begun (n bigserial, x bigint)")
+            session.execute("insert into begun (x) select x from t where x % 1000 = 1")
+            assert session.execute("select count(distinct n), max(n) from begun").fetchone() == (600, 600)
+
+
 def test_partitions_and_order_are_kept_by_each_who_writes(spread: Spread) -> None:
     with connect(spread.members[1]) as session:
         session.execute("create table parted (id bigint, p int) partition by list (p) with (sort_by = 'id')")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,17 @@ import pyarrow.parquet as pq
 import pytest
 from mesh_ground import until
 
-from engine.catalog.objects import Constraint, Storage, Table, TableColumn
+from engine.catalog.objects import Constraint, Sequence, Storage, Table, TableColumn
+from engine.catalog.store import CatalogStore
+from engine.config import SparkConfig
 from engine.mutation.participant import StagedIntents, StagedWriters
+from engine.mutation.written import Written, written_by
 from engine.plan.logical import Mutate, Values
 from engine.plan.mutation_spec import mutation_spec, rules_of
 from engine.plan.physical import StagedChange
 from engine.plan.spec import MutationSpec
-from engine.spark.write_task import written_by
+from engine.sequences import SessionSequences
+from engine.spark.executor import SparkExecutor
 from engine.sql import types as st
 from engine.sql.expr import Column
 from engine.storage.staging_area import StagingArea, new_name
@@ -34,13 +39,24 @@ GIVEN = (
 )  # fmt: skip
 
 
-def told(location: str = "table", area: str = "", **storage: Any) -> MutationSpec:
-    """An UPDATE of a table with a check, as it arrives."""
-    table = Table(1, "public", "t", COLUMNS, "parquet", "", (), storage=Storage(location, 3, **storage))
+def table_of(location: str = "table", **storage: Any) -> Table:
+    return Table(1, "public", "t", COLUMNS, "parquet", "", (), storage=Storage(location, 3, **storage))
+
+
+Source = Callable[["Rows", MutationSpec], StagedIntents]
+
+
+def told(location: str = "table", area: str = "", sequence: Sequence | None = None, **storage: Any) -> MutationSpec:
+    """An UPDATE of a table with a check, as it arrives; with a sequence, also of RETURNING p, a where that gives a's values."""
+    table = table_of(location, **storage)
     p, a, kept, changed = GIVEN
     check = Constraint(5, "positive", "check", ("a",), "a > 0")
     rules = Mutate((), "update", table, Values(GIVEN, ()), (a, p), ((check, kept),), changed=changed)
-    spec = mutation_spec(StagedChange(rules, area or new_name(), OutputSettings()))
+    change = StagedChange(rules, area or new_name(), OutputSettings())
+    if sequence is not None:
+        rules = replace(rules, columns=(p, a), filled=((a, sequence.oid),), passed=((a, a),))
+        change = replace(change, rules=rules, sequences={sequence.oid: sequence})
+    spec = mutation_spec(change)
     return msgspec.msgpack.decode(msgspec.msgpack.encode(spec), type=MutationSpec)
 
 
@@ -68,8 +84,25 @@ async def at_once(call: Callable[[], Any]) -> Any:
     return call()
 
 
-def source(tables: Path, rows: Rows, spec: MutationSpec) -> StagedIntents:
-    return StagedWriters(tables, at_once).intents(rows, spec)
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[CatalogStore]:
+    store = CatalogStore(tmp_path / "catalog.sqlite", tmp_path / "tables")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def source(tmp_path: Path, catalog: CatalogStore) -> Callable[[Rows, MutationSpec], StagedIntents]:
+    spark = SparkExecutor(SparkConfig(), tmp_path)
+    return StagedWriters(tmp_path, at_once, spark, lambda: SessionSequences(catalog)).intents
+
+
+async def all_of(intents: StagedIntents) -> Written:
+    batches = []
+    while (batch := await intents.next_batch()) is not None:
+        batches.append(batch)
+    await intents.close()
+    return written_by(batches)
 
 
 @pytest.fixture
@@ -81,6 +114,9 @@ def area(tmp_path: Path) -> StagingArea:
 
 
 def test_what_a_participant_is_told_is_what_was_meant() -> None:
+    several = GIVEN[2:]
+    rules = Mutate((), "insert", table_of(), Values(GIVEN, ()), GIVEN[1::-1], again=several)
+    assert [c.name for c in rules_of(mutation_spec(StagedChange(rules, "", OutputSettings()))).again] == ["c3", "c4"]
     rules = rules_of(told(partition_by=("p_2",), sort_by=("a",)))
     assert [column.name for column in rules.rows] == ["c9", "c7"]
     assert [(constraint.name, column.name) for constraint, column in rules.checks] == [("positive", "c3")]
@@ -90,14 +126,12 @@ def test_what_a_participant_is_told_is_what_was_meant() -> None:
     assert rules.table.storage == Storage("table", 0, partition_by=("p_2",), sort_by=("a",))
 
 
-async def test_rows_go_into_the_statements_folder_and_intents_out(tmp_path: Path, area: StagingArea) -> None:
+async def test_rows_go_into_the_statements_folder_and_intents_out(
+    source: Source, tmp_path: Path, area: StagingArea
+) -> None:
     rows = Rows([("x", 2, True, True), ("y", 1, True, False)], [("x", 1, True, True)])
-    intents = source(tmp_path, rows, told(area=area.path.name, partition_by=("p_2",), sort_by=("a",)))
-    batch = await intents.next_batch()
-    assert batch is not None
-    assert await intents.next_batch() is None
-    await intents.close()
-    written = written_by([batch])
+    intents = source(rows, told(area=area.path.name, partition_by=("p_2",), sort_by=("a",)))
+    written = await all_of(intents)
     assert (written.rows, sorted(file.partition for file in written.files)) == (2, [("x",), ("y",)])
     area.keep(written.files)
     there = {file.partition: pq.read_table(tmp_path / "table" / file.path, partitioning=None) for file in written.files}
@@ -106,8 +140,22 @@ async def test_rows_go_into_the_statements_folder_and_intents_out(tmp_path: Path
     assert rows.closed
 
 
-async def test_an_error_leaves_nothing(tmp_path: Path, area: StagingArea) -> None:
-    intents = source(tmp_path, Rows([("x", 2, True, True)], [("x", -1, False, True)]), told(area=area.path.name))
+async def test_returning_travels_with_the_values_that_sequences_gave(
+    source: Source, catalog: CatalogStore, area: StagingArea
+) -> None:
+    """Two participants, of which the first takes more than it uses."""
+    by_fives = Sequence(44, "public", "s", st.of(t.INT8), start=10, increment=5, cache=3, counter=44, first=10)
+    spec = told(area=area.path.name, sequence=by_fives)
+    first = await all_of(source(Rows([("x", 0, True, True), ("y", 0, True, True)]), spec))
+    second = await all_of(source(Rows([("z", 0, True, True)]), spec))
+    assert [batch.to_pydict() for batch in first.returned] == [{"c7": ["x", "y"], "c9": [10, 15]}]
+    assert [batch.to_pydict() for batch in second.returned] == [{"c7": ["z"], "c9": [25]}]
+    assert (first.given, second.given) == (((44, 15),), ((44, 25),))
+    assert catalog.counted(by_fives).value == 35
+
+
+async def test_an_error_leaves_nothing(source: Source, area: StagingArea) -> None:
+    intents = source(Rows([("x", 2, True, True)], [("x", -1, False, True)]), told(area=area.path.name))
     with pytest.raises(CheckViolation) as caught:
         await intents.next_batch()
     assert caught.value.detail == "Failing row contains (-1, x)."
@@ -115,12 +163,12 @@ async def test_an_error_leaves_nothing(tmp_path: Path, area: StagingArea) -> Non
     assert list(area.path.iterdir()) == []
 
 
-async def test_one_that_is_stopped_leaves_nothing(tmp_path: Path, area: StagingArea) -> None:
+async def test_one_that_is_stopped_leaves_nothing(source: Source, area: StagingArea) -> None:
     class Endless(Rows):
         async def next_batch(self) -> pa.RecordBatch | None:
             return await super().next_batch() or await asyncio.Event().wait()
 
-    intents = source(tmp_path, Endless([("x", 2, True, True)]), told(area=area.path.name))
+    intents = source(Endless([("x", 2, True, True)]), told(area=area.path.name))
     running = asyncio.ensure_future(intents.next_batch())
     await until(lambda: list(area.path.iterdir()) != [])
     running.cancel()
@@ -129,9 +177,9 @@ async def test_one_that_is_stopped_leaves_nothing(tmp_path: Path, area: StagingA
     assert list(area.path.iterdir()) == []
 
 
-async def test_one_that_is_late_finds_no_folder(tmp_path: Path, area: StagingArea) -> None:
+async def test_one_that_is_late_finds_no_folder(source: Source, area: StagingArea) -> None:
     area.abandon()
-    intents = source(tmp_path, Rows([("x", 2, True, True)]), told(area=area.path.name))
+    intents = source(Rows([("x", 2, True, True)]), told(area=area.path.name))
     with pytest.raises(IoError, match="could not write"):
         await intents.next_batch()
     await intents.close()
@@ -150,8 +198,8 @@ async def test_one_that_is_late_finds_no_folder(tmp_path: Path, area: StagingAre
         ("table", "_staging-0/../.."),
     ],
 )
-async def test_a_member_writes_below_its_own_tables_only(tmp_path: Path, location: str, name: str) -> None:
-    intents = source(tmp_path / "tables", Rows([("x", 2, True, True)]), told(location, name or new_name()))
+async def test_a_member_writes_below_its_own_tables_only(source: Source, location: str, name: str) -> None:
+    intents = source(Rows([("x", 2, True, True)]), told(location, name or new_name()))
     with pytest.raises(InsufficientPrivilege, match="may not write"):
         await intents.next_batch()
     await intents.close()

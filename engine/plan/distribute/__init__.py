@@ -66,7 +66,8 @@ def distribute(
     """
     elsewhere = _is_elsewhere(plan, setting)
     if setting.engine == "spark" and not elsewhere:
-        return _one_fragment(plan, setting, "one Spark sees all the tables, and parts the work itself")
+        spread = _over_sparks(plan, setting, reason, change)
+        return spread or _one_fragment(plan, setting, "one Spark sees all the tables, and parts the work itself")
     assembly = Assembly(setting, operators.plan, plan)
     try:
         _check_tables(plan)
@@ -80,6 +81,22 @@ def distribute(
     if len(fragments) == 1:
         reason = "nothing in it can be done in several places"
     return PhysicalPlan(setting.initiator, fragments, edges, reason)
+
+
+def _over_sparks(
+    plan: logical.Final, setting: Setting, reason: str, change: StagedChange | None
+) -> PhysicalPlan | None:
+    """A change whose rows the members' Sparks make and write, each of its own files, with nothing to exchange; None for another."""
+    if change is None or not change.sparks or len(setting.members) < 2:
+        return None
+    assembly = Assembly(setting, operators.plan, plan)
+    try:
+        _check_tables(plan)
+        fragments, edges = assembly.finish(root(plan, assembly, change))
+    except NotDistributable:
+        return None
+    physical = PhysicalPlan(setting.initiator, fragments, edges, reason)
+    return physical if len(fragments) == 2 and physical.mutates else None
 
 
 def _one_fragment(plan: logical.Final, setting: Setting, reason: str) -> PhysicalPlan:

@@ -153,7 +153,14 @@ class Assembly:
         readers = {part.reader for part in walk_all(node) if isinstance(part, TableReader) and part.reader}
         told = {reader for instance in flow.instances for reader in instance.splits}
         assert readers <= told, f"readers {readers - told} of fragment {number} have no splits"
-        return Fragment(number, node, flow.instances, flow.inputs, output, engine, _why(engine, flow))
+        return Fragment(number, node, flow.instances, flow.inputs, output, engine, self._why(engine, node, flow))
+
+    def _why(self, engine: EngineName, node: Node, flow: Flow) -> str:
+        if flow.inputs:
+            return "it reads what other fragments send"
+        if engine == "local":
+            return "it reads its splits in place"
+        return "it reads pinned tables" if self.is_pinned(node) else "it reads and writes files of its own"
 
     def engine(self, flow: Flow) -> EngineName:
         """Which engine runs the fragment that the flow would be now: Spark reads tables, and nothing else."""
@@ -219,12 +226,6 @@ def check_carriable(columns: Sequence[Column]) -> None:
     for column in columns:
         if not is_carriable(column):
             raise NotDistributable(f"values of type {column.type} do not cross between members")
-
-
-def _why(engine: EngineName, flow: Flow) -> str:
-    if flow.inputs:
-        return "it reads what other fragments send"
-    return "it reads pinned tables" if engine == "spark" else "it reads its splits in place"
 
 
 def references_to(columns: Sequence[Column]) -> tuple[ColumnRef, ...]:

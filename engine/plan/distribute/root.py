@@ -20,7 +20,7 @@ from engine.plan.physical import Ordered, Sequential, SingleRouter, StagedChange
 def root(node: Final, assembly: Assembly, change: StagedChange | None = None) -> Flow:
     """The root's flow. change: what becomes of the rows, if those who make them may write them."""
     below = assembly.unfinished_flow(node.input)
-    if change is not None and may_mutate(below, assembly):
+    if change is not None and may_mutate(below, change, assembly):
         return collected(below, change, assembly)
     if assembly.is_here(below) or not _may_pass_on(below, assembly):
         below = assembly.gather(below)
