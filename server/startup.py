@@ -27,7 +27,8 @@ from wire.pg import messages as m
 from wire.pg.auth import Authentication
 from wire.pg.connection import negotiate
 
-#: The one database of a member.
+#: Where clients go that know no database's name yet; with one database, it is that one.
+_MAINTENANCE: Final = "postgres"
 #: Startup parameters that are not settings.
 _NOT_SETTINGS: Final = ("user", "database", "options", "replication")
 _REPLICATION_OFF: Final = ("false", "off", "no", "0", "f", "n", "fals", "fal", "fa", "of")
@@ -77,6 +78,8 @@ def check_startup(startup: m.Startup) -> tuple[Beginning, m.NegotiateProtocolVer
         raise ProtocolViolation("invalid startup packet layout: expected terminator as last byte")
     _refuse_replication(parameters.get("replication", "false"))
     database = parameters.get("database") or user
+    if database == _MAINTENANCE:
+        database = DATABASE
     settings = read_options(parameters.get("options", ""))
     settings |= {
         name: value for name, value in parameters.items() if name not in _NOT_SETTINGS and not name.startswith("_pq_.")

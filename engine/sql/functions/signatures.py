@@ -537,7 +537,10 @@ pg_has_role (name,name,text)=bool (name,oid,text)=bool (name,text)=bool (oid,nam
 pg_is_in_recovery ()=bool
 pg_is_other_temp_schema (oid)=bool
 pg_jit_available ()=bool
+pg_listening_channels ()=setof:text
 pg_my_temp_schema ()=oid
+pg_notification_queue_usage ()=float8
+pg_notify (text,text)=void
 pg_opclass_is_visible (oid)=bool
 pg_operator_is_visible (oid)=bool
 pg_opfamily_is_visible (oid)=bool
@@ -721,10 +724,10 @@ pg_extension_update_paths pg_filenode_relation pg_identify_object pg_identify_ob
 pg_import_system_collations pg_index_column_has_property pg_index_has_property pg_indexam_has_property
 pg_indexam_progress_phasename pg_indexes_size pg_is_wal_replay_paused pg_isolation_test_session_is_blocked
 pg_last_committed_xact pg_last_wal_receive_lsn pg_last_wal_replay_lsn pg_last_xact_replay_timestamp
-pg_listening_channels pg_lock_status pg_log_backend_memory_contexts pg_logical_emit_message
+pg_lock_status pg_log_backend_memory_contexts pg_logical_emit_message
 pg_logical_slot_get_binary_changes pg_logical_slot_get_changes pg_logical_slot_peek_binary_changes
 pg_logical_slot_peek_changes pg_ls_archive_statusdir pg_ls_dir pg_ls_logdir pg_ls_logicalmapdir pg_ls_logicalsnapdir
-pg_ls_replslotdir pg_ls_tmpdir pg_ls_waldir pg_mcv_list_items pg_nextoid pg_notification_queue_usage pg_notify
+pg_ls_replslotdir pg_ls_tmpdir pg_ls_waldir pg_mcv_list_items pg_nextoid
 pg_options_to_table pg_partition_ancestors pg_partition_root pg_partition_tree pg_prepared_statement pg_prepared_xact
 pg_promote pg_read_binary_file pg_read_file pg_read_file_old pg_relation_filenode pg_relation_filepath
 pg_relation_is_publishable pg_relation_is_updatable pg_reload_conf pg_replication_origin_advance
