@@ -59,6 +59,7 @@ from engine.utility.role import RoleGround
 from engine.utility.roles import ROLE_STATEMENTS, change_roles
 from wire import types as t
 from wire.errors import (
+    CachedPlanChanged,
     FeatureNotSupported,
     Notice,
     ReadOnlySqlTransaction,
@@ -559,7 +560,7 @@ def _require_same_columns(described: Sequence[ResultColumn], now: Sequence[Resul
     if described is not now and [(c.name, c.type.pg, c.type.typmod) for c in described] != [
         (c.name, c.type.pg, c.type.typmod) for c in now
     ]:
-        raise FeatureNotSupported("cached plan must not change result type")
+        raise CachedPlanChanged
 
 
 def _unquoted(part: str) -> str:

@@ -17,6 +17,7 @@ from engine.catalog.transaction import SessionCatalog
 from engine.mutation.alone import LoneStatement
 from engine.mutation.deferral import Deferral
 from engine.settings import SessionSettings
+from engine.utility import on_commit
 from wire.errors import InvalidSavepointSpecification, SerializationFailure
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ class SessionTransaction:
             await self._judge_deferred()
             if self._lone_query:
                 self._catalog.forget_guards()
+            if self._catalog.due_at_commit():
+                await self._engine.in_operation_pool(lambda: on_commit.act(self._catalog))
             if self._catalog.has_changes:
                 await self._commit_changes()
             else:

@@ -36,6 +36,7 @@ class SqlError(Exception):
         about: the objects that it is about, or None.
     context: where it happened, for what is no place in the statement: a line of COPY's input.
     row: of the rows that a statement writes, the one that it is about, from 0; None: not known.
+    routine: where PostgreSQL raises it, for an error that clients know by that.
     """
 
     sqlstate: str
@@ -43,6 +44,7 @@ class SqlError(Exception):
     row: int | None = None
     default_sqlstate: ClassVar[str] = "XX000"
     severity: ClassVar[str] = "ERROR"
+    routine: ClassVar[str | None] = None
 
     def __init__(
         self,
@@ -91,6 +93,15 @@ class ConnectionFailure(SqlError):
 
 class FeatureNotSupported(SqlError):
     default_sqlstate = "0A000"
+
+
+class CachedPlanChanged(FeatureNotSupported):
+    """Drivers that prepare behind their users' backs know this one by its routine, and prepare again."""
+
+    routine = "RevalidateCachedQuery"
+
+    def __init__(self) -> None:
+        super().__init__("cached plan must not change result type")
 
 
 class CardinalityViolation(SqlError):

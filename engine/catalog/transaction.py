@@ -34,6 +34,7 @@ from engine.catalog.snapshot import (
 from engine.catalog.statistics import TableStatistics
 from engine.catalog.store import CatalogStore
 from engine.catalog.user_types import UserType, retyped
+from engine.sql.statements import OnCommit
 from engine.storage import tables
 from engine.storage.claims import Claim
 from engine.storage.tables import FileChange
@@ -63,6 +64,8 @@ class SessionCatalog:
         self._temporary: dict[Key, StoredRelation] = {}
         #: A state, the temporary relations, and that state with them: the same object as long as both are.
         self._shown: tuple[Snapshot, dict[Key, StoredRelation], Snapshot] | None = None
+        #: What becomes of temporary tables at each commit, by OID; those that are gone do not count.
+        self._at_commit: dict[int, OnCommit] = {}
         self._begun: dict[Key, StoredRelation] | None = None
         UNDERWAY.join(self)
 
@@ -347,6 +350,18 @@ class SessionCatalog:
             raise
         self.commit()
 
+    def plan_for_commit(self, table: Table, action: OnCommit) -> None:
+        """ON COMMIT of a temporary table."""
+        if action != "preserve":
+            self._at_commit[table.oid] = action
+
+    def due_at_commit(self) -> Sequence[tuple[Table, OnCommit]]:
+        """The temporary tables of which the commit that is about to take place leaves less."""
+        if not self._at_commit:
+            return ()
+        there = [table for table in self._temporary.values() if isinstance(table, Table)]
+        return [(table, self._at_commit[table.oid]) for table in there if table.oid in self._at_commit]
+
     def begin(self) -> None:
         self._begun = self._temporary
 
@@ -391,6 +406,7 @@ class SessionCatalog:
     def discard_temporary(self) -> None:
         """Forget the temporary relations, and remove the folders of tables."""
         temporary, self._temporary = self._temporary, {}
+        self._at_commit.clear()
         for relation in temporary.values():
             if (location := _location(relation)) is not None:
                 tables.discard(self._store.tables, location)

@@ -153,12 +153,17 @@ class LikeTable:
     including: frozenset[str] = frozenset()
 
 
+#: What a commit does to a temporary table.
+OnCommit = Literal["preserve", "delete", "drop"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLayout:
-    """How a new table lies on disk: PARTITION BY's columns with their positions, and WITH (name = value, ...)."""
+    """How a new table lies on disk: PARTITION BY's columns with their positions, and WITH (name = value, ...); and how long."""
 
     partition_by: tuple[tuple[str, int], ...] = ()
     options: tuple[tuple[str, str], ...] = ()
+    on_commit: OnCommit = "preserve"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from typing import Final
 
 from engine.api import ResultColumn
 from engine.catalog.objects import Table, TableColumn
+from engine.catalog.snapshot import TEMPORARY
 from engine.sql import types as st
 from engine.sql.scope import cursor
 from engine.sql.statements import (
@@ -141,7 +142,11 @@ def _put(table: Table, layout: TableLayout, definer: Definer) -> Table:
             raise UndefinedColumn(f'column "{name}" named in partition key does not exist', position=cursor(at))
     partition_by = [name for name, _ in layout.partition_by]
     sort_by = _sort_by(table, _options(layout))
-    return definer.catalog.create_table(table, partition_by=partition_by, sort_by=sort_by)
+    if layout.on_commit != "preserve" and table.schema != TEMPORARY:
+        raise InvalidTableDefinition("ON COMMIT can only be used on temporary tables")
+    stored = definer.catalog.create_table(table, partition_by=partition_by, sort_by=sort_by)
+    definer.catalog.plan_for_commit(stored, layout.on_commit)
+    return stored
 
 
 def _options(layout: TableLayout) -> Mapping[str, str]:

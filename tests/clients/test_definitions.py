@@ -42,8 +42,12 @@ def test_a_statement_prepared_before_a_change(local: LocalMember) -> None:
         for _ in range(7):
             assert one.execute("select * from t", prepare=True).fetchall() == [(1,)]
         two.execute("alter table t add column b int default 2")
-        with pytest.raises(psycopg.errors.FeatureNotSupported, match="cached plan must not change result type"):
+        with pytest.raises(
+            psycopg.errors.FeatureNotSupported, match="cached plan must not change result type"
+        ) as caught:
             one.execute("select * from t", prepare=True)
+        # By this pgjdbc and asyncpg know that they are to prepare again.
+        assert caught.value.diag.source_function == "RevalidateCachedQuery"
 
 
 def test_a_promise_of_rows_that_another_transaction_breaks_first(local: LocalMember) -> None:

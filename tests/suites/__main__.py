@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 import typer
 from rich.console import Console
 
-from suites import dbt_postgres, page, pgbench, sqlalchemy_dialect
+from suites import asyncpg_tests, dbt_postgres, page, pg8000_tests, pgbench, psycopg2_tests, sqlalchemy_dialect
 from suites.comparison import Comparison, compare, counted, reasons
 from suites.outcomes import Outcomes
 from suites.servers import Kind, running
@@ -21,6 +21,9 @@ from suites.workshop import FOLDER
 SUITES: Final[Sequence[Suite]] = (
     sqlalchemy_dialect.PSYCOPG,
     sqlalchemy_dialect.ASYNCPG,
+    asyncpg_tests.SUITE,
+    psycopg2_tests.SUITE,
+    pg8000_tests.SUITE,
     dbt_postgres.SUITE,
     pgbench.SUITE,
 )

@@ -22,6 +22,10 @@ ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "build" / "suites"
 
 
+#: For suites without settings of their own for pytest, which would else find this project's above them.
+NO_SETTINGS: Final = ("-c", os.devnull, "--rootdir", ".")
+
+
 class SuiteError(Exception):
     """A suite could not be fetched or run at all; the text says what was tried and what came of it."""
 
@@ -65,8 +69,8 @@ def pytest(
     junit, output = FOLDER / f"{report}.xml", FOLDER / f"{report}.txt"
     junit.unlink(missing_ok=True)
     command = [
-        str(python), "-m", "pytest", *arguments, "-p", "no:cacheprovider", "--tb=short",
-        "--junitxml", str(junit), "-o", "junit_family=xunit2",
+        str(python), "-m", "pytest", "-p", "no:cacheprovider", "--tb=short",
+        "--junitxml", str(junit), "-o", "junit_family=xunit2", *arguments,
     ]  # fmt: skip
     run(command, folder=folder, output=output, minutes=minutes, more=more)
     if not junit.exists():

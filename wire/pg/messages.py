@@ -512,12 +512,13 @@ class ErrorResponse:
     position: int | None = None
     context: str | None = None
     about: About | None = None
+    routine: str | None = None
 
     @classmethod
     def of(cls, error: SqlError) -> ErrorResponse:
         return cls(
             error.severity, error.sqlstate, error.message, error.detail, error.hint, error.position, error.context,
-            error.about,
+            error.about, error.routine,
         )  # fmt: skip
 
     @property
@@ -530,7 +531,7 @@ class ErrorResponse:
             ("S", self.severity), ("V", self.severity), ("C", self.sqlstate), ("M", self.message),
             ("D", self.detail), ("H", self.hint), ("P", _position(self.position)), ("W", self.context),
             ("s", about.schema), ("t", about.table), ("c", about.column), ("d", about.data_type),
-            ("n", about.constraint),
+            ("n", about.constraint), ("R", self.routine),
         )  # fmt: skip
         return _report(b"E", fields, encoding)
 

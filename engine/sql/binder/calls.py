@@ -34,6 +34,7 @@ from engine.sql.expr import (
     FrameUnit,
     GroupingCall,
     OrderItem,
+    ParamRef,
     WindowCall,
 )
 from engine.sql.functions import Function
@@ -157,7 +158,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
         return special(binder, written.node, scope)
     if written.node.meta.get("keyword"):
         return _keyword(binder, written.node, scope)
-    if written.name in _CONTEXT and not written.node.expressions:
+    if written.name in _CONTEXT and not _plain_arguments(binder, written, scope):
         _refuse_clauses(written)
         name, typ = _CONTEXT[written.name]
         return ContextRef(st.of(typ), name, position=written.at)
@@ -201,7 +202,8 @@ def _time_precision(binder: ExpressionBinder, node: exp.Expression, scope: Scope
 
 
 def _plain_arguments(binder: ExpressionBinder, written: Written, scope: Scope) -> list[Expr]:
-    """The positional arguments, VARIADIC ARRAY[...] spread out."""
+    """The positional arguments, VARIADIC ARRAY[...] spread out. A parameter of type void is none: drivers give one for what a
+    call is to return (parse_func.c: ParseFuncOrColumn)."""
     args: list[Expr] = []
     for node in written.node.expressions:
         if isinstance(node, exp.Star):
@@ -209,7 +211,9 @@ def _plain_arguments(binder: ExpressionBinder, written: Written, scope: Scope) -
         if isinstance(node, exp.Variadic):
             args += _spread(binder, written, node, scope)
         else:
-            args.append(binder.bind(node.expression if isinstance(node, exp.Kwarg) else node, scope))
+            arg = binder.bind(node.expression if isinstance(node, exp.Kwarg) else node, scope)
+            if not (isinstance(arg, ParamRef) and arg.type.pg is t.VOID):
+                args.append(arg)
     return args
 
 

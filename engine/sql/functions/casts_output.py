@@ -193,6 +193,13 @@ def _plain() -> Iterator[Function]:
     for source in (t.BOOL, t.INT2, t.INT4, t.INT8, *_OBJECTS):
         yield cast(source, t.TEXT, local=local, spark=spark)
     yield cast(t.NUMERIC, t.TEXT, local=_numeric("local"), spark=_numeric("spark"))
+    # Whatever returns void returns something here, which is nothing as text.
+    yield cast(
+        t.VOID,
+        t.TEXT,
+        local="coalesce(left(CAST($1 AS VARCHAR), 0), '')",
+        spark="coalesce(left(CAST($1 AS STRING), 0), '')",
+    )
     yield cast(t.BYTEA, t.TEXT, local="'\\x' || lower(hex($1))", spark="concat('\\\\x', lower(hex($1)))")
 
 

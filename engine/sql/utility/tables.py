@@ -18,6 +18,7 @@ from engine.sql.statements import (
     CreateTable,
     CreateTableAs,
     LikeTable,
+    OnCommit,
     QualifiedName,
     Query,
     RefreshMaterializedView,
@@ -166,11 +167,20 @@ def _layout(reader: StatementReader) -> TableLayout:
         found = options(reader)
     else:
         reader.take("without", "oids")
-    if reader.take("on", "commit") and not reader.take("preserve", "rows"):
-        reader.unsupported("ON COMMIT but PRESERVE ROWS")
+    on_commit = _on_commit(reader) if reader.take("on", "commit") else "preserve"
     if reader.word_at("tablespace"):
         reader.unsupported("TABLESPACE")
-    return TableLayout(partition_by=partition_by, options=found)
+    return TableLayout(partition_by=partition_by, options=found, on_commit=on_commit)
+
+
+def _on_commit(reader: StatementReader) -> OnCommit:
+    """After ON COMMIT."""
+    if reader.take("drop"):
+        return "drop"
+    if reader.take("delete", "rows"):
+        return "delete"
+    reader.expect("preserve", "rows")
+    return "preserve"
 
 
 def _partition_by(reader: StatementReader) -> tuple[tuple[str, int], ...]:
