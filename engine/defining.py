@@ -27,7 +27,7 @@ from engine.utility.questions import Question
 from engine.utility.table import create_table_as
 from engine.utility.view import create_view
 from wire import types as t
-from wire.errors import FeatureNotSupported
+from wire.errors import FeatureNotSupported, UniqueViolation
 from wire.text_output import OutputSettings
 
 if TYPE_CHECKING:
@@ -87,8 +87,22 @@ async def _refresh(session: Session, engine: Engine, statement: s.RefreshMateria
     definer = session.definer()
     table, query = await engine.in_operation_pool(lambda: materialized.renew(statement, definer))
     if statement.with_data:
-        await _fill(session, engine, filling(table, reading_before([exp.Star()])), query)
+        try:
+            await _fill(session, engine, filling(table, reading_before([exp.Star()])), query)
+        except UniqueViolation as error:
+            raise error if statement.concurrently else _not_unique(error) from error
     return "REFRESH MATERIALIZED VIEW"
+
+
+def _not_unique(error: UniqueViolation) -> UniqueViolation:
+    """What PostgreSQL says of a key that is there twice when it makes an index anew, as it does for all rows of a refresh."""
+    assert error.about is not None, "a violation names its constraint"
+    assert error.detail is not None, "a violation names its key"
+    return UniqueViolation(
+        f'could not create unique index "{error.about.constraint}"',
+        detail=f"{error.detail.removesuffix('already exists.')}is duplicated.",
+        about=error.about,
+    )
 
 
 async def _import_foreign_schema(session: Session, engine: Engine, statement: s.ImportForeignSchema) -> str:

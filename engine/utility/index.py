@@ -18,7 +18,6 @@ from engine.utility.questions import Question, keys_twice
 from wire import types as t
 from wire.errors import (
     DuplicateTable,
-    FeatureNotSupported,
     UndefinedColumn,
     UndefinedObject,
     UndefinedTable,
@@ -58,8 +57,6 @@ def _table(statement: CreateIndex, definer: Definer) -> Table:
             f'cannot create index on relation "{found.name}"',
             detail=f"This operation is not supported for {kind_of(found)}s.",
         )
-    if found.query is not None:
-        raise FeatureNotSupported("not supported: CREATE INDEX on a materialized view")
     return found
 
 

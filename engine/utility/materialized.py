@@ -15,7 +15,7 @@ from engine.statement_cache import PlannedQuery
 from engine.utility.definer import Definer
 from engine.utility.table import create_table_as
 from engine.utility.view import seen
-from wire.errors import FeatureNotSupported, SqlSyntaxError, UndefinedTable
+from wire.errors import FeatureNotSupported, ObjectNotInPrerequisiteState, SqlSyntaxError, UndefinedTable
 
 
 def create(statement: CreateMaterializedView, planned: PlannedQuery, definer: Definer) -> Table | None:
@@ -57,5 +57,10 @@ def renew(statement: RefreshMaterializedView, definer: Definer) -> tuple[Table, 
         raise FeatureNotSupported("CONCURRENTLY cannot be used when the materialized view is not populated")
     if statement.concurrently and not statement.with_data:
         raise SqlSyntaxError("REFRESH options CONCURRENTLY and WITH NO DATA cannot be used together")
+    if statement.concurrently and all(constraint.kind != "unique index" for constraint in table.constraints):
+        raise ObjectNotInPrerequisiteState(
+            f'cannot refresh materialized view "{table.schema}.{table.name}" concurrently',
+            hint="Create a unique index with no WHERE clause on one or more columns of the materialized view.",
+        )
     renewed = definer.catalog.rewrite_table(table, replace(table, populated=statement.with_data))
     return renewed, table.query

@@ -8,7 +8,8 @@ only where that text is in normal form already, else in the local engine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -105,21 +106,36 @@ _PLACING: Final = tuple(
 
 # --- making -----------------------------------------------------------------------------------------------------------
 
-_CONTROL: Final = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_CONTROL: Final[Mapping[str, str]] = {
+    "\\": "\\\\",
+    '"': '\\"',
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+}
+_RARE: Final[Mapping[str, str]] = {chr(code): f"\\u{code:04x}" for code in range(1, 0x20) if chr(code) not in _CONTROL}
+_WRITTEN: Final = {**_CONTROL, **_RARE}
 
 
 def quoted(engine: EngineName, value: exp.Expression) -> exp.Expression:
     """A text as a JSON string."""
-    escaped = value
-    for char, written in _CONTROL.items():
-        escaped = sql(engine, "replace($1, $2, $3)", escaped, text(char), text(written))
-    rare = escaped
-    for code in range(1, 0x20):
-        if chr(code) not in _CONTROL:
-            rare = sql(engine, "replace($1, $2, $3)", rare, text(chr(code)), text(f"\\u{code:04x}"))
+    if isinstance(value, exp.Literal) and value.is_string:
+        return text('"' + "".join(_WRITTEN.get(char, char) for char in str(value.this)) + '"')
+    escaped = _replaced(engine, value, _CONTROL)
+    rare = _replaced(engine, escaped, _RARE)
     matches = "regexp_matches($1, $2)" if engine == "local" else "regexp_like($1, $2)"
     chosen = sql(engine, f"CASE WHEN {matches} THEN $3 ELSE $4 END", value, text(r"[\x{1}-\x{1f}]"), rare, escaped)
     return concat(engine, [text('"'), chosen, text('"')])
+
+
+def _replaced(engine: EngineName, value: exp.Expression, written: Mapping[str, str]) -> exp.Expression:
+    """A text with each of some characters written otherwise. One snippet: nesting them one by one copies trees over and over."""
+    nested = functools.reduce(
+        lambda inner, n: f"replace({inner}, ${2 * n}, ${2 * n + 1})", range(1, len(written) + 1), "$1"
+    )
+    return sql(engine, nested, value, *(text(word) for pair in written.items() for word in pair))
 
 
 _PLAIN: Final = (t.INT2, t.INT4, t.INT8, t.NUMERIC)

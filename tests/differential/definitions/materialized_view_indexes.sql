@@ -1,0 +1,24 @@
+create table dd(id int, data text);
+insert into dd values (1,'a'),(2,'b');
+create materialized view dv as select * from dd;
+create index mi on dv(data);
+create unique index mu on dv(id);
+create unique index mu on dv(data);
+select indexname, indexdef from pg_indexes where tablename = 'dv' order by 1;
+insert into dd values (3,'b'),(4,'b');
+refresh materialized view dv;
+create unique index mdata on dv(data);
+insert into dd values (1,'c');
+refresh materialized view dv;
+select id, data from dv order by 1;
+refresh materialized view concurrently dv;
+alter index mi rename to mi2;
+comment on index mi2 is 'x';
+drop index mi2;
+drop index mu;
+refresh materialized view dv;
+select count(*) from dv;
+refresh materialized view concurrently dv;
+create unique index mdata2 on dv(id);
+drop materialized view dv;
+select count(*) from pg_class where relname like 'm%' and relnamespace = 'public'::regnamespace
