@@ -202,6 +202,9 @@ class _Ground:
     def postpones(self, key: Constraint) -> bool:
         return self.inner.postpones(key)
 
+    def follows(self, plan: Mutate) -> bool:
+        return self.inner.follows(plan)
+
     async def record(self, table: Table, intents: Intents, *, appends_only: bool, whole: bool) -> None:
         await self.inner.record(table, intents, appends_only=appends_only, whole=whole)
 

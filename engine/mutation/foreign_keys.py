@@ -26,6 +26,7 @@ from sqlglot import exp
 from engine.catalog.objects import Constraint, KeyAction, Table
 from engine.mutation import files as names
 from engine.mutation.intents import Intents
+from engine.mutation.moved_keys import follow, is_followed
 from engine.mutation.named_tables import NamedTables, named
 from engine.mutation.unique import overlap
 from engine.mutation.violations import half_null_key, no_such_key, still_referenced
@@ -46,8 +47,9 @@ _NEW, _OLD, _OTHER = "new", "old", "other"
 Pairs = Sequence[tuple[str, str]]
 
 
-async def judge(plan: Mutate, intents: Intents, ground: SessionGround) -> None:
-    """What a statement has done, which is recorded. Raises ForeignKeyViolation; what CASCADE and SET NULL do is done."""
+async def judge(plan: Mutate, intents: Intents, moved: Sequence[pa.RecordBatch], ground: SessionGround) -> None:
+    """What a statement has done, which is recorded. moved: the keys that changed, where rows follow them. What CASCADE and SET NULL
+    do is done. Raises ForeignKeyViolation."""
     for constraint in plan.foreign_keys if intents.added else ():
         if ground.postpones(constraint, "new"):
             continue
@@ -57,7 +59,7 @@ async def judge(plan: Mutate, intents: Intents, ground: SessionGround) -> None:
             if _may_lose(plan, constraint) and not (
                 _is_left(plan, constraint) and ground.postpones(constraint, "gone")
             ):
-                await _judge_gone(plan, child, constraint, intents, ground)
+                await _judge_gone(plan, child, constraint, intents, moved, ground)
 
 
 def referencing(tables: Sequence[Table], there: Table) -> Iterator[tuple[Table, Constraint]]:
@@ -154,9 +156,19 @@ def _may_lose(plan: Mutate, constraint: Constraint) -> bool:
 
 
 async def _judge_gone(
-    plan: Mutate, child: Table, constraint: Constraint, intents: Intents, ground: SessionGround
+    plan: Mutate,
+    child: Table,
+    constraint: Constraint,
+    intents: Intents,
+    moved: Sequence[pa.RecordBatch],
+    ground: SessionGround,
 ) -> None:
     pairs, child = pairs_of(constraint, plan.table), await ground.refreshed(child)
+    if plan.kind == "update" and is_followed(plan, constraint):
+        if child.oid != plan.table.oid:
+            await ground.guard(child, whole=True)
+        await follow(plan, child, pairs, moved, ground)
+        return
     old = _some(plan.table, [names.absolute(plan.table, path) for path in intents.removed])
     new = _some(plan.table, [names.absolute(plan.table, file.path) for file in intents.added])
     gone = _gone(pairs, bool(intents.added))

@@ -57,6 +57,10 @@ class Ground(Protocol):
         """Whether a key is judged later than with the statement; that it is to be is noted."""
         ...
 
+    def follows(self, plan: Mutate) -> bool:
+        """Whether rows of other tables go with the keys that an UPDATE changes."""
+        ...
+
     async def record(self, table: Table, intents: Intents, *, appends_only: bool, whole: bool) -> None:
         """Make it the session's."""
         ...
@@ -91,10 +95,11 @@ Ask = Callable[[Final], Awaitable[BatchStream]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """rows: how many changed. returned: RETURNING's, in batches."""
+    """rows: how many changed. returned: RETURNING's, in batches. moved: keys that changed, before and after."""
 
     rows: int
     returned: Sequence[pa.RecordBatch] = ()
+    moved: Sequence[pa.RecordBatch] = ()
 
 
 async def run(plan: Mutate, ground: Ground, engines: Engines | None = None) -> Outcome:
@@ -107,7 +112,8 @@ async def run(plan: Mutate, ground: Ground, engines: Engines | None = None) -> O
     input_, rewritten = await _input(plan, ask)
     if rewritten is not None and not rewritten and plan.kind in ("update", "delete"):
         return Outcome(0)
-    written = await _written(plan, input_, ground, engines)
+    follows = bool(plan.before) and ground.follows(plan)
+    written = await _written(plan, input_, ground, None if follows else engines, follows=follows)
     added = written.files
     intents = Intents(added, tuple(names.below(plan.table, file) for file in rewritten or ()), written.rows)
     try:
@@ -123,7 +129,7 @@ async def run(plan: Mutate, ground: Ground, engines: Engines | None = None) -> O
     whole = plan.whole or bool(plan.keys)
     appends_only = plan.kind == "insert" and not whole
     await to_its_end(ground.record(plan.table, intents, appends_only=appends_only, whole=whole))
-    return Outcome(written.rows, written.returned)
+    return Outcome(written.rows, written.returned, written.moved)
 
 
 def told_in_order(plan: Mutate) -> bool:
@@ -156,13 +162,13 @@ async def _texts(stream: BatchStream) -> list[str]:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-async def _written(plan: Mutate, input_: Node, ground: Ground, engines: Engines | None) -> Written:
-    """The input's rows in files, and RETURNING's; no files are left where something goes wrong."""
+async def _written(plan: Mutate, input_: Node, ground: Ground, engines: Engines | None, *, follows: bool) -> Written:
+    """The input's rows in files, and what is told of them; no files are left where something goes wrong."""
     query = Final(input_.columns, input_, plan.requirement)
     storage = plan.table.storage
     assert storage is not None, "a stored table"
     writer = TableWriter(Path(plan.table.path), plan.table.columns, storage)
-    sink = RowSink(plan, writer, ground.take, ground.output)
+    sink = RowSink(plan, writer, ground.take, ground.output, follows=follows)
     if engines is None:
         stream = await ground.open(query, here=told_in_order(plan))
     else:

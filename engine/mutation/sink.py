@@ -42,6 +42,7 @@ class _Layout:
     again: tuple[int, ...]
     numbered: int | None
     returning: tuple[int, ...]
+    moved: tuple[int, ...]
 
     @classmethod
     def of(cls, plan: Mutate) -> _Layout:
@@ -59,14 +60,25 @@ class _Layout:
             tuple(index[c.id] for c in plan.again),
             one(plan.numbered),
             tuple(index[c.id] for c in plan.columns),
+            (*(index[c.id] for _, c in plan.before), *(index[c.id] for c in _now(plan))),
         )
 
 
-class RowSink:
-    """See the module's docstring. count: rows that changed so far."""
+def _now(plan: Mutate) -> list[Column]:
+    """The columns of rows that have the values after those of `Mutate.before`."""
+    rows = {declared.name: column for declared, column in zip(plan.table.columns, plan.rows, strict=True)}
+    return [rows[name] for name, _ in plan.before]
 
-    def __init__(self, plan: Mutate, writer: TableWriter, take: Take, settings: OutputSettings) -> None:
+
+class RowSink:
+    """See the module's docstring. follows: whether it is to be kept which keys changed into which. count: rows that changed so far."""
+
+    def __init__(
+        self, plan: Mutate, writer: TableWriter, take: Take, settings: OutputSettings, *, follows: bool = False
+    ) -> None:
         self.count = 0
+        self._moved: list[pa.RecordBatch] = []
+        self._follows = follows
         self._seen = 0
         self._returned: list[pa.RecordBatch] = []
         self._numbers: list[pa.Array] = []
@@ -93,13 +105,22 @@ class RowSink:
         self.count += batch.num_rows if changed is None else pc.sum(changed).as_py() or 0
         if layout.returning:
             self._return(batch, changed, filled)
+        if self._follows:
+            moved = batch.select(layout.moved)
+            self._moved.append(moved if changed is None else moved.filter(changed))
         if layout.dropped is not None:
             rows = rows.filter(pc.invert(batch.column(layout.dropped)))
         self._writer.write(rows)
 
     def written(self, files: Sequence[DataFile]) -> Written:
         """What was done, all of it. files: the writer's."""
-        return Written(self.count, tuple(files), tuple(self._in_order()), tuple(sorted(self._passed_over)))
+        return Written(
+            self.count,
+            tuple(files),
+            tuple(self._in_order()),
+            tuple(sorted(self._passed_over)),
+            moved=tuple(self._moved),
+        )
 
     def _in_order(self) -> list[pa.RecordBatch]:
         """RETURNING's rows."""

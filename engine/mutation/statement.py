@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from engine import session_functions
 from engine.api import Execution, Prepared
@@ -23,6 +24,7 @@ from engine.mutation import foreign_keys
 from engine.mutation.collector import collected, told_by_all
 from engine.mutation.deferral import Cause, Deferral, Event
 from engine.mutation.intents import Intents
+from engine.mutation.moved_keys import is_followed
 from engine.mutation.named_tables import NamedTables
 from engine.mutation.participant import by_members
 from engine.mutation.run import Outcome, run, told_in_order
@@ -90,7 +92,7 @@ async def outcome(session: Session, engine: Engine, planned: PlannedMutation, ar
     require_writable(session, _TAGS[change.kind].split()[0], change.table)
     ground = SessionGround(session, engine, tuple(arguments))
     told = await run(change, ground, ground)
-    await ground.judge(change)
+    await ground.judge(change, told.moved)
     return told
 
 
@@ -296,9 +298,14 @@ class SessionGround:
 
     # -- foreign keys --------------------------------------------------------------------------------------------
 
-    async def judge(self, plan: Mutate) -> None:
-        """Raises ForeignKeyViolation for what was recorded."""
-        await foreign_keys.judge(plan, self._recorded, self)
+    async def judge(self, plan: Mutate, moved: Sequence[pa.RecordBatch] = ()) -> None:
+        """Raises ForeignKeyViolation for what was recorded. moved: `Outcome.moved`."""
+        await foreign_keys.judge(plan, self._recorded, moved, self)
+
+    def follows(self, plan: Mutate) -> bool:
+        return any(
+            is_followed(plan, constraint) for _, constraint in foreign_keys.referencing(self.tables(), plan.table)
+        )
 
     def tables(self) -> list[Table]:
         """The session's, as of now."""

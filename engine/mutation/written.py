@@ -21,7 +21,8 @@ class Written:
     """What one writer has done, or all of a statement's.
 
     rows: how many changed. returned: RETURNING's. passed_over: the keys by which rows were passed over (indexes of `Mutate.again`).
-    given: the last value that was taken of each sequence (its OID), by each writer.
+    given: the last value that was taken of each sequence (its OID), by each writer. moved: of rows that changed the values of
+    `Mutate.before`, and those after, where the member writes that asked for them: they do not travel.
     """
 
     rows: int
@@ -29,6 +30,7 @@ class Written:
     returned: tuple[pa.RecordBatch, ...] = ()
     passed_over: tuple[int, ...] = ()
     given: tuple[tuple[int, int], ...] = ()
+    moved: tuple[pa.RecordBatch, ...] = ()
 
 
 class _Told(msgspec.Struct, frozen=True):

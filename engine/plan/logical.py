@@ -289,6 +289,7 @@ class Mutate(Node):
     again: true where a row is passed over for one before it; not more than one of these columns may ever be true.
     keys: the table's keys, where the statement may break them; foreign_keys: the same of these.
     whole: what it does depends on all rows of the table.
+    before: columns of keys that an UPDATE may change: the name, and the input's column with the value that was there.
     filled: columns of `rows` that take values of a sequence (its OID) as they are written; `passed`: the columns that
         RETURNING has of them, each with the one of `rows` that it shows.
     forbidden: rows that there may be none of before anything is done; None: not asked.
@@ -314,6 +315,7 @@ class Mutate(Node):
     requirement: Ordering = ()
     numbered: Column | None = None
     forbidden: Forbidden | None = None
+    before: tuple[tuple[str, Column], ...] = ()
 
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,) if self.located is None else (self.input, self.located)

@@ -56,6 +56,7 @@ class Change:
     requirement: Ordering = ()
     numbered: Column | None = None
     forbidden: Forbidden | None = None
+    before: tuple[tuple[str, Column], ...] = ()
 
 
 def completed(
@@ -95,6 +96,7 @@ def completed(
         requirement=change.requirement,
         numbered=change.numbered if returning else None,
         forbidden=change.forbidden,
+        before=change.before,
     )
     return plan, tuple(names)
 
@@ -103,6 +105,7 @@ def _kept(change: Change, returns: bool) -> tuple[Column, ...]:
     """The columns of the rows' node that are wanted above: rows, marks, sort keys; each once."""
     wanted = [*change.rows, *(c for c in (change.changed, change.dropped, change.twice) if c is not None)]
     wanted += change.again
+    wanted += [column for _, column in change.before]
     wanted += [key.column for key in change.requirement]
     if returns and change.numbered is not None:
         wanted.append(change.numbered)

@@ -13,13 +13,13 @@ Source: analyze.c, transformUpdateStmt, transformUpdateTargetList, transformDele
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from engine.catalog.objects import Table, TableColumn
+from engine.catalog.objects import Constraint, Table, TableColumn
 from engine.plan.compile.block import is_volatile
 from engine.plan.logical import Aggregator, DistinctOn, Evaluator, Join, Mutate, Node, OrderKey
 from engine.plan.rewrite import expressions, walk_all
@@ -224,11 +224,17 @@ def _rewritten(
     others = tuple(c for c in node.columns if c not in old)
     written = {c.name for c in matching.table.columns if c.number in values}
     touched = tuple(key for key in keys(matching.table) if written & set(key.columns))
+    kept = [] if deletes else [(c.name, column) for c, column in _of_keys(matching.table, old, touched)]
+    before = tuple((name, binder.context.new_column(name, column.type)) for name, column in kept)
     named = tuple(key for key in foreign_keys(matching.table) if written & set(key.columns))
     return Change(
         "delete" if deletes else "update",
         matching.table,
-        Evaluator((*rows, *others), node, (*emit, *passed(others))),
+        Evaluator(
+            (*rows, *others, *(column for _, column in before)),
+            node,
+            (*emit, *passed(others), *(refer(column) for _, column in kept)),
+        ),
         rows,
         row_source(matching.table, matching.alias, rows),
         matching.others,
@@ -238,7 +244,16 @@ def _rewritten(
         targets=targets,
         keys=touched,
         foreign_keys=named,
+        before=before,
     )
+
+
+def _of_keys(
+    table: Table, columns: Sequence[Column], touched: Sequence[Constraint]
+) -> Iterator[tuple[TableColumn, Column]]:
+    """The columns of these keys. columns: the table's."""
+    names = {name for key in touched for name in key.columns}
+    yield from ((c, column) for c, column in zip(table.columns, columns, strict=True) if c.name in names)
 
 
 _Form = tuple[Node, tuple[Column, ...], Values, Column, tuple[Column, ...]]
