@@ -26,6 +26,7 @@ ConfigFile = Annotated[Path | None, typer.Option("--config", help="Configuration
 Listen = Annotated[str | None, typer.Option(help="Where PostgreSQL clients connect [127.0.0.1:5432].")]
 Mesh = Annotated[str | None, typer.Option(help="Where members and Spark tasks connect [127.0.0.1:7432].")]
 Console = Annotated[str | None, typer.Option(help="Where the web console is served [127.0.0.1:8432].")]
+Http = Annotated[str | None, typer.Option(help="Where Trino's clients connect, over HTTP; not at all if not given.")]
 Data = Annotated[Path | None, typer.Option(help="Data directory [sluice-data].")]
 SparkMaster = Annotated[str | None, typer.Option(help="The Spark to drive [local[*]].")]
 
@@ -51,6 +52,7 @@ def serve(
     listen: Listen = None,
     mesh: Mesh = None,
     console: Console = None,
+    http: Http = None,
     data: Data = None,
     spark_master: SparkMaster = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error [info].")] = None,
@@ -65,6 +67,7 @@ def serve(
         listen=listen,
         mesh=mesh,
         console=console,
+        http={"listen": http},
         data=data,
         spark={"master": spark_master},
         log_level=log_level,

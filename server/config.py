@@ -187,6 +187,16 @@ class ClientTlsSection(_Section):
         return ClientTlsFiles(str(self.certificate.absolute()), str(self.key.absolute()), authority, self.min_version)
 
 
+class HttpSection(_Section):
+    """Trino's client protocol over HTTP."""
+
+    listen: HostPort | None = Field(None, description="where Trino's clients connect; not at all if not given")
+    rows_max: int = Field(1_000_000, ge=0, description="rows that one result may have; 0: any number")
+    abandoned_after: float = Field(
+        300.0, ge=1, le=86_400, description="seconds without a request until a client is taken for gone"
+    )
+
+
 class TlsSection(_Section):
     """TLS between members: all three files, or no section."""
 
@@ -246,6 +256,7 @@ class Config(_Section):
     listen: HostPort = Field("127.0.0.1:5432", description="where PostgreSQL clients connect")
     mesh: HostPort = Field("127.0.0.1:7432", description="where members and Spark tasks connect")
     console: HostPort = Field("127.0.0.1:8432", description="where the web console is served")
+    http: HttpSection = HttpSection()
     data: Path = Field(Path("sluice-data"), description="data directory: catalog, spool, relative paths of tables")
     base: Path | None = Field(None, description="where relative paths of tables begin; the data directory if not given")
     catalog: str | None = Field(

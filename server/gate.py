@@ -69,7 +69,31 @@ class Gate:
 
     async def meet(self, visitor: Visitor) -> Authentication:
         """How a client is to prove who it is. Raises InvalidAuthorizationSpecification where it need not try."""
-        access, roles, user = self.access, await self._roles(), visitor.beginning.user
+        rule, roles = await self._rule(visitor)
+        if rule.method in ("trust", "cert"):
+            return Trust()
+        if rule.method == "password" and visitor.tls is None and rule.kind == "host":
+            raise _password_in_the_clear("Connect with sslmode=require, or have the rule say hostnossl.")
+        return _asking(rule, visitor, roles.named(visitor.beginning.user), roles)
+
+    async def check(self, visitor: Visitor, password: str | None) -> None:
+        """Whether a client may be believed that can only say its password, and has said it or nothing: one of HTTP.
+
+        Raises InvalidPassword, InvalidAuthorizationSpecification.
+        """
+        rule, roles = await self._rule(visitor)
+        if rule.method in ("trust", "cert"):
+            return
+        user = visitor.beginning.user
+        if visitor.tls is None and (rule.method != "password" or rule.kind == "host"):
+            raise _password_in_the_clear("Connect with https, or have the rule say hostnossl and password.")
+        kept = _kept(roles.named(user)) or str(verifiers.stand_in(user, roles.secret))
+        if not password or not verifiers.proves(kept, user, password):
+            raise password_failed(user)
+
+    async def _rule(self, visitor: Visitor) -> tuple[Rule, Roles]:
+        """The rule that decides, which lets the client try, and the roles that it was found with."""
+        access, roles = self.access, await self._roles()
         rule = find(access.trusted if access.rules is None else access.rules, _connection(visitor, roles))
         if rule is None:
             _refuse("no pg_hba.conf entry for", visitor)
@@ -77,14 +101,7 @@ class Gate:
             _refuse("pg_hba.conf rejects connection for", visitor)
         if rule.clientcert:
             _check_certificate(rule, visitor)
-        if rule.method in ("trust", "cert"):
-            return Trust()
-        if rule.method == "password" and visitor.tls is None and rule.kind == "host":
-            raise InvalidAuthorizationSpecification(
-                "password in the clear is refused without encryption",
-                hint="Connect with sslmode=require, or have the rule say hostnossl.",
-            )
-        return _asking(rule, visitor, roles.named(user), roles)
+        return rule, roles
 
     async def admit(self, visitor: Visitor, connections: Callable[[str], int]) -> None:
         """Whether a client that has proved who it is may come in. connections: of a user, as of now. Raises
@@ -113,6 +130,10 @@ def _refuse(why: str, visitor: Visitor) -> NoReturn:
     raise InvalidAuthorizationSpecification(
         f'{why} host "{visitor.host}", user "{user}", database "{database}", {encryption}'
     )
+
+
+def _password_in_the_clear(hint: str) -> InvalidAuthorizationSpecification:
+    return InvalidAuthorizationSpecification("password in the clear is refused without encryption", hint=hint)
 
 
 def _check_certificate(rule: Rule, visitor: Visitor) -> None:

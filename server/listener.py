@@ -71,6 +71,11 @@ class Listener:
         self._sessions: dict[asyncio.Task[None], Session] = {}
 
     @property
+    def host(self) -> Host:
+        """What its sessions need of the member, for those that come through another door."""
+        return self._host
+
+    @property
     def addresses(self) -> list[tuple[str, int]]:
         """Where it listens; the port is the real one where 0 was asked for."""
         sockets = self._server.sockets if self._server else ()

@@ -34,6 +34,8 @@ from server.config import AccessError, Address, Config, ConfigurationError
 from server.console import ConsoleServer
 from server.cursor_routing import CursorRouter
 from server.gate import Access, Gate
+from server.http.door import Door
+from server.http.session import Bounds
 from server.listener import Listener, ListenerOptions
 from server.lite import ROUTING, LiteDoor
 from server.membership import Timing
@@ -83,6 +85,7 @@ class Member:
         self.cursors = CursorRouter(mesh, self.clients.registry)
         NotificationRouter(mesh, self.clients.registry)
         self.console = ConsoleServer(self.status)
+        self.http = Door(self.clients.host, Bounds(config.http.rows_max, config.http.abandoned_after))
 
     async def start(self) -> None:
         """Listen, begin to start Spark, and look for the others. Raises CannotStart; whatever had begun is closed again."""
@@ -93,6 +96,9 @@ class Member:
             await self._listen("console", self._config.console, self.console.start(console))
             listen = Address.parse(self._config.listen)
             await self._listen("listen", self._config.listen, self.clients.start(listen.host, listen.port))
+            if self._config.http.listen is not None:
+                http = Address.parse(self._config.http.listen)
+                await self._listen("http.listen", self._config.http.listen, self.http.start(http))
             self.listener.admit_control(self.link.accept)
             identity = self._identity(Address(*self.listener.address), Address(*self.clients.addresses[0]))
             self.listener.advertised = _host_and_port(identity.mesh)
@@ -125,9 +131,10 @@ class Member:
         self.link.drain()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._config.cluster.drain_seconds):
-                await self.clients.drain()
+                await asyncio.gather(self.clients.drain(), self.http.drain())
                 await self.engine.idle()
         await self.clients.close()
+        await self.http.close()
         await self.cursors.close()
         await self.console.close()
         await self.engine.close()
@@ -146,9 +153,10 @@ class Member:
 
     def ready_line(self) -> str:
         """What `sluice serve` prints when clients can connect: `key=value` words for scripts."""
+        http = f"http={self.http.url} " if self.http.address is not None else ""
         return (
             f"sluice ready listen={Address(*self.clients.addresses[0])} mesh={Address(*self.listener.address)} "
-            f"console=http://{self.console.address}/ data={self._config.data}"
+            f"console=http://{self.console.address}/ {http}data={self._config.data}"
         )
 
     def status(self) -> Mapping[str, Any]:
@@ -159,6 +167,7 @@ class Member:
             "engines": self.engine.status(),
             "connections": [asdict(activity) for activity in self.clients.registry.activity()],
             "sockets": self.clients.connections,
+            "http_sessions": len(self.http.connection),
             "queries": [asdict(query) for query in self.clients.registry.queries()],
             "counters": {**self.engine.statistics(), "cursors": self.cursors.statistics()},
         }
@@ -244,7 +253,8 @@ def run(config: Config) -> int:
     logging.basicConfig(
         level=config.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    for name, level in (("py4j", logging.WARNING), ("sqlglot", logging.ERROR), ("uvicorn", logging.WARNING)):
+        logging.getLogger(name).setLevel(level)
     try:
         Path(config.data).mkdir(parents=True, exist_ok=True)
         uvloop.run(_serve(config))

@@ -65,7 +65,8 @@ from wire.pg.connection import State
 log: Final = logging.getLogger(__name__)
 Handler = Callable[[Exchange, Any], Awaitable[None]]
 
-_STATES: Final = {"I": "idle", "T": "idle in transaction", "E": "idle in transaction (aborted)"}
+#: What pg_stat_activity calls the status of a transaction between commands.
+STATES: Final = {"I": "idle", "T": "idle in transaction", "E": "idle in transaction (aborted)"}
 
 
 def _deaf() -> FatalError:
@@ -374,7 +375,7 @@ class Session:
     async def _next_message(self, exchange: Exchange) -> m.FrontendMessage:
         assert self._interrupts is not None
         idle = self._stream.connection.state is State.IDLE
-        self._set_state(_STATES[exchange.commands.block.status] if idle else "active")
+        self._set_state(STATES[exchange.commands.block.status] if idle else "active")
         timer = self._idle_timer(exchange) if idle else None
         self.visits.welcome = idle
         try:

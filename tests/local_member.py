@@ -19,16 +19,20 @@ import psycopg
 from engine.config import EngineConfig, SparkConfig
 from engine.engine import Engine
 from engine.runtime.listener import DataListener
+from server.config import Address
 from server.gate import Access, Gate
+from server.http.door import Door
+from server.http.session import Bounds
 from server.listener import Listener, ListenerOptions, trust
 
 
 @dataclass(frozen=True)
 class LocalMember:
-    """engine: may be looked into between statements."""
+    """engine: may be looked into between statements. http_port: of the door for Trino's clients, 0 where there is none."""
 
     engine: Engine
     port: int
+    http_port: int
 
     @property
     def dsn(self) -> str:
@@ -39,9 +43,11 @@ class LocalMember:
 
 
 @contextmanager
-def local_member(data: Path, access: Access | None = None, **config: Any) -> Iterator[LocalMember]:
-    """A running member over a data directory; closed at the end. access: who is let in; everybody if not given. config: more
-    of its `EngineConfig`."""
+def local_member(
+    data: Path, access: Access | None = None, http: Bounds | None = None, **config: Any
+) -> Iterator[LocalMember]:
+    """A running member over a data directory; closed at the end. access: who is let in; everybody if not given. http: of the
+    door for Trino's clients, which is closed if not given. config: more of its `EngineConfig`."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="local-member")
     thread.start()
@@ -49,7 +55,7 @@ def local_member(data: Path, access: Access | None = None, **config: Any) -> Ite
     def run(work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, loop).result(60)
 
-    async def start() -> tuple[DataListener, Engine, Listener]:
+    async def start() -> tuple[DataListener, Engine, Listener, Door]:
         mesh = DataListener("127.0.0.1", 0)
         await mesh.start()
         engine = Engine(EngineConfig(data, **{"spark": SparkConfig(start="lazy"), **config}), mesh)
@@ -57,13 +63,16 @@ def local_member(data: Path, access: Access | None = None, **config: Any) -> Ite
         gate = Gate(access, engine.roles) if access is not None else trust()
         clients = Listener(engine.session, ListenerOptions(gate=gate))
         await clients.start("127.0.0.1", 0)
-        return mesh, engine, clients
+        door = Door(clients.host, http or Bounds())
+        if http is not None:
+            await door.start(Address("127.0.0.1", 0))
+        return mesh, engine, clients, door
 
-    mesh, engine, clients = run(start())
+    mesh, engine, clients, door = run(start())
     try:
-        yield LocalMember(engine, clients.addresses[0][1])
+        yield LocalMember(engine, clients.addresses[0][1], door.address.port if door.address is not None else 0)
     finally:
-        for part in (clients, engine, mesh):
+        for part in (clients, door, engine, mesh):
             run(part.close())
         loop.call_soon_threadsafe(loop.stop)
         thread.join()

@@ -1,0 +1,25 @@
+"""A second door: Trino's client protocol over HTTP, for what speaks Trino and not PostgreSQL. Off unless it is configured.
+
+It is built on buenavista's abstractions: its `Connection`, `Session` and `QueryResult` (`buenavista.core`), over our sessions;
+its messages (`buenavista.http.schemas`) and headers (`buenavista.http.context`); its `Rewriter` and Trino dialect. Its PostgreSQL
+server and its DuckDB backend are no part of this.
+
+    door.py       the listening socket, TLS, start and end
+    routes.py     HTTP requests and answers
+    login.py      who asks
+    connection.py queries by id, sessions by transaction
+    session.py    one session of ours, with no socket
+    result.py     one statement's result, page by page
+    dialect.py    Trino's syntax to PostgreSQL's
+    requests.py   what a statement asks of the door itself: prepared statements, USE, SET SESSION
+    relations.py  SHOW ..., DESCRIBE, and relations that Trino has and PostgreSQL has not, or otherwise
+    types.py      Trino's names of types
+    values.py     a batch as rows of JSON
+    failure.py    errors as Trino tells them
+
+Rejected: `buenavista.http.main.quacko`, the front end itself. It answers a statement when all of its rows are there, in one
+page, so that a result has to fit into memory and cannot be cancelled; its sessions are shared by everybody who says the same
+name, and keep what the last one has set; an error has no SQLSTATE. To mend that from outside would have left nothing of it.
+
+Source: Trino's "Client REST API"; trino-python-client 0.340 (client.py).
+"""

@@ -1,0 +1,160 @@
+"""The queries and sessions of the door: `buenavista.core.Connection`.
+
+A query is a statement and its result, known by an id and a secret that stands in its addresses beside it (Trino's slug): who was
+given the address may ask for the result, as in Trino. A client that does not ask for a while is taken for gone, and what it left
+running is cancelled. Sessions in a transaction are known by the transaction's id, to their user alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from buenavista import core
+
+from server.cancel import canceled_by_user, shut_down
+from server.gate import Visitor
+from server.http.result import Result
+from server.http.session import Bounds, Session
+from server.session import Host
+from wire.errors import CannotConnectNow, NoActiveSqlTransaction, QueryCanceled, TooManyConnections
+
+_ID_BYTES = 8
+_SLUG_BYTES = 16
+
+
+@dataclass(slots=True)
+class Query:
+    """id, slug: see the module's docstring. token: the number of the page that is asked for next. last: the answer to the
+    request before, told again to a client that asks again. started: seconds since the epoch. over: whether the end was told."""
+
+    id: str
+    slug: str
+    session: Session
+    result: Result
+    began_in_transaction: bool
+    token: int = 1
+    last: object | None = None
+    over: bool = False
+    started: float = field(default_factory=time.time)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    timer: asyncio.TimerHandle | None = None
+
+
+class Connection(core.Connection):
+    """See the module's docstring. Made and used on one loop."""
+
+    def __init__(self, host: Host, bounds: Bounds) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._host = host
+        self._bounds = bounds
+        self._queries: dict[str, Query] = {}
+        self._tasks: dict[asyncio.Task[None], Session] = {}
+        self._draining = False
+
+    def __len__(self) -> int:
+        """How many sessions there are."""
+        return len(self._tasks)
+
+    # -- sessions ------------------------------------------------------------------------------------------------------
+
+    async def admit(self, visitor: Visitor, password: str | None) -> None:
+        """Whether a client is who it says, and may have a session. Raises FatalError, after a while where it is not."""
+        await self._host.gate.check(visitor, password)
+        await self._host.gate.admit(visitor, self._host.registry.connections_of)
+
+    def session_for(
+        self,
+        visitor: Visitor,
+        settings: Mapping[str, str],
+        peer: tuple[str, int] | None,
+        transaction: str | None,
+    ) -> Session:
+        """The session of a transaction, or a new one. Raises NoActiveSqlTransaction, CannotConnectNow, TooManyConnections."""
+        if transaction is not None:
+            found = self._session(transaction)
+            if found is None or found.user != visitor.beginning.user:
+                raise NoActiveSqlTransaction(f"unknown transaction ID: {transaction}", sqlstate="25P03")
+            return found
+        if self._draining:
+            raise CannotConnectNow("the database system is shutting down")
+        if len(self._host.registry) >= self._host.max_connections:
+            raise TooManyConnections("sorry, too many clients already")
+        session = Session(self._host, self._bounds, visitor, settings, peer)
+        self._sessions[session.id] = session
+        self._tasks[session.task] = session
+        session.task.add_done_callback(self._ended)
+        return session
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        del self._sessions[self._tasks.pop(task).id]
+
+    def _session(self, transaction: str) -> Session | None:
+        """A transaction's id is its session's."""
+        return next((session for session in self._tasks.values() if str(session.id) == transaction), None)
+
+    # -- queries -------------------------------------------------------------------------------------------------------
+
+    def begin(self, session: Session, text: str, prepared: Mapping[str, str]) -> Query:
+        """Run a statement."""
+        within = session.in_transaction()
+        result = session.execute_sql(text, prepared)
+        name = time.strftime("%Y%m%d_%H%M%S_", time.gmtime()) + secrets.token_hex(_ID_BYTES)
+        query = Query(name, secrets.token_urlsafe(_SLUG_BYTES), session, result, within)
+        self._queries[name] = query
+        self.touch(query)
+        return query
+
+    def find(self, name: str, slug: str) -> Query | None:
+        query = self._queries.get(name)
+        return query if query is not None and secrets.compare_digest(query.slug.encode(), slug.encode()) else None
+
+    def touch(self, query: Query) -> None:
+        """Its client has asked for it: it may stay away again for a while."""
+        if query.timer is not None:
+            query.timer.cancel()
+        loop = asyncio.get_running_loop()
+        query.timer = loop.call_later(self._bounds.abandoned_after, self._abandon, query)
+
+    def _abandon(self, query: Query) -> None:
+        self._queries.pop(query.id, None)
+        if query.result.ending is None:
+            cause = QueryCanceled(f"nobody has asked for the result for {self._bounds.abandoned_after:g} s")
+            query.session.cancel(query.result, cause)
+
+    def cancel(self, query: Query) -> None:
+        """The client wants no more of it."""
+        if query.result.ending is None:
+            query.session.cancel(query.result, canceled_by_user())
+
+    def transaction_headers(self, query: Query) -> tuple[tuple[str, str], ...]:
+        """What the answer that tells a query's end says of transactions: one that has begun, or is over."""
+        within = query.session.in_transaction()
+        if within and not query.began_in_transaction:
+            return (("Started-Transaction-Id", str(query.session.id)),)
+        if query.began_in_transaction and not within:
+            return (("Clear-Transaction-Id", "true"),)
+        return ()
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    async def drain(self) -> None:
+        """Begin nothing any more; returns when every statement and transaction has ended."""
+        self._draining = True
+        if self._tasks:
+            await asyncio.wait(list(self._tasks))
+
+    async def close(self) -> None:
+        """End all sessions now."""
+        self._draining = True
+        for session in self._tasks.values():
+            session.interrupt(shut_down())
+        if self._tasks:
+            await asyncio.wait(list(self._tasks))
+        for query in self._queries.values():
+            if query.timer is not None:
+                query.timer.cancel()
+        self._queries.clear()

@@ -1,0 +1,141 @@
+"""Trino's syntax read, PostgreSQL's written.
+
+What is translated is syntax and the names of types. What functions mean is PostgreSQL's, as everything on this member: a call keeps
+the name that it was written with and is looked up among PostgreSQL's functions, so that what PostgreSQL has not is refused (42883).
+sqlglot would put an expression of its own in its place, and some of those answer something else: its `date_diff` rounds
+where Trino's truncates, `try_cast` becomes a cast that fails. The exceptions are syntax in the form of calls (CAST, EXTRACT,
+SUBSTRING ... FROM ...), `if`, and `concat`, in which a null is contagious for Trino and nothing for PostgreSQL.
+
+buenavista's `Rewriter` does the work; `rewrite` is ours, since theirs swallows every error and sends on what it could not read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from buenavista.bv_dialects import BVPostgres, BVTrino
+from buenavista.rewrite import Rewriter
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import TokenType
+
+from engine.sql.depth import bounded
+from wire.errors import FeatureNotSupported, SqlSyntaxError
+
+_KEPT_FUNCTIONS: Final = ("ARRAY", "CONCAT", "COALESCE", "IF", "NULLIF")
+_KEPT_PARSERS: Final = ("CAST", "TRY_CAST", "EXTRACT", "LISTAGG", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
+#: What PostgreSQL has no syntax for that means the same.
+_REFUSED: Final[dict[type[exp.Expression], str]] = {
+    exp.TryCast: "try_cast",
+    exp.Lambda: "lambda expressions",
+    exp.MatchRecognize: "MATCH_RECOGNIZE",
+}
+#: Functions of Trino that are how its clients write these values.
+_NUMBERS: Final = {"infinity": "Infinity", "nan": "NaN"}
+_ZONED: Final = (exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMETZ)
+
+
+class SluiceTrino(BVTrino):
+    """See the module's docstring. A `?` is a Placeholder that is named by where it stands."""
+
+    class Parser(BVTrino.Parser):
+        FUNCTIONS = {name: BVTrino.Parser.FUNCTIONS[name] for name in _KEPT_FUNCTIONS}  # noqa: RUF012
+        FUNCTION_PARSERS = {name: BVTrino.Parser.FUNCTION_PARSERS[name] for name in _KEPT_PARSERS}  # noqa: RUF012
+        PLACEHOLDER_PARSERS = {  # noqa: RUF012
+            TokenType.PLACEHOLDER: lambda self: self.expression(exp.Placeholder(this=str(self._prev.start)))
+        }
+
+
+TRINO: Final = SluiceTrino()
+POSTGRES: Final = BVPostgres()
+
+
+def read(sql: str) -> exp.Expression:
+    """The one statement of a text. Raises SqlSyntaxError, with a position."""
+    try:
+        with bounded():
+            trees: list[exp.Expression] = [tree for tree in TRINO.parse(sql) if tree is not None]
+    except (ParseError, TokenError) as error:
+        raise _syntax_error(sql, error) from None
+    if len(trees) != 1:
+        raise SqlSyntaxError("expected one statement" if trees else "expected a statement")
+    return trees[0]
+
+
+def _syntax_error(sql: str, error: ParseError | TokenError) -> SqlSyntaxError:
+    """sqlglot's words, without the piece of the text that it underlines."""
+    details: dict[str, Any] = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
+    if not details.get("line"):
+        return SqlSyntaxError(f"syntax error: {str(error).splitlines()[0]}")
+    lines = sql.splitlines(keepends=True)
+    start = sum(map(len, lines[: details["line"] - 1])) + details["col"] - len(details.get("highlight") or "")
+    return SqlSyntaxError(
+        f'syntax error at or near "{details.get("highlight")}"',
+        position=max(start, 0) + 1,
+    )
+
+
+class TrinoRewriter(Rewriter):
+    """See the module's docstring. Relations are added with `relation`."""
+
+    def __init__(self) -> None:
+        super().__init__(TRINO, POSTGRES)
+
+    def rewrite(self, sql: str) -> str:
+        """A statement's text in PostgreSQL's SQL. Raises SqlSyntaxError, FeatureNotSupported."""
+        return self.written(read(sql))
+
+    def written(self, tree: exp.Expression) -> str:
+        """The same of a tree."""
+        with bounded():
+            for node in tree.find_all(*_REFUSED):
+                raise FeatureNotSupported(f"not supported: {_REFUSED[type(node)]}")
+            for placeholder in tree.find_all(exp.Placeholder):
+                raise SqlSyntaxError("a parameter without a value", position=int(placeholder.name or 0) + 1)
+            return str(POSTGRES.generate(self.rewrite_one(tree), normalize_functions=False))
+
+    def rewrite_one(self, expression: exp.Expression) -> exp.Expression:
+        named = expression.transform(self._named)
+        return super().rewrite_one(named).transform(_in_postgres)
+
+    def _named(self, node: exp.Expression) -> exp.Expression:
+        """A relation of ours goes by its name: PostgreSQL 15 wants every subquery to have one."""
+        if isinstance(node, exp.Table) and not node.alias and exp.table_name(node) in self._relations:
+            node.set("alias", exp.TableAlias(this=node.this.copy()))
+        return node
+
+
+def _in_postgres(node: exp.Expression) -> exp.Expression:
+    match node:
+        case exp.Literal(is_string=False) if "e" in node.name.lower():
+            # Trino's doubles; to PostgreSQL they are numerics.
+            return exp.cast(exp.Literal.string(node.name), "double precision", dialect="postgres")
+        case exp.HexString():
+            return exp.cast(exp.Literal.string("\\x" + node.name), "bytea", dialect="postgres")
+        case exp.Anonymous(this=str(name)) if name.lower() in _NUMBERS and not node.expressions:
+            return exp.cast(exp.Literal.string(_NUMBERS[name.lower()]), "double precision", dialect="postgres")
+        case exp.Cast(this=exp.Literal(is_string=True)) if node.to.this in _ZONED:
+            # What PostgreSQL takes for a zone as POSIX writes them, whose signs are the other way round.
+            return exp.Cast(this=exp.Literal.string(re.sub(r"UTC(?=[+-]\d)", "", node.name)), to=node.to)
+        case exp.Cast(this=exp.Literal(is_string=True)) if _is_bare_decimal(node.to):
+            return exp.Cast(this=node.this, to=_decimal_of(node.name))
+        case exp.DataType() if _is_bare_decimal(node) and not isinstance(node.parent, exp.Cast):
+            return _decimal(38, 0)
+        case exp.Cast() if _is_bare_decimal(node.to):
+            return exp.Cast(this=node.this, to=_decimal(38, 0))
+    return node
+
+
+def _is_bare_decimal(typ: exp.Expression) -> bool:
+    return isinstance(typ, exp.DataType) and typ.this is exp.DataType.Type.DECIMAL and not typ.expressions
+
+
+def _decimal_of(text: str) -> exp.DataType:
+    """The type of Trino's literal DECIMAL '...': the digits that it has."""
+    digits = text.strip().lstrip("+-")
+    return _decimal(max(len(digits.replace(".", "")), 1), len(digits.partition(".")[2]))
+
+
+def _decimal(precision: int, scale: int) -> exp.DataType:
+    return exp.DataType.build(f"decimal({precision}, {scale})", dialect="postgres")

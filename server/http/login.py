@@ -1,0 +1,58 @@
+"""Who asks, by a request's headers: the name in X-Trino-User, the password in Authorization (Basic).
+
+The rules of `server.gate` decide as for every client. A password over HTTP comes as it is, so it is taken under TLS alone, unless a
+rule for unencrypted connections says `password`. A name without a password is believed where the rules trust.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from server.client_tls import ClientTls
+from server.gate import Visitor
+from server.startup import Beginning
+from wire.errors import InvalidAuthorizationSpecification
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """password: None where none was sent."""
+
+    user: str
+    password: str | None = None
+
+
+def credentials(headers: Mapping[str, str], user: str | None) -> Credentials:
+    """user: who the request says it is for. Raises InvalidAuthorizationSpecification."""
+    given = _basic(headers.get("authorization"))
+    if given is None:
+        if not user:
+            raise InvalidAuthorizationSpecification("no user name: expected the header X-Trino-User")
+        return Credentials(user)
+    if user and user != given.user:
+        raise InvalidAuthorizationSpecification(f'user "{given.user}" cannot act as "{user}"')
+    return given
+
+
+def _basic(header: str | None) -> Credentials | None:
+    if header is None:
+        return None
+    scheme, _, encoded = header.partition(" ")
+    try:
+        text = base64.b64decode(encoded.strip(), validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        text = ""
+    user, colon, password = text.partition(":")
+    if scheme.lower() != "basic" or not colon or not user or "\0" in text:
+        raise InvalidAuthorizationSpecification("invalid Authorization header: expected Basic")
+    return Credentials(user, password)
+
+
+def visitor(
+    user: str, database: str, tls: ClientTls | None, client: tuple[str, int] | None, here: tuple[str, int] | None
+) -> Visitor:
+    """What the rules are matched with."""
+    return Visitor(Beginning((3, 0), user, database), client[0] if client else "", here[0] if here else "", tls)

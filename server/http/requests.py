@@ -1,0 +1,151 @@
+"""What a statement asks of the door before it asks the engine: prepared statements, USE, SET SESSION, SHOW.
+
+In Trino's protocol the client keeps its session: prepared statements, catalog, schema and settings travel with every
+request in headers, and an answer's headers change them. So PREPARE, USE and SET SESSION are answered with a header alone,
+and EXECUTE finds its statement in the request. Its values are put into the tree where the placeholders stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote_plus
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from engine.catalog.objects import DATABASE
+from server.http import relations
+from server.http.dialect import TRINO, read
+from wire.errors import FeatureNotSupported, InvalidCatalogName, InvalidSqlStatementName, SqlError, SqlSyntaxError
+
+#: What Trino knows as a catalog that is none here: of relations about the server.
+SYSTEM: Final = "system"
+_REWRITER: Final = relations.rewriter()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """sql: what the engine is to run, if anything. kind: of a statement that it is not, as Trino calls it. headers: of the answer,
+    without `X-Trino-`. settings: that are to be set, as a check of them; None is the default."""
+
+    sql: str | None = None
+    kind: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    settings: tuple[tuple[str, str | None], ...] = ()
+
+
+def understand(text: str, prepared: Mapping[str, str]) -> Asked:
+    """What a statement wants. prepared: the client's statements by name. Raises SqlError."""
+    tree = read(text)
+    match tree:
+        case exp.Command():
+            return _command(tree, text, prepared)
+        case exp.Use(this=exp.Table() as place):
+            return _use(place)
+        case exp.Set() if any(item.args.get("kind") == "SESSION" for item in tree.expressions):
+            return _set_session(tree)
+        case exp.Describe(this=exp.Table() as table):
+            return Asked(_REWRITER.written(relations.describe(table)))
+    return Asked(_REWRITER.written(tree))
+
+
+def _command(tree: exp.Command, text: str, prepared: Mapping[str, str]) -> Asked:
+    words = tree.text("expression").strip()
+    match str(tree.this).upper():
+        case "PREPARE":
+            return _prepare(words)
+        case "EXECUTE":
+            return Asked(_REWRITER.written(_execute(words, prepared)))
+        case "DEALLOCATE PREPARE" | "DEALLOCATE":
+            return Asked(kind="DEALLOCATE", headers=(("Deallocated-Prepare", quote_plus(_name(words))),))
+        case "RESET SESSION":
+            return Asked(kind="RESET SESSION", headers=(("Clear-Session", words),), settings=((words, None),))
+        case "EXPLAIN" if not words.startswith("("):
+            return _explain(words)
+        case "SHOW":
+            shown = relations.show(words)
+            return Asked(text if shown is None else _REWRITER.written(shown))
+    return Asked(text)
+
+
+def _explain(words: str) -> Asked:
+    first, _, rest = words.partition(" ")
+    analyze = "ANALYZE " if first.upper() == "ANALYZE" else ""
+    inner = exp.Literal.string(analyze + _REWRITER.rewrite(rest if analyze else words))
+    return Asked(exp.Command(this="EXPLAIN", expression=inner).sql("postgres"))
+
+
+def _prepare(words: str) -> Asked:
+    tokens = TRINO.tokenize(words)
+    if len(tokens) < 3 or tokens[1].token_type is not TokenType.FROM:
+        raise SqlSyntaxError("expected PREPARE name FROM statement")
+    statement = words[tokens[1].end + 1 :].strip()
+    read(statement)
+    return Asked(kind="PREPARE", headers=(("Added-Prepare", f"{tokens[0].text}={quote_plus(statement)}"),))
+
+
+def _name(words: str) -> str:
+    return str(TRINO.tokenize(words)[0].text) if words else ""
+
+
+def _execute(words: str, prepared: Mapping[str, str]) -> exp.Expression:
+    """`name USING ...` or `IMMEDIATE 'statement' USING ...`: the statement with its values."""
+    tokens = TRINO.tokenize(words)
+    match tokens:
+        case [first, Token(token_type=TokenType.STRING) as immediate, *rest] if first.text.upper() == "IMMEDIATE":
+            statement = immediate.text
+        case [name, *rest]:
+            if name.text not in prepared:
+                raise InvalidSqlStatementName(f'prepared statement "{name.text}" does not exist')
+            statement = prepared[name.text]
+        case _:
+            raise SqlSyntaxError("expected EXECUTE name or EXECUTE IMMEDIATE")
+    return _with_values(read(statement), _values(words, rest))
+
+
+def _values(words: str, tokens: Sequence[Token]) -> list[exp.Expression]:
+    if not tokens:
+        return []
+    if tokens[0].token_type is not TokenType.USING:
+        raise SqlSyntaxError(f'syntax error at or near "{tokens[0].text}"')
+    row = read("SELECT " + words[tokens[0].end + 1 :])
+    return list(row.expressions)
+
+
+def _with_values(tree: exp.Expression, values: Sequence[exp.Expression]) -> exp.Expression:
+    places = sorted(tree.find_all(exp.Placeholder), key=lambda node: int(node.name))
+    if len(places) != len(values):
+        raise SqlError(
+            f"incorrect number of parameters: expected {len(places)} but found {len(values)}", sqlstate="07001"
+        )
+    for place, value in zip(places, values, strict=True):
+        simple = isinstance(value, exp.Literal | exp.Null | exp.Boolean | exp.Cast)
+        place.replace(value if simple else exp.paren(value))
+    return tree
+
+
+def _use(place: exp.Table) -> Asked:
+    if place.db:
+        require_catalog(place.db)
+    catalog = (("Set-Catalog", place.db),) if place.db else ()
+    return Asked(kind="USE", headers=(*catalog, ("Set-Schema", place.name)))
+
+
+def require_catalog(name: str) -> None:
+    """Raises InvalidCatalogName: there is one, but for Trino's own."""
+    if name not in (DATABASE, SYSTEM):
+        raise InvalidCatalogName(f'catalog "{name}" does not exist', hint=f"This member's is {DATABASE}.")
+
+
+def _set_session(tree: exp.Set) -> Asked:
+    item = tree.expressions[0].this
+    if len(tree.expressions) != 1 or not isinstance(item, exp.EQ):
+        raise SqlSyntaxError("expected SET SESSION name = value")
+    value = item.expression
+    if not isinstance(value, exp.Literal | exp.Boolean):
+        raise FeatureNotSupported("not supported: SET SESSION to an expression; give a string or a number")
+    name = ".".join(part.name for part in item.this.parts)
+    text = value.name if isinstance(value, exp.Literal) else str(value.this).lower()
+    return Asked(kind="SET SESSION", headers=(("Set-Session", f"{name}={quote_plus(text)}"),), settings=((name, text),))

@@ -1,0 +1,344 @@
+"""A session of ours whose client has no connection: `buenavista.core.Session`, with a task of its own.
+
+It runs one statement after another, each into a `Result`. One without a transaction ends after its first statement, since the next
+request of the same client may be any other's; one with a transaction lives until that ends, or until nobody has asked for anything
+for a while. It is in the registry like every session: pg_stat_activity shows it, pg_cancel_backend and limits reach it.
+
+An error is handled as in `server.session`: what ran is closed and rolled back before the client is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from buenavista import core
+
+from engine.api import Activity, QueryState
+from engine.copying.copy_from import CopiedFiles, CopyFromExecution
+from engine.copying.copy_to import CopyToExecution
+from engine.sql.statements import Statement
+from server.client import ConnectionClient
+from server.commands import Commands
+from server.cursors import rows_within
+from server.far_cursors import Asker
+from server.gate import Visitor
+from server.http.requests import Asked, understand
+from server.http.result import Ending, Result
+from server.interrupts import ClientGone, Interrupts
+from server.notifications import Said
+from server.portal import Portal
+from server.running import Running
+from server.session import STATES, Host
+from server.session_settings import SettingsView
+from server.startup import as_fatal
+from server.visits import Visits
+from wire.errors import (
+    FatalError,
+    FeatureNotSupported,
+    IdleInTransactionSessionTimeout,
+    InternalError,
+    InvalidCursorName,
+    Notice,
+    ProgramLimitExceeded,
+    SqlError,
+    SqlSyntaxError,
+)
+
+log: Final = logging.getLogger(__name__)
+_PROTOCOL: Final = (3, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """rows_max: of a result; 0 for any number. abandoned_after: seconds without a request until a client is taken for gone."""
+
+    rows_max: int = 1_000_000
+    abandoned_after: float = 300.0
+
+
+class Session(core.Session):
+    """See the module's docstring. All is called on the loop's thread.
+
+    settings: what the client's headers say, by PostgreSQL's names. peer: address and port of the client.
+    """
+
+    pid = 0
+    cancel_key = b""
+
+    def __init__(
+        self, host: Host, bounds: Bounds, visitor: Visitor, settings: Mapping[str, str], peer: tuple[str, int] | None
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.visits = Visits()
+        self.user = visitor.beginning.user
+        self._host = host
+        self._bounds = bounds
+        self._database = visitor.beginning.database
+        self._options = settings
+        self._peer = peer
+        self._inbox: asyncio.Queue[Result] = asyncio.Queue()
+        self._running: Running | None = None
+        self._result: Result | None = None
+        self._turn = 0
+        self._born = self._state_change = time.time()
+        self._state = "starting"
+        self.task = asyncio.get_running_loop().create_task(self._run())
+        self._interrupts: Interrupts | None = Interrupts(self.task)
+
+    # -- buenavista's interface --------------------------------------------------------------------------------------
+
+    def execute_sql(self, sql: str, params: Any = None) -> Result:
+        """Begin a statement in Trino's SQL. params: the client's prepared statements by name."""
+        result = Result(sql, dict(params or {}))
+        self._inbox.put_nowait(result)
+        return result
+
+    def in_transaction(self) -> bool:
+        return self._running is not None and self._running.commands.block.status != "I"
+
+    def close(self) -> None:
+        """End it, and what it runs."""
+        self.interrupt(ClientGone("the session was closed"))
+
+    # -- what the registry asks --------------------------------------------------------------------------------------
+
+    def interrupt(self, cause: SqlError) -> None:
+        if self._interrupts is not None:
+            self._interrupts.request(cause)
+
+    def cancel(self, result: Result, cause: SqlError) -> None:
+        """Stop a statement, whether it runs or waits for others of its transaction."""
+        if result is self._result:
+            self.interrupt(cause)
+        else:
+            result.end(Ending(error=cause))
+
+    def activity(self) -> Activity:
+        assert self._running is not None
+        host, port = self._peer or (None, None)
+        return Activity(
+            pid=self.pid,
+            user=self.user,
+            database=self._database,
+            application_name=self._running.commands.engine.settings.get("application_name"),
+            client_address=host,
+            client_port=port,
+            state=self._state,
+            query=self._running.query,
+            backend_start=self._born,
+            transaction_start=self._running.transaction_start,
+            query_start=self._running.query_start,
+            state_change=self._state_change,
+        )
+
+    def queries(self) -> list[QueryState]:
+        return [] if self._running is None else self._running.queries(self.pid, self.user, self._database)
+
+    def hear(self, pid: int, said: Sequence[Said]) -> None:
+        """Nobody waits for notifications over HTTP."""
+
+    notifications_waiting = 0.0
+
+    def commands_of(self, user: str, database: str) -> Commands | None:
+        if self._running is None or (user, database) != (self.user, self._database):
+            return None
+        return self._running.commands
+
+    # -- its life ----------------------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        farewell: SqlError = ClientGone("the session has ended")
+        try:
+            await self._serve(self._begin())
+        except SqlError as error:
+            farewell = error
+        except Exception:
+            log.exception("a session ended by an error of our own")
+            farewell = _internal()
+        finally:
+            await self._end(farewell)
+
+    def _begin(self) -> Running:
+        registry = self._host.registry
+        registry.assign(self, _PROTOCOL)
+        client = ConnectionClient(self.pid, registry, self._deliver, lambda: self._turn)
+        engine = self._host.new_session(user=self.user, database=self._database, options=self._options, client=client)
+        assert self._interrupts is not None
+        asker = Asker(registry.far_cursors, self.user, self._database)
+        commands = Commands(
+            engine, client.notice, asker, self._interrupts.undisturbed, lambda said: registry.say(self.pid, said)
+        )
+        client.commands = commands
+        self._running = Running(
+            commands,
+            SettingsView(engine.settings),
+            self.interrupt,
+            lambda: registry.busy_beside(self, self.user),
+        )
+        registry.register(self)
+        return self._running
+
+    def _deliver(self, notice: Notice) -> None:
+        if self._running is not None and self._result is not None and self._running.settings.wants(notice.severity):
+            self._result.notices.append(notice)
+
+    async def _serve(self, running: Running) -> None:
+        while True:
+            self._result = result = await self._next(running)
+            if result.ending is None:
+                await self._run_one(running, result)
+            if not running.commands.block.open:
+                return
+
+    async def _run_one(self, running: Running, result: Result) -> None:
+        self._turn += 1
+        try:
+            assert self._interrupts is not None
+            with self._interrupts.command():
+                await self.visits.over()
+                ending = await self._answer(running, result)
+            running.over()
+            result.end(ending)
+        except FatalError:
+            raise
+        except SqlError as error:
+            await self._failed(running, result, error)
+        except Exception:
+            log.exception("a statement failed by an error of our own")
+            await self._failed(running, result, _internal())
+
+    async def _failed(self, running: Running, result: Result, error: SqlError) -> None:
+        await running.abandon()
+        running.over()
+        result.end(Ending(error=error))
+
+    async def _next(self, running: Running) -> Result:
+        """The next statement; between two of a transaction cursors may be moved by others, and its clocks run."""
+        assert self._interrupts is not None
+        self._tell(STATES[running.commands.block.status])
+        waits = [self._bounds.abandoned_after, running.settings.now.idle_in_transaction_timeout]
+        cause = IdleInTransactionSessionTimeout("terminating connection due to idle-in-transaction timeout")
+        seconds = min(wait for wait in waits if wait)
+        timer = asyncio.get_running_loop().call_later(seconds, self.interrupt, cause)
+        self.visits.welcome = True
+        try:
+            with self._interrupts.idle():
+                return await self._inbox.get()
+        finally:
+            self.visits.welcome = False
+            timer.cancel()
+            self._tell("active")
+
+    def _tell(self, state: str) -> None:
+        if state != self._state:
+            self._state, self._state_change = state, time.time()
+
+    # -- one statement -----------------------------------------------------------------------------------------------
+
+    async def _answer(self, running: Running, result: Result) -> Ending:
+        asked = understand(result.text, result.prepared)
+        if asked.sql is None:
+            return self._set(running, asked)
+        try:
+            return await self._execute(running, result, asked, asked.sql)
+        except SqlError as error:
+            if asked.sql != result.text:
+                error.position = None  # it counts in PostgreSQL's SQL, which the client has not seen
+            raise
+
+    async def _execute(self, running: Running, result: Result, asked: Asked, sql: str) -> Ending:
+        statement = _only_one(running.commands.engine.parse(sql))
+        running.begin(sql)
+        running.require_usable(statement)
+        command = await running.commands.prepare_simple(statement)
+        portal = Portal("", command, running.commands.columns(command))
+        await running.open(portal)
+        if portal.columns is not None:
+            await self._give_rows(running, portal, result)
+        written = await _copied(portal)
+        tag = portal.tag(written)
+        running.active = None
+        await portal.close()
+        running.stop_clock()
+        # What the client is told of the end is so: a commit that fails takes its place.
+        await running.commands.finish_statement()
+        return Ending(headers=asked.headers) if portal.columns is not None else _ending(tag, asked)
+
+    async def _give_rows(self, running: Running, portal: Portal, result: Result) -> None:
+        assert portal.columns is not None
+        run, page_bytes = portal.running.run(None), running.settings.now.page_bytes
+        result.describe(portal.columns)
+        while (batch := await run.next_batch()) is not None:
+            self._require_within(run.rows)
+            rows_per_page = rows_within(batch, page_bytes)
+            for start in range(0, batch.num_rows, rows_per_page):
+                await result.give(portal.columns, batch.slice(start, rows_per_page))
+
+    def _require_within(self, rows: int) -> None:
+        if 0 < self._bounds.rows_max < rows:
+            raise ProgramLimitExceeded(
+                f"the result has more than {self._bounds.rows_max} rows",
+                detail="Over HTTP no more are given.",
+                hint="Add a LIMIT, or read it over the PostgreSQL protocol. The limit is http.rows_max.",
+            )
+
+    def _set(self, running: Running, asked: Asked) -> Ending:
+        """SET SESSION holds for the session that there is, and for those that the client's headers will make."""
+        for name, value in asked.settings:
+            running.commands.engine.settings.set(name, value)
+        return Ending(kind=asked.kind, headers=asked.headers)
+
+    # -- its end -----------------------------------------------------------------------------------------------------
+
+    async def _end(self, farewell: SqlError) -> None:
+        """Stop and release everything, and tell those who wait for results."""
+        running, self._interrupts = self._running, None
+        try:
+            await self.visits.end(InvalidCursorName("cursor does not exist any more: its session has ended"))
+            if running is not None:
+                running.stop_clock()
+                await running.release()
+        except Exception:
+            log.exception("a session could not release everything")
+        finally:
+            self._host.registry.forget(self)
+        waiting = [self._result] if self._result is not None else []
+        while not self._inbox.empty():
+            waiting.append(self._inbox.get_nowait())
+        for result in waiting:
+            result.end(Ending(error=farewell))
+
+
+def _internal() -> FatalError:
+    return as_fatal(InternalError("internal error; the member's log has the details"))
+
+
+def _only_one(statements: Sequence[Statement]) -> Statement:
+    if len(statements) != 1:
+        raise SqlSyntaxError("expected one statement")
+    return statements[0]
+
+
+async def _copied(portal: Portal) -> int:
+    """COPY between tables and files is carried out; between table and client there is nothing to carry it."""
+    match portal.execution:
+        case CopiedFiles() as execution:
+            return await execution.write()
+        case CopyFromExecution() | CopyToExecution():
+            raise FeatureNotSupported(
+                "not supported: this COPY over HTTP", hint="Use the PostgreSQL protocol, or FORMAT parquet with a file."
+            )
+    return 0
+
+
+def _ending(tag: str, asked: Asked) -> Ending:
+    """A command tag in Trino's words: `INSERT 0 5` is INSERT, of 5 rows."""
+    words = tag.split()
+    counts = [int(word) for word in words if word.isdigit()]
+    kind = " ".join(word for word in words if not word.isdigit())
+    return Ending(kind=kind, count=counts[-1] if counts else None, headers=asked.headers)

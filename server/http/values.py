@@ -1,0 +1,112 @@
+"""A batch as rows of JSON values, in the forms that Trino's clients read.
+
+Column by column, with the kernels that write PostgreSQL's texts (`wire.text_output`): a column becomes an Arrow array whose values
+are what JSON has (numbers, booleans, strings, lists), and Python sees whole columns alone. Decimals are strings, since JSON's
+numbers are doubles to most; bytes are base64, which no library has for columns: all values are encoded at once, each filled up to
+a multiple of three bytes, and what was filled becomes `=` afterwards.
+
+Timestamps with time zone are told in UTC, whatever the session's zone: a zone's name says two instants for the hour that it
+repeats. What Trino's types cannot hold (infinite dates) is refused rather than told as something else.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from buenavista.core import BVType
+
+from engine.sql.types import SqlType
+from server.http.types import element, family
+from server.results import encoded
+from wire import types as t
+from wire.byte_columns import as_binary, binary_array, data_of, offsets_of
+from wire.errors import DatetimeFieldOverflow
+from wire.text_output import OutputSettings, text_column
+
+_SETTINGS: Final = OutputSettings()
+_DIRECT: Final = (BVType.BOOL, BVType.INTEGER, BVType.BIGINT)
+
+
+def rows(batch: pa.RecordBatch, types: Sequence[SqlType]) -> list[tuple[Any, ...]]:
+    """The rows of a batch. Raises DatetimeFieldOverflow for what Trino's types cannot hold."""
+    if not types:
+        return [()] * int(batch.num_rows)
+    columns = [json_column(typ, batch.column(index)).to_pylist() for index, typ in enumerate(types)]
+    return list(zip(*columns, strict=True))
+
+
+def json_column(typ: SqlType, array: pa.Array) -> pa.Array:
+    """A column whose values are JSON's."""
+    kind = family(typ.pg)
+    if kind is BVType.ARRAY and pa.types.is_list(array.type):
+        return _list(typ, array)
+    if kind in _DIRECT:
+        return array
+    if kind is BVType.BYTES:
+        return _only(array, base64_column(array))
+    if kind is BVType.FLOAT:
+        return _floats(typ, array)
+    return _temporal(typ.pg, _text(typ, array))
+
+
+def _list(typ: SqlType, array: pa.ListArray) -> pa.ListArray:
+    """Sliced or not, the rows of an array one after another."""
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+    flat = array.flatten()
+    inner = typ if pa.types.is_list(flat.type) else element(typ)
+    return pa.ListArray.from_arrays(pa.array(offsets), json_column(inner, flat), mask=pc.is_null(array))
+
+
+def _floats(typ: SqlType, array: pa.Array) -> pa.Array:
+    """As the shortest numbers that mean them; as texts where some are none of JSON's."""
+    if not pc.all(pc.is_finite(array)).as_py() and array.null_count < len(array):
+        return _text(typ, array)
+    return _text(typ, array).cast(pa.float64()) if typ.pg is t.FLOAT4 else array
+
+
+def _text(typ: SqlType, array: pa.Array) -> pa.Array:
+    if pa.types.is_null(array.type):
+        return array.cast(pa.utf8())
+    return _only(array, text_column(encoded(typ), array, _SETTINGS).join().cast(pa.utf8()))
+
+
+def _only(array: pa.Array, texts: pa.Array) -> pa.Array:
+    """Texts where the array has values."""
+    return pc.if_else(pc.is_valid(array), texts, pa.scalar(None, pa.utf8())) if array.null_count else texts
+
+
+def _temporal(typ: t.PgType, texts: pa.Array) -> pa.Array:
+    """PostgreSQL's texts of dates and times as Trino writes them."""
+    if typ in (t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ):
+        if pc.any(pc.or_kleene(pc.match_substring(texts, "infinity"), pc.ends_with(texts, "BC"))).as_py():
+            raise DatetimeFieldOverflow(
+                f"{typ.sql_name} out of range of Trino's type", hint="Cast infinite values and years BC to varchar."
+            )
+        if typ is t.TIMESTAMPTZ:
+            return pc.replace_substring_regex(texts, r"\+00$", " UTC")
+    if typ is t.TIMETZ:
+        return pc.replace_substring_regex(texts, r"([+-]\d\d)$", r"\1:00")
+    return texts
+
+
+def base64_column(array: pa.Array) -> pa.Array:
+    """Each value's bytes in base64; what stands in null rows is of no matter."""
+    array = as_binary(array)
+    offsets = offsets_of(array).astype(np.int64)
+    lengths = np.diff(offsets)
+    filled = (lengths + 2) // 3 * 3
+    ends = np.cumsum(filled)
+    starts = np.concatenate(([0], ends[:-1]))
+    room = np.zeros(int(ends[-1]) if len(ends) else 0, np.uint8)
+    shift = np.repeat(starts - offsets[:-1], lengths)
+    room[np.arange(offsets[0], offsets[-1]) + shift] = data_of(array)[offsets[0] : offsets[-1]]
+    letters = np.frombuffer(bytearray(base64.b64encode(room.tobytes())), np.uint8)
+    for missing in (1, 2):
+        letters[ends[filled - lengths >= missing] // 3 * 4 - missing] = ord("=")
+    return binary_array(np.concatenate(([0], ends // 3 * 4)), letters).cast(pa.utf8())
