@@ -71,7 +71,7 @@ def _now(plan: Mutate) -> list[Column]:
 
 
 class RowSink:
-    """See the module's docstring. follows: whether it is to be kept which keys changed into which. count: rows that changed so far."""
+    """See the module's docstring. follows: whether it is kept which keys changed into which. count: rows that changed so far."""
 
     def __init__(
         self, plan: Mutate, writer: TableWriter, take: Take, settings: OutputSettings, *, follows: bool = False
