@@ -336,6 +336,10 @@ class UndefinedFunction(SqlError):
     default_sqlstate = "42883"
 
 
+class InvalidObjectDefinition(SqlError):
+    default_sqlstate = "42P17"
+
+
 class InvalidColumnDefinition(SqlError):
     default_sqlstate = "42611"
 

@@ -24,6 +24,7 @@ class TableColumn:
     number: attnum, 1-based and never reused. default: an expression's text, evaluated for rows that do not say the value;
     None is null; it names sequences by their OID: `nextval('16385'::regclass)` (`engine.sql.stored_text`).
     identity: GENERATED ... AS IDENTITY; its sequence is the column's own (`Sequence.owner`), and `default` calls it.
+    generated: GENERATED ALWAYS AS (default) STORED: every row has the value of that expression over its other columns.
     stored: the column's name in a stored table's files, where it is not `name`: files are not written anew when a column is
     renamed, and a name that comes again after DROP COLUMN means another column of the files.
     """
@@ -36,6 +37,7 @@ class TableColumn:
     identity: Literal["", "always", "by default"] = ""
     stored: str = ""
     comment: str | None = None
+    generated: bool = False
 
     @property
     def file_column(self) -> str:

@@ -227,6 +227,7 @@ class _Column(msgspec.Struct, omit_defaults=True):
     identity: Literal["", "always", "by default"] = ""
     stored: str = ""
     comment: str | None = None
+    generated: bool = False
 
 
 class _TableBody(msgspec.Struct, omit_defaults=True):
@@ -309,7 +310,8 @@ def _view_body(view: View) -> _ViewBody:
 def _rows(columns: Iterable[TableColumn]) -> list[_Column]:
     return [
         _Column(
-            c.name, c.type.pg.oid, c.type.typmod, c.number, c.nullable, c.default, c.identity, c.stored, c.comment
+            c.name, c.type.pg.oid, c.type.typmod, c.number, c.nullable, c.default, c.identity, c.stored, c.comment,
+            c.generated,
         )
         for c in columns
     ]  # fmt: skip
@@ -349,7 +351,8 @@ def _view(schema: str, name: str, oid: int, body: _ViewBody, find: TypeOf) -> Vi
 def _columns(columns: list[_Column], find: TypeOf) -> tuple[TableColumn, ...]:
     return tuple(
         TableColumn(
-            c.name, st.of(find(c.type), c.typmod), c.number, c.nullable, c.default, c.identity, c.stored, c.comment
+            c.name, st.of(find(c.type), c.typmod), c.number, c.nullable, c.default, c.identity, c.stored, c.comment,
+            c.generated,
         )
         for c in columns
     )  # fmt: skip

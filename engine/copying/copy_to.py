@@ -19,6 +19,7 @@ from engine.copying.options import CopyFormat, copy_format, written_form
 from engine.copying.progress import Copies, CopyProgress
 from engine.executor import BatchStream, QueryId
 from engine.sql import statements as s
+from engine.sql.binder.mutations.copying import require_copied
 from engine.sql.copy_statement import CopyTo
 from engine.sql.parser import parse
 from engine.sql.scope import BindContext, cursor, position
@@ -140,6 +141,7 @@ def _rows_of(statement: CopyTo, context: BindContext) -> tuple[exp.Select, int]:
     kind = _uncopied(found)
     if kind is not None:
         raise WrongObjectType(f'cannot copy from {kind} "{name}"', hint="Try the COPY (SELECT ...) TO variant.")
+    generated = {c.name: c for c in found.columns if c.generated} if isinstance(found, Table) else {}
     names = [column.name for column in found.columns]
     if statement.columns is not None:
         wanted = [column.name for column in statement.columns]
@@ -148,7 +150,11 @@ def _rows_of(statement: CopyTo, context: BindContext) -> tuple[exp.Select, int]:
                 raise UndefinedColumn(f'column "{column}" of relation "{name}" does not exist')
             if column in wanted[:number]:
                 raise DuplicateColumn(f'column "{column}" specified more than once')
+            if column in generated:
+                require_copied(generated[column])
         names = wanted
+    else:
+        names = [name for name in names if name not in generated]
     columns = [exp.Column(this=exp.Identifier(this=column, quoted=True)) for column in names]
     return exp.Select(expressions=columns, from_=exp.From(expressions=[table.copy()])), found.oid
 

@@ -130,7 +130,7 @@ class IndexedColumn:
 class ColumnDefinition:
     """A column of CREATE [FOREIGN] TABLE or ADD COLUMN: its type as a sqlglot tree, for the binder to read.
 
-    null: whether NULL was said. sequence: what follows AS IDENTITY in parentheses.
+    null: whether NULL was said. sequence: what follows AS IDENTITY in parentheses. generated: the expression of a generated column.
     """
 
     name: str
@@ -141,6 +141,7 @@ class ColumnDefinition:
     default: Formula | None = None
     identity: Literal["", "always", "by default"] = ""
     sequence: SequenceOptions | None = None
+    generated: Formula | None = None
     constraints: tuple[ConstraintDefinition, ...] = ()
 
 
@@ -394,6 +395,14 @@ class DropConstraint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DropExpression:
+    """A generated column becomes a plain one, and keeps its values."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetIdentity:
     """ADD GENERATED (identity said, `add`), SET GENERATED, SET sequence options; DROP IDENTITY is identity ""."""
 
@@ -412,6 +421,7 @@ TableAction = (
     | AddColumn
     | DropColumn
     | SetDefault
+    | DropExpression
     | SetNotNull
     | SetColumnType
     | AddConstraint

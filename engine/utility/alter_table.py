@@ -15,6 +15,7 @@ Actions are taken in PostgreSQL's passes (tablecmds.c: AlterTablePass), whatever
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -26,7 +27,7 @@ from engine.catalog.transaction import SessionCatalog
 from engine.sql import statements as s
 from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.definitions import RowOfTable, bind_check, bind_default, is_integer, unplaced
-from engine.sql.stored_text import read_formula
+from engine.sql.stored_text import columns_of, read_formula
 from engine.sql.type_names import resolve_type
 from engine.sql.types import SqlType
 from engine.utility.columns import ColumnMaker, check_name, stored_default
@@ -51,6 +52,7 @@ from wire.errors import (
     DatatypeMismatch,
     DuplicateColumn,
     FeatureNotSupported,
+    InvalidColumnDefinition,
     InvalidParameterValue,
     InvalidTableDefinition,
     ObjectNotInPrerequisiteState,
@@ -66,6 +68,7 @@ _NAMES: Final = {
     s.AddColumn: "ADD COLUMN",
     s.DropColumn: "DROP COLUMN",
     s.SetDefault: "ALTER COLUMN ... SET DEFAULT",
+    s.DropExpression: "ALTER COLUMN ... DROP EXPRESSION",
     s.SetNotNull: "ALTER COLUMN ... SET NOT NULL",
     s.SetColumnType: "ALTER COLUMN ... SET DATA TYPE",
     s.AddConstraint: "ADD CONSTRAINT",
@@ -231,6 +234,8 @@ class _Alteration:
                 self._drop_column(action)
             case s.SetDefault():
                 self._set_default(action)
+            case s.DropExpression():
+                self._drop_expression(action)
             case s.SetNotNull():
                 self._set_not_null(action)
             case s.SetColumnType():
@@ -266,7 +271,9 @@ class _Alteration:
         number = table.next_number
         name = s.QualifiedName(schema=table.schema, name=table.name)
         maker = ColumnMaker(self.definer, name, table.schema, table.oid, self.names)
-        column = maker.with_default(maker.make(written, number), written)
+        column = maker.make(written, number)
+        with unplaced() if written.generated is not None else nullcontext():
+            column = maker.with_default(column, written, replace(table, columns=(*table.columns, column)))
         if any(c.file_column == column.name for c in table.columns):
             column = replace(column, stored=f"{column.name}@{number}")
         for sequence in maker.sequences:
@@ -287,12 +294,33 @@ class _Alteration:
         column = self._find(action.name)
         made = without_column(table, column.number)
         thing = Thing(table.oid, column.number, "column")
-        what = Dependencies(self.definer.snapshot, self.definer.search_path).describe(thing)
+        dependencies = Dependencies(self.definer.snapshot, self.definer.search_path)
+        what = dependencies.describe(thing)
+        others = [found.thing.column for found in dependencies.closure([thing]) if _is_other_column(found.thing, thing)]
         remove([thing], what, action.cascade, self.definer.catalog, self.definer.search_path, self.definer.notify)
+        for other in others:
+            made = without_column(made, other)
         self.table = made
+
+    def _drop_expression(self, action: s.DropExpression) -> None:
+        column = self._find(action.name)
+        if column.generated:
+            self._replace(replace(column, default=None, generated=False))
+            return
+        message = f'column "{column.name}" of relation "{self.table.name}" is not a stored generated column'
+        if not action.if_exists:
+            raise ObjectNotInPrerequisiteState(message)
+        self.definer.notify(f"{message}, skipping")
 
     def _set_default(self, action: s.SetDefault) -> None:
         column = self._find(action.name)
+        if column.generated:
+            raise SqlSyntaxError(
+                f'column "{column.name}" of relation "{self.table.name}" is a generated column',
+                hint="Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead."
+                if action.formula is None
+                else None,
+            )
         if column.identity:
             raise SqlSyntaxError(
                 f'column "{column.name}" of relation "{self.table.name}" is an identity column',
@@ -342,6 +370,7 @@ class _Alteration:
         check_layout(self.table, column, "alter")
         self._check_cast(column, typ, action.using is not None)
         self._check_views(column)
+        self._check_generated(column, action.using is not None)
         self._check_foreign_keys(column, typ)
         changed = replace(column, type=typ)
         self._check_dependents(changed)
@@ -370,6 +399,20 @@ class _Alteration:
                     detail=f'rule _RETURN on {kind_of(relation)} {view.name} depends on column "{column.name}"',
                 )
 
+    def _check_generated(self, column: TableColumn, using: bool) -> None:
+        """What is generated of a column has been made of its type."""
+        if column.generated and using:
+            raise InvalidColumnDefinition(
+                "cannot specify USING when altering type of generated column",
+                detail=f'Column "{column.name}" is a generated column.',
+            )
+        for other in self.table.columns:
+            if other.generated and other.default is not None and column.name in columns_of(other.default):
+                raise FeatureNotSupported(
+                    "cannot alter type of a column used by a generated column",
+                    detail=f'Column "{column.name}" is used by generated column "{other.name}".',
+                )
+
     def _check_foreign_keys(self, column: TableColumn, typ: SqlType) -> None:
         """Values of a foreign key and of the key that it names are compared: their types may not part."""
         named = any(
@@ -386,7 +429,7 @@ class _Alteration:
 
     def _check_dependents(self, column: TableColumn) -> None:
         """The column's default and the checks that read it must go on making sense."""
-        if column.default is not None and not column.identity:
+        if column.default is not None and not column.identity and not column.generated:
             try:
                 bind_default(read_formula(column.default), column.name, column.type, self.definer.context())
             except DatatypeMismatch:
@@ -447,6 +490,11 @@ class _Alteration:
         owner = (self.table.oid, column.number)
         relations = self.definer.snapshot.relations.values()
         return next(r for r in relations if isinstance(r, NumberSequence) and r.internal and r.owner == owner)
+
+
+def _is_other_column(found: Thing, named: Thing) -> bool:
+    """Whether it is a column that is generated of the one that is dropped."""
+    return found.kind == "column" and found.oid == named.oid and found != named
 
 
 def _pass(action: s.TableAction) -> int:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from engine.catalog.objects import Sequence, TableColumn
+from engine.catalog.objects import Sequence, Table, TableColumn
 from engine.sql import types as st
-from engine.sql.binder.definitions import bind_default, is_integer
+from engine.sql.binder.definitions import RowOfTable, bind_default, bind_generated, is_integer
 from engine.sql.binder.regnames import relation_named
 from engine.sql.statements import ColumnDefinition, Formula, QualifiedName, SequenceOptions
 from engine.sql.stored_text import nextval, with_sequences_by_oid
@@ -44,7 +44,7 @@ class ColumnMaker:
 
     def __init__(self, definer: Definer, table: QualifiedName, schema: str, oid: int, names: Names) -> None:
         self._definer = definer
-        self._table = table.name
+        self.table = self._table = table.name
         self._schema = schema
         self._oid = oid
         self._names = names
@@ -62,9 +62,16 @@ class ColumnMaker:
         if typ.pg.category == "P":
             raise InvalidTableDefinition(f'column "{written.name}" has pseudo-type {typ.pg.sql_name}')
         key = any(c.kind == "primary key" for c in written.constraints)
-        return TableColumn(written.name, typ, number, not (written.not_null or key))
+        generated = written.generated is not None
+        return TableColumn(written.name, typ, number, not (written.not_null or key), generated=generated)
 
-    def with_default(self, column: TableColumn, written: ColumnDefinition) -> TableColumn:
+    def with_default(self, column: TableColumn, written: ColumnDefinition, table: Table) -> TableColumn:
+        """table: with all its columns."""
+        if written.generated is not None:
+            context = self._definer.context()
+            row = RowOfTable.of(table, context)
+            bind_generated(written.generated.tree, column, row, table, context)
+            return replace(column, default=written.generated.text.strip())
         if written.default is None:
             return column
         return replace(column, default=stored_default(written.default, column, self._definer))
@@ -78,6 +85,8 @@ class ColumnMaker:
             raise FeatureNotSupported("array of serial is not implemented")
         if written.default is not None:
             raise self._conflict("multiple default values specified", written)
+        if written.generated is not None:
+            raise self._conflict("both default and generation expression specified", written)
         if written.null:
             raise self._conflict("conflicting NULL/NOT NULL declarations", written)
         return found

@@ -18,7 +18,7 @@ from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.snapshot import Snapshot
 from engine.catalog.transaction import SessionCatalog
 from engine.catalog.user_types import UserType
-from engine.sql.stored_text import names_type, quoted, sequences_of
+from engine.sql.stored_text import columns_of, names_type, quoted, sequences_of
 from wire.errors import DependentObjectsStillExist, FeatureNotSupported, InvalidTableDefinition
 
 #: Takes a notice, and its detail.
@@ -73,6 +73,7 @@ class Dependencies:
                 yield from self._of_relation(self._relations[thing.oid])
             case "column":
                 yield Thing(thing.oid, thing.column, "default"), True
+                yield from self._generated(thing)
                 yield from self._owned(thing.oid, thing.column)
                 for view in self._snapshot.dependents(thing.oid):
                     if view.reads_column(thing.oid, thing.column):
@@ -90,6 +91,16 @@ class Dependencies:
                         yield Thing(constraint.oid, kind="constraint"), False
             case "default":
                 return
+
+    def _generated(self, column: Thing) -> Iterator[tuple[Thing, bool]]:
+        """The columns that are generated of one."""
+        table = self._relations[column.oid]
+        name = (
+            next((c.name for c in table.columns if c.number == column.column), "") if isinstance(table, Table) else ""
+        )
+        for other in table.columns if isinstance(table, Table) else ():
+            if other.generated and other.default is not None and name in columns_of(other.default):
+                yield Thing(column.oid, other.number, "column"), False
 
     def _naming(self, table: int) -> Iterator[tuple[Table, Constraint]]:
         """The foreign keys that name a table's key."""

@@ -38,6 +38,10 @@ def columns_like(like: LikeTable, first: int, maker: ColumnMaker, definer: Defin
             made = replace(made, comment=column.comment)
         if column.identity and "identity" in like.including:
             made = maker.with_identity(made, _identity(column, definer))
+        elif column.generated:
+            if "generated" in like.including and column.default is not None:
+                text = with_table_renamed(column.default, like.name.name, maker.table)
+                made = replace(made, default=text, generated=True)
         elif not column.identity and "defaults" in like.including:
             made = replace(made, default=column.default)
         yield made

@@ -6,6 +6,7 @@ Source: PostgreSQL 15, tablecmds.c (renameatt_internal, RenameRelationInternal, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table, TableColumn, View
@@ -75,7 +76,15 @@ def named(relation: StoredRelation, schema: str, name: str) -> StoredRelation:
         for c in relation.constraints
     )
     query = None if relation.query is None else replace(relation.query, schema=schema, name=name)
-    return replace(relation, schema=schema, name=name, constraints=constraints, query=query)
+    columns = _generated(relation, lambda text: with_table_renamed(text, relation.name, name))
+    return replace(relation, schema=schema, name=name, columns=columns, constraints=constraints, query=query)
+
+
+def _generated(table: Table, change: Callable[[str], str]) -> tuple[TableColumn, ...]:
+    """The columns, what generates them told otherwise."""
+    return tuple(
+        replace(c, default=change(c.default)) if c.generated and c.default is not None else c for c in table.columns
+    )
 
 
 # -- columns and constraints -----------------------------------------------------------------------------------------
@@ -97,16 +106,11 @@ def rename_column(relation: StoredRelation, name: str, to: str, definer: Definer
 
 
 def _with_column(relation: Table | View, name: str, to: str) -> Table | View:
-    columns = tuple(_column(c, to, relation) if c.name == name else c for c in relation.columns)
     if isinstance(relation, View):
-        return replace(relation, columns=columns)
+        return replace(relation, columns=tuple(replace(c, name=to) if c.name == name else c for c in relation.columns))
+    columns = _generated(relation, lambda text: with_column_renamed(text, name, to))
+    columns = tuple(replace(c, name=to, stored=c.file_column) if c.name == name else c for c in columns)
     return replace(relation, columns=columns, constraints=tuple(_constraint(c, name, to) for c in relation.constraints))
-
-
-def _column(column: TableColumn, to: str, relation: Table | View) -> TableColumn:
-    if isinstance(relation, View):
-        return replace(column, name=to)
-    return replace(column, name=to, stored=column.file_column)
 
 
 def _constraint(constraint: Constraint, name: str, to: str) -> Constraint:

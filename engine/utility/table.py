@@ -34,6 +34,7 @@ from engine.utility.names import Names
 from wire.errors import (
     DuplicateTable,
     FeatureNotSupported,
+    InvalidObjectDefinition,
     InvalidParameterValue,
     InvalidTableDefinition,
     SqlSyntaxError,
@@ -69,7 +70,7 @@ def create_table(statement: CreateTable, definer: Definer) -> None:
     names.take(table.name, key=True)
     table = with_constraints(table, list(_constraints(statement, definer)), definer, names)
     columns = tuple(
-        column if written is None else maker.with_default(column, written)
+        column if written is None else maker.with_default(column, written, table)
         for column, (_, written) in zip(table.columns, elements, strict=True)
     )
     for sequence in maker.sequences:
@@ -140,6 +141,12 @@ def _put(table: Table, layout: TableLayout, definer: Definer) -> Table:
     for name, at in layout.partition_by:
         if table.column(name) is None:
             raise UndefinedColumn(f'column "{name}" named in partition key does not exist', position=cursor(at))
+        if (column := table.column(name)) is not None and column.generated:
+            raise InvalidObjectDefinition(
+                "cannot use generated column in partition key",
+                detail=f'Column "{name}" is a generated column.',
+                position=cursor(at),
+            )
     partition_by = [name for name, _ in layout.partition_by]
     sort_by = _sort_by(table, _options(layout))
     if layout.on_commit != "preserve" and table.schema != TEMPORARY:

@@ -192,6 +192,21 @@ def test_a_key_that_is_there_twice(sluice: LocalMember, postgres: PostgresServer
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("columns", ["", "(a)", "(a, b)", "(b)"])
+def test_generated_columns_are_not_copied(sluice: LocalMember, postgres: PostgresServer, columns: str) -> None:
+    found = []
+    for dsn in (sluice.dsn, postgres.dsn):
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("create table g (a int, b int generated always as (a * 2) stored check (b < 9))")
+            try:
+                told = [copied_in(connection, f"copy g {columns} from stdin", data) for data in (b"1\n2\n", b"3\n5\n")]
+                rows = connection.execute("select * from g order by a").fetchall()
+                found.append((told, rows, copied_out(connection, f"copy g {columns} to stdout")))
+            finally:
+                connection.execute("drop table g")
+    assert found[0] == found[1]
+
+
 _SPELLED = """create table t (
     a time, b timetz(0), c timestamp(1), d timestamptz, e interval, f bool, g float4, h uuid,
     i int[], j json, k bytea, l "char", m bpchar(3)

@@ -119,7 +119,7 @@ def _pg_attribute(context: SystemContext) -> Iterator[Row]:
         for column in _columns(relation):
             yield _attribute_row(
                 relation.oid, column.name, column.type.pg, column.type.typmod, column.number, not column.nullable,
-                column.default is not None and not column.identity, _IDENTITY[column.identity],
+                column.default is not None and not column.identity, _IDENTITY[column.identity], generated=column.generated,
             )  # fmt: skip
         for key in keys(relation.constraints) if isinstance(relation, Table) else ():
             for number, name in enumerate(key.columns, 1):
@@ -136,10 +136,12 @@ def _attribute_row(
     not_null: bool,
     default: bool = False,
     identity: str = "",
+    *,
+    generated: bool = False,
 ) -> Row:
     return (
         relation, name, pg.oid, -1, pg.length, number, int(pg.is_array), -1, typmod, by_value(pg), alignment(pg), storage(pg), "",
-        not_null, default, False, identity, "", False, True, 0, collation(pg), None, None, None, None,
+        not_null, default, False, identity, "s" if generated else "", False, True, 0, collation(pg), None, None, None, None,
     )  # fmt: skip
 
 

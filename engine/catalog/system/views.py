@@ -44,7 +44,8 @@ select current_database()::name, n.nspname, c.relname, pg_get_viewdef(c.oid)::va
   'NO'::varchar, 'NO'::varchar, 'NO'::varchar, 'NO'::varchar
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.relkind = 'v'"""
 _COLUMNS: Final = """
-select current_database()::name, n.nspname, c.relname, a.attname, a.attnum::int4, pg_get_expr(d.adbin, d.adrelid)::varchar,
+select current_database()::name, n.nspname, c.relname, a.attname, a.attnum::int4,
+  (case when a.attgenerated = '' then pg_get_expr(d.adbin, d.adrelid) end)::varchar,
   (case when a.attnotnull then 'NO' else 'YES' end)::varchar,
   (case when t.typelem <> 0 and t.typlen = -1 then 'ARRAY' when u.nspname = 'pg_catalog' then format_type(a.atttypid, null)
     else 'USER-DEFINED' end)::varchar,
@@ -67,7 +68,9 @@ select current_database()::name, n.nspname, c.relname, a.attname, a.attnum::int4
   (case when a.attidentity in ('a', 'd') then 'YES' else 'NO' end)::varchar,
   (case a.attidentity when 'a' then 'ALWAYS' when 'd' then 'BY DEFAULT' end)::varchar, s.seqstart::varchar,
   s.seqincrement::varchar, s.seqmax::varchar, s.seqmin::varchar,
-  (case when s.seqcycle then 'YES' else 'NO' end)::varchar, 'NEVER'::varchar, null::varchar,
+  (case when s.seqcycle then 'YES' else 'NO' end)::varchar,
+  (case when a.attgenerated = 's' then 'ALWAYS' else 'NEVER' end)::varchar,
+  (case when a.attgenerated = 's' then pg_get_expr(d.adbin, d.adrelid) end)::varchar,
   (case when c.relkind in ('r', 'p') then 'YES' else 'NO' end)::varchar
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   join pg_catalog.pg_attribute a on a.attrelid = c.oid join pg_catalog.pg_type t on t.oid = a.atttypid

@@ -20,14 +20,15 @@ from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.queries import QueryBinder
 from engine.sql.depth import bounded
-from engine.sql.expr import Column, ColumnRef, Expr
+from engine.sql.expr import Call, Column, ColumnRef, ContextRef, Expr
 from engine.sql.scope import BindContext, Scope, Source, SourceColumn, cursor, position
 from engine.sql.types import SqlType
 from wire import types as t
-from wire.errors import DatatypeMismatch, FeatureNotSupported, SqlError, UndefinedParameter
+from wire.errors import DatatypeMismatch, FeatureNotSupported, InvalidObjectDefinition, SqlError, UndefinedParameter
 
 _DEFAULTS: Final = "DEFAULT expressions"
 _CHECKS: Final = "check constraints"
+_GENERATED: Final = "column generation expressions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,36 @@ def bind_check(tree: exp.Expression, row: RowOfTable, context: BindContext) -> E
     _refuse_subqueries(tree, "check constraint")
     expr = _bound(tree, row, context, _CHECKS)
     return QueryBinder(context).expressions.as_boolean(expr, "CHECK")
+
+
+def bind_generated(
+    tree: exp.Expression, column: TableColumn, row: RowOfTable, table: Table, context: BindContext
+) -> None:
+    """Judge a generated column's expression over a row of its table. Raises as PostgreSQL's cookDefault."""
+    _refuse_subqueries(tree, "column generation expression")
+    expr = _bound(tree, row, context, _GENERATED)
+    generated = {c.name: c for c in table.columns if c.generated}
+    for read in tree.find_all(exp.Column, bfs=False):
+        if read.name in generated or read.name == column.name:
+            raise InvalidObjectDefinition(
+                f'cannot use generated column "{read.name}" in column generation expression',
+                detail="A generated column cannot reference another generated column.",
+                position=cursor(position(read)),
+            )
+    if not can_coerce(expr.type.pg, column.type.pg, "assignment"):
+        raise DatatypeMismatch(
+            f'column "{column.name}" is of type {column.type.pg.sql_name} but default expression is of type '
+            f"{expr.type.pg.sql_name}",
+            hint="You will need to rewrite or cast the expression.",
+        )
+    value = QueryBinder(context).expressions.coercer.coerce_type(expr, column.type.pg, "assignment")
+    if any(_may_change(part) for part in value.walk()):
+        raise InvalidObjectDefinition("generation expression is not immutable")
+
+
+def _may_change(part: Expr) -> bool:
+    """Whether the same row may give something else another time."""
+    return isinstance(part, ContextRef) or (isinstance(part, Call) and part.function.volatility != "immutable")
 
 
 def _bound(tree: exp.Expression, row: RowOfTable | None, context: BindContext, clause: str) -> Expr:

@@ -17,6 +17,7 @@ from engine.sql.statements import (
     Comment,
     DropColumn,
     DropConstraint,
+    DropExpression,
     QualifiedName,
     RelationKind,
     RenameColumn,
@@ -207,8 +208,8 @@ def _identity(reader: StatementReader, name: str) -> TableAction:
         reader.unsupported(f"ALTER COLUMN ... {reader.token.text.upper()} {reader.ahead(1).text.upper()}".rstrip("( "))
     if reader.word_at("set", "restart"):
         return _set_identity(reader, name)
-    if reader.words_at("drop", "expression"):
-        reader.unsupported("DROP EXPRESSION")
+    if reader.take("drop", "expression"):
+        return DropExpression(name=name, if_exists=reader.take("if", "exists"))
     reader.fail()
 
 

@@ -28,6 +28,7 @@ class _Qualities:
     default: Formula | None = None
     identity: Literal["", "always", "by default"] = ""
     sequence: SequenceOptions | None = None
+    generated: Formula | None = None
     constraints: list[ConstraintDefinition] = field(default_factory=list)
 
 
@@ -59,7 +60,7 @@ def column(reader: StatementReader, table: str) -> ColumnDefinition:
         pass
     return ColumnDefinition(
         name=name, type=typ, not_null=said.nullable is False, null=said.nullable is True, position=start, default=said.default,
-        identity=said.identity, sequence=said.sequence, constraints=tuple(said.constraints),
+        identity=said.identity, sequence=said.sequence, generated=said.generated, constraints=tuple(said.constraints),
     )  # fmt: skip
 
 
@@ -74,6 +75,8 @@ def _quality(reader: StatementReader, column: str, table: str, said: _Qualities)
             _fail("multiple default values specified", column, table, token)
         if said.identity:
             _fail("both default and identity specified", column, table, token)
+        if said.generated:
+            _fail("both default and generation expression specified", column, table, token)
         said.default = formula(reader, bare=True)
     elif reader.take("generated"):
         _generated(reader, column, table, said, token)
@@ -100,17 +103,39 @@ def _nullability(reader: StatementReader, column: str, table: str, said: _Qualit
 
 
 def _generated(reader: StatementReader, column: str, table: str, said: _Qualities, token: Token) -> None:
+    start = reader.token
     identity: Literal["always", "by default"] = generation(reader)
     reader.expect("as")
     if reader.symbol_at("("):
-        reader.unsupported("GENERATED ALWAYS AS (expression) STORED", token)
+        _expression(reader, column, table, said, token, start if identity == "by default" else None)
+        return
     reader.expect("identity")
     if said.identity:
         _fail("multiple identity specifications", column, table, token)
     if said.default is not None:
         _fail("both default and identity specified", column, table, token)
+    if said.generated:
+        _fail("both identity and generation expression specified", column, table, token)
     said.identity = identity
     said.sequence = options_in_parentheses(reader)
+
+
+def _expression(
+    reader: StatementReader, column: str, table: str, said: _Qualities, token: Token, by_default: Token | None
+) -> None:
+    """(expression) STORED. by_default: where BY DEFAULT stands, if it does."""
+    found = formula_in_parentheses(reader)
+    reader.expect("stored")
+    if by_default is not None:
+        message = "for a generated column, GENERATED ALWAYS must be specified"
+        raise SqlSyntaxError(message, position=by_default.start + 1)
+    if said.generated:
+        _fail("multiple generation clauses specified", column, table, token)
+    if said.default is not None:
+        _fail("both default and generation expression specified", column, table, token)
+    if said.identity:
+        _fail("both identity and generation expression specified", column, table, token)
+    said.generated = found
 
 
 def generation(reader: StatementReader) -> Literal["always", "by default"]:

@@ -19,6 +19,7 @@ from engine.plan.physical import Receive
 from engine.sql import types as st
 from engine.sql.binder.blocks import passed, refer
 from engine.sql.binder.levels import check_plain
+from engine.sql.binder.mutations.generated import computed
 from engine.sql.binder.mutations.insert import filled_columns, unfilled, whole_row
 from engine.sql.binder.mutations.outcome import Change, completed
 from engine.sql.binder.mutations.target import (
@@ -35,7 +36,7 @@ from engine.sql.depth import bounded
 from engine.sql.expr import Column, Expr
 from engine.sql.scope import BindContext, Scope, Source, cursor, position
 from wire import types as t
-from wire.errors import FeatureNotSupported, SqlError, UndefinedColumn
+from wire.errors import FeatureNotSupported, InvalidColumnReference, SqlError, UndefinedColumn
 from wire.text_settings import InputSettings
 
 #: The edge over which the texts come.
@@ -124,10 +125,23 @@ def _target(
 ) -> tuple[Table, tuple[TableColumn, ...]]:
     try:
         found = find_table(binder, table, "copy")
-        return found, tuple(found.columns) if names is None else find_columns(found, names)
+        if names is None:
+            return found, tuple(column for column in found.columns if not column.generated)
+        columns = find_columns(found, names)
+        for column in columns:
+            require_copied(column)
+        return found, columns
     except SqlError as error:
         error.position = None  # PostgreSQL looks these names up without their places
         raise
+
+
+def require_copied(column: TableColumn) -> None:
+    """Raises InvalidColumnReference for a generated column."""
+    if column.generated:
+        raise InvalidColumnReference(
+            f'column "{column.name}" is a generated column', detail="Generated columns cannot be used in COPY."
+        )
 
 
 def _planned(
@@ -154,7 +168,7 @@ def _planned(
         "insert", table, node, rows, source, keys=keys(table), foreign_keys=foreign_keys(table), filled=filled,
         requirement=requirement,
     )  # fmt: skip
-    plan, _ = completed(binder, change, (), Scope(binder.context, binder))
+    plan, _ = completed(binder, computed(binder, change), (), Scope(binder.context, binder))
     return plan, kept
 
 

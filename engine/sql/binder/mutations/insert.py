@@ -19,6 +19,7 @@ from engine.sql.binder import set_returning
 from engine.sql.binder.blocks import Bound, passed, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.conflict import on_conflict
+from engine.sql.binder.mutations.generated import computed, forbid_value
 from engine.sql.binder.mutations.outcome import Change, completed
 from engine.sql.binder.mutations.target import (
     assigned,
@@ -69,8 +70,9 @@ def bind(binder: QueryBinder, statement: Insert, scope: Scope) -> tuple[Mutate, 
         filled=source.filled,
         requirement=source.requirement,
     )
+    change = computed(binder, change)
     if statement.conflict is not None:
-        change = on_conflict(binder, statement, statement.conflict, change, scope)
+        change = computed(binder, on_conflict(binder, statement, statement.conflict, change, scope))
     return completed(binder, change, statement.returning, scope)
 
 
@@ -169,6 +171,7 @@ def cells(
         if value is None or (column.identity and statement.overriding == "user"):
             row[column.number] = default(binder, column)
         else:
+            forbid_value(column, f'cannot insert a non-DEFAULT value into column "{column.name}"')
             forbid_identity(column, statement.overriding)
             row[column.number] = assigned(binder, value, column)
     return row
@@ -235,6 +238,8 @@ def _bound_query(
     for column, output, place in zip(columns, bound.columns, places, strict=False):
         if column.identity and statement.overriding == "user":
             continue
+        if not statement.filling:
+            forbid_value(column, f'cannot insert a non-DEFAULT value into column "{column.name}"')
         forbid_identity(column, statement.overriding)
         given[column.number] = assigned(binder, replace(refer(output), position=place), column)
     rows = row_columns(binder, table)

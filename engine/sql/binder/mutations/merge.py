@@ -21,6 +21,7 @@ from engine.sql import types as st
 from engine.sql.binder import from_clause
 from engine.sql.binder.blocks import passed, refer
 from engine.sql.binder.levels import check_plain
+from engine.sql.binder.mutations.generated import computed, with_generated
 from engine.sql.binder.mutations.insert import cells, whole_row
 from engine.sql.binder.mutations.outcome import Change, completed
 from engine.sql.binder.mutations.rewrite import assignments, same_place
@@ -87,6 +88,7 @@ def bind(binder: QueryBinder, statement: Merge, outer: Scope) -> tuple[Mutate, t
     if any(when.action != "nothing" for when in matched):
         part, located, targets, written = _there(binder, table, statement, matched, outer)
         parts.append(part)
+        written = with_generated(table, written)
     inserts = any(when.action == "insert" for when in missed)
     if inserts:
         parts.append(_new(binder, table, statement, missed, outer))
@@ -110,7 +112,7 @@ def bind(binder: QueryBinder, statement: Merge, outer: Scope) -> tuple[Mutate, t
         foreign_keys=tuple(key for key in foreign_keys(table) if inserts or written & set(key.columns)),
         whole=inserts,
     )
-    return completed(binder, change, (), outer)
+    return completed(binder, computed(binder, change), (), outer)
 
 
 def _check_reachable(whens: Sequence[MergeWhen]) -> None:

@@ -62,7 +62,7 @@ class Change:
 def completed(
     binder: QueryBinder, change: Change, returning: Sequence[exp.Expression], scope: Scope
 ) -> tuple[Mutate, tuple[str, ...]]:
-    """The MUTATE, and the names of RETURNING's columns."""
+    """The MUTATE, and the names of RETURNING's columns. change: with its generated columns (`generated.computed`)."""
     checked = [] if change.kind == "delete" else checks(binder, change.table, change.source)
     names, returned = _returning(binder, change, returning, scope)
     shown = _shown(change, [condition for _, condition in checked], returned)

@@ -27,6 +27,7 @@ from engine.sql import types as st
 from engine.sql.binder import from_clause
 from engine.sql.binder.blocks import filtered, passed, refer
 from engine.sql.binder.levels import check_plain
+from engine.sql.binder.mutations.generated import computed, forbid_value, with_generated
 from engine.sql.binder.mutations.outcome import Change, completed
 from engine.sql.binder.mutations.target import (
     Rows,
@@ -81,7 +82,7 @@ def bind_update(binder: QueryBinder, statement: Update, scope: Scope) -> tuple[M
     values = assignments(binder, matching.table, statement.assignments, matching.scope)
     matching.condition = _condition(binder, statement.where, matching.scope)
     change = _rewritten(binder, matching, values, _needs_join(matching, values, statement.returning))
-    return completed(binder, change, statement.returning, scope)
+    return completed(binder, computed(binder, change), statement.returning, scope)
 
 
 def bind_delete(binder: QueryBinder, statement: Delete, scope: Scope) -> tuple[Mutate, tuple[str, ...]]:
@@ -140,6 +141,7 @@ def assignments(
 
 
 def _forbid_identity(column: TableColumn) -> None:
+    forbid_value(column, f'column "{column.name}" can only be updated to DEFAULT')
     if column.identity == "always":
         raise GeneratedAlways(
             f'column "{column.name}" can only be updated to DEFAULT',
@@ -222,7 +224,7 @@ def _rewritten(
         for declared, column in zip(matching.table.columns, old, strict=True)
     ]
     others = tuple(c for c in node.columns if c not in old)
-    written = {c.name for c in matching.table.columns if c.number in values}
+    written = with_generated(matching.table, (c.name for c in matching.table.columns if c.number in values))
     touched = tuple(key for key in keys(matching.table) if written & set(key.columns))
     kept = [] if deletes else [(c.name, column) for c, column in _of_keys(matching.table, old, touched)]
     before = tuple((name, binder.context.new_column(name, column.type)) for name, column in kept)

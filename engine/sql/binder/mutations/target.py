@@ -162,10 +162,10 @@ def is_default(value: exp.Expression) -> bool:
 
 
 def default(binder: QueryBinder, column: TableColumn) -> Expr:
-    """What the column gets where nothing is said."""
-    if column.default is None:
+    """What the column gets where nothing is said; a generated one is computed later."""
+    if column.default is None or column.generated:
         return Const(column.type, None)
-    with _unplaced():
+    with unplaced():
         scope = Scope(binder.context, binder)
         value = binder.expressions.bind(read_formula(column.default), scope)
         return assigned(binder, value, column)
@@ -192,7 +192,7 @@ def checks(binder: QueryBinder, table: Table, row: Source) -> list[tuple[Constra
     found = []
     for constraint in sorted(table.constraints, key=lambda c: c.name):
         if constraint.kind == "check":
-            with _unplaced():
+            with unplaced():
                 bound = binder.expressions.bind(read_formula(constraint.expression), scope)
                 found.append((constraint, binder.expressions.as_boolean(bound, "CHECK")))
     return found
@@ -209,7 +209,7 @@ def foreign_keys(table: Table) -> tuple[Constraint, ...]:
 
 
 @contextmanager
-def _unplaced() -> Iterator[None]:
+def unplaced() -> Iterator[None]:
     """Errors in a definition have no position in the statement."""
     try:
         yield
