@@ -187,9 +187,14 @@ class Session(EngineSession):
         path, settings = self.search_path(), self._input_settings()
         context = BindContext(
             catalog, path, settings, parameters, self.database, self.notify, find_type=catalog.type_named,
-            type_names=catalog.type_names,
+            type_names=catalog.type_names, role_oid=self._role_oid,
         )  # fmt: skip
         return context, catalog
+
+    def _role_oid(self, name: str) -> int | None:
+        roles = self.catalog.current().roles
+        known = roles.named(name) if roles or name != self.roles.session_name else roles.of(name)
+        return known.oid if known is not None else None
 
     def _recording_catalog(self, members: Sequence[MemberInfo] | None = None) -> RecordingCatalog:
         """members: all of them, known before where this runs on another thread than the loop's."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Sequential
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine.catalog.objects import Sequence, Table
@@ -18,17 +19,20 @@ from engine.catalog.system import PG_CATALOG
 from engine.plan.logical import Evaluator, Node, Values
 from engine.plan.rewrite import expressions, map_expressions, rewrite_expr, rewrite_plan, walk_all
 from engine.sql import types as st
-from engine.sql.binder.regnames import dotted, type_oid
+from engine.sql.binder.regnames import dotted, is_name, read_name
 from engine.sql.expr import Call, Const, ContextRef, Expr, ParamRef
 from engine.sql.functions.registry import registry
 from engine.sql.stored_text import quoted
 from wire import types as t
 from wire.errors import (
+    AmbiguousFunction,
     FeatureNotSupported,
     InsufficientPrivilege,
     InternalError,
+    InvalidSchemaName,
     ReadOnlySqlTransaction,
     UndefinedColumn,
+    UndefinedFunction,
     UndefinedObject,
     UndefinedTable,
     WrongObjectType,
@@ -86,11 +90,19 @@ def _terminate(session: Session, arguments: Arguments) -> Any:
     return session.client.terminate_backend(arguments[0])
 
 
-def _to_regtype(session: Session, arguments: Arguments) -> Any:
-    """Null for a type that is not in pg_type; drivers look for those of extensions in this way."""
+def _to_object(pg: t.PgType, session: Session, arguments: Arguments) -> Any:
+    """Null for what is not there; drivers look for the types of extensions in this way. Syntax remains an error."""
+    context, _catalog = session.bind_context((), {})
     try:
-        return type_oid(arguments[0], session.definer().user_type)
-    except (UndefinedObject, FeatureNotSupported):
+        return read_name(pg, arguments[0], context, -1) if is_name(pg, arguments[0]) else None
+    except (
+        UndefinedObject,
+        UndefinedTable,
+        UndefinedFunction,
+        InvalidSchemaName,
+        AmbiguousFunction,
+        FeatureNotSupported,
+    ):
         return None
 
 
@@ -167,7 +179,7 @@ _FUNCTIONS: Final[dict[str, Callable[[Session, Arguments], Any]]] = {
     "current_schemas": _current_schemas,
     "pg_cancel_backend": _cancel,
     "pg_terminate_backend": _terminate,
-    "to_regtype": _to_regtype,
+    **{f"to_{pg.name}": partial(_to_object, pg) for pg in t.REG_TYPES},
     "nextval": _nextval,
     "currval": _currval,
     "lastval": _lastval,

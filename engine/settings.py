@@ -387,10 +387,10 @@ class SessionSettings:
             raise denied(row)
         key = row.name.lower()
         if (check := self._checks.get(key)) is not None:
-            check(self._default(row) if value is None else value)
+            check(self.default(row) if value is None else value)
         before = self.get(name)
         if local:
-            self._now.local[key] = self._default(row) if value is None else row.read(value)
+            self._now.local[key] = self.default(row) if value is None else row.read(value)
         elif value is None:
             self._now.session.pop(key, None)
             self._now.local.pop(key, None)
@@ -399,7 +399,8 @@ class SessionSettings:
             self._now.local.pop(key, None)
         self._changed(row, before)
 
-    def _default(self, row: Setting) -> str:
+    def default(self, row: Setting) -> str:
+        """What RESET gives."""
         return self._defaults.get(row.name.lower(), row.default)
 
     def _changed(self, row: Setting, before: str) -> None:
@@ -429,7 +430,7 @@ class SessionSettings:
         return {row.name: self.get(row.name) for row in SETTINGS.values() if row.reported}
 
     def all(self) -> list[tuple[str, str, str]]:
-        """(name, value, description) of every setting, for SHOW ALL and pg_settings."""
+        """(name, value, description) of every setting, for SHOW ALL."""
         return [(row.name, self.get(row.name), row.description) for row in SETTINGS.values()]
 
     def begin(self) -> None:

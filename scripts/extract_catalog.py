@@ -1,7 +1,9 @@
-"""Asks a PostgreSQL 15 for the rows of its catalog that Sluice shows as they are, and writes them (`engine.catalog.builtin`).
+# ruff: noqa: S608 -- the texts are made of one another
+"""Asks a PostgreSQL 15 for its catalog as Sluice shows it, and writes it down (`engine.catalog.builtin`): which relations
+pg_catalog and information_schema have, with their columns and definitions, and the rows of those that are the same here.
 
-Started by `make catalog`, which has to run again only where a type or a relation is added. `extract` is what the test calls,
-too. Rows that speak of types that are not here are left out.
+Started by `make catalog`, which has to run again only where a type or a relation is added. `extract` and `shapes` are what the
+test calls, too. Rows that speak of types that are not here are left out, and what counts a server's own history is made plain.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pyarrow as pa
@@ -19,13 +21,17 @@ from psycopg import sql
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from postgres_server import PostgresServer
 
-from engine.catalog.builtin import FOLDER
+from engine.catalog.lookups import FOLDER
 from engine.catalog.objects import TableColumn
-from engine.catalog.system import functions, types
-from engine.catalog.system.declared import SystemRelation
 from wire import types as t
 from wire.carriers import carrier
 
+if TYPE_CHECKING:
+    from engine.catalog.system.declared import SystemRelation
+
+#: Those that pg_catalog's and information_schema's own relations are, among which no toast tables.
+_OWN = "relnamespace in (11, 'information_schema'::regnamespace) and oid < 16384"
+_OF_OWN = f"(select oid from pg_class where {_OWN})"
 #: Which rows of each, as SQL; of the others all. `here` are the types that are.
 _WHICH = {
     "pg_type": "oid = any(here)",
@@ -33,26 +39,73 @@ _WHICH = {
     " or proname ~ '(in|out|recv|send|typanalyze|handler|sel|joinsel)$'",
     "pg_operator": "oprleft = any(0::oid || here) and oprright = any(here) and oprresult = any(here)",
     "pg_cast": "castsource = any(here) and casttarget = any(here)",
-    "pg_opclass": "opcmethod = 403 and opcintype = any(here)",
-    "pg_opfamily": "opfmethod = 403",
-    "pg_amop": "amopmethod = 403 and amoplefttype = any(here) and amoprighttype = any(here)",
-    "pg_amproc": "amprocfamily in (select oid from pg_opfamily where opfmethod = 403)"
-    " and amproclefttype = any(here) and amprocrighttype = any(here)",
+    "pg_opclass": "opcintype = any(here)",
+    "pg_amop": "amoplefttype = any(here) and amoprighttype = any(here)",
+    "pg_amproc": "amproclefttype = any(here) and amprocrighttype = any(here)",
     "pg_language": "lanname <> 'plpgsql'",
+    "pg_collation": "collname in ('default', 'C', 'POSIX', 'ucs_basic')",
+    "pg_class": _OWN,
+    "pg_attribute": f"attrelid in {_OF_OWN}",
+    "pg_index": f"indrelid in {_OF_OWN}",
+    "pg_constraint": f"conrelid in {_OF_OWN}",
+    "pg_rewrite": f"ev_class in {_OF_OWN}",
+    "pg_namespace": "nspname in ('pg_catalog', 'information_schema')",
+    "pg_description": "objoid < 16384 and classoid in (select oid from pg_class where relnamespace = 11)",
 }
+#: Columns that say what has happened in a server, or are trees that say nothing to anybody, and what is written for them.
+_PLAIN = {
+    "proargdefaults": "null", "prosqlbody": "null", "typdefaultbin": "null", "ev_qual": "null", "ev_action": "null",
+    "conbin": "null", "indexprs": "null", "indpred": "null", "attmissingval": "null", "relpages": "0", "reltuples": "-1",
+    "relallvisible": "0", "relfrozenxid": "3", "relminmxid": "1", "lanacl": "null", "relacl": "null", "attacl": "null",
+    "relpartbound": "null", "setting": "null", "boot_val": "null", "reset_val": "null", "sourcefile": "null",
+    "sourceline": "null", "source": "null", "pending_restart": "false",
+}  # fmt: skip
+_DEFINITIONS = f"""(
+select 'view' as kind, oid, 0 as number, pg_get_viewdef(oid) as definition, pg_get_viewdef(oid, true) as pretty
+from pg_class where relkind = 'v' and {_OWN}
+union all select 'index', indexrelid, n, pg_get_indexdef(indexrelid, n, false), pg_get_indexdef(indexrelid, n, true)
+from pg_index, generate_series(0, indnatts) n where indrelid in {_OF_OWN}
+union all select 'constraint', oid, 0, pg_get_constraintdef(oid), pg_get_constraintdef(oid, true)
+from pg_constraint where conrelid in {_OF_OWN}
+union all select kind, oid, 0, said, said from pg_proc, lateral (values
+  ('function', case when prokind <> 'a' then pg_get_functiondef(oid) end), ('arguments', pg_get_function_arguments(oid)),
+  ('identity arguments', pg_get_function_identity_arguments(oid)), ('result', pg_get_function_result(oid))) s(kind, said)
+where said is not null and oid < 16384) as definitions"""
+#: Relations of ours with rows of PostgreSQL's, and what these are asked from.
+_SOURCES = {"object_definitions": _DEFINITIONS, "keywords": "pg_get_keywords()"}
+_SHAPES = """
+select n.nspname as schema, c.relname as name, c.oid::int8 as oid,
+  array_agg(a.attname::text order by a.attnum) as columns,
+  array_agg(coalesce(b.typname, t.typname)::text order by a.attnum) as types,
+  case when c.relkind = 'v' then pg_get_viewdef(c.oid) end as definition
+from pg_class c join pg_namespace n on n.oid = c.relnamespace join pg_attribute a on a.attrelid = c.oid
+  join pg_type t on t.oid = a.atttypid left join pg_type b on b.oid = t.typbasetype
+where n.nspname in ('pg_catalog', 'information_schema') and c.relkind in ('r', 'v') and a.attnum > 0 and c.oid < 16384
+group by 1, 2, 3, c.oid, c.relkind order by 3"""
+
+
+def shapes(connection: psycopg.Connection[Any]) -> pa.Table:
+    """Every relation: its schema, name, OID, columns, and how it is defined if it is a view."""
+    cursor = connection.execute(_SHAPES)
+    names = [column.name for column in cursor.description or ()]
+    values = zip(*cursor.fetchall(), strict=True)
+    return pa.table(dict(zip(names, map(list, values), strict=True)))
 
 
 def stored() -> Iterator[SystemRelation]:
-    """The relations whose rows are PostgreSQL's."""
-    return (relation for module in (types, functions) for relation in module.SYSTEM if relation.stored)
+    """The relations of which PostgreSQL's rows are kept. pg_settings is one for what is said of each."""
+    from engine.catalog.system import SYSTEM
+
+    return (relation for relation in SYSTEM.values() if relation.stored or relation.name == "pg_settings")
 
 
 def extract(relation: SystemRelation, connection: psycopg.Connection[Any]) -> pa.Table:
     """A relation's rows as the server has them, in carriers."""
     columns = relation.declared()
-    query = sql.SQL("select {} from pg_catalog.{}, (select %s::oid[]) as types(here) where {} order by 1").format(
+    source = _SOURCES.get(relation.name)
+    query = sql.SQL("select {} from {}, (select %s::oid[]) as types(here) where {} order by 1, 2, 3").format(
         sql.SQL(", ").join(map(_wanted, columns)),
-        sql.Identifier(relation.name),
+        sql.SQL(source) if source else sql.Identifier(relation.schema, relation.name),  # type: ignore[arg-type]
         sql.SQL(_WHICH.get(relation.name, "true")),  # type: ignore[arg-type]
     )
     rows = connection.execute(query, [sorted(t.BY_OID)]).fetchall()
@@ -62,26 +115,32 @@ def extract(relation: SystemRelation, connection: psycopg.Connection[Any]) -> pa
 
 
 def _wanted(column: TableColumn) -> sql.Composable:
-    """A column as psycopg reads it into what its carrier holds. Expressions as trees say nothing to anybody."""
+    """A column as psycopg reads it into what its carrier holds."""
     name = sql.Identifier(column.name)
-    if column.name in ("proargdefaults", "prosqlbody", "typdefaultbin"):
-        return sql.SQL("null")
+    if column.name in _PLAIN:
+        return sql.SQL(_PLAIN[column.name])  # type: ignore[arg-type]
     of = column.type.pg
-    if of in (t.REGPROC, t.OID):
-        return sql.SQL("{}::oid::int8").format(name)
+    if of in t.UNSIGNED:
+        return sql.SQL("{}::text::oid::int8" if of in (t.XID, t.CID) else "{}::oid::int8").format(name)
     if of.is_array or of.category == "A":
-        whole = "oid[]" if t.element_of(of) is t.OID else "text[]"
+        element = t.element_of(of)
+        whole = f"{element.name}[]" if element in (t.OID, t.INT2) else "text[]"
         return sql.SQL("{}::" + whole).format(name)
-    return name
+    return sql.SQL("{}::text").format(name) if of in (t.TEXT, t.CHAR) else name
+
+
+def _write(name: str, table: pa.Table) -> None:
+    pq.write_table(table, FOLDER / f"{name}.parquet", compression="zstd", compression_level=19)
+    sys.stdout.write(f"{name}: {table.num_rows} rows\n")
 
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     with PostgresServer() as server, psycopg.connect(server.dsn) as connection:
+        # The relations are declared by their shapes.
+        _write("shapes", shapes(connection))
         for relation in stored():
-            table = extract(relation, connection)
-            pq.write_table(table, FOLDER / f"{relation.name}.parquet", compression="zstd", compression_level=19)
-            sys.stdout.write(f"{relation.name}: {table.num_rows} rows\n")
+            _write(relation.name, extract(relation, connection))
 
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@ no others. Executors cast to them at their boundary; `wire.pg.datarow` may rely 
 |---|---|---|
 | bool | bool_ | |
 | int2 / int4 / int8 | int16 / int32 / int64 | |
-| oid, regclass, regtype, regproc, regnamespace | int64 | text output of the reg* types is the binder's: it casts to text |
+| oid and the reg* types; xid, cid | int64 | text output of the reg* types is the binder's: it casts to text |
 | float4 / float8 | float32 / float64 | |
 | numeric | decimal128(38, s) | s: `ResultColumn.scale`; see `NumericScale` for how many digits are printed |
 | text, varchar, bpchar, name, "char", unknown, json, jsonb, uuid | utf8 | bpchar padded already; uuid in its canonical 36 letters |
+| pg_node_tree | utf8 | whatever it says |
 | bytea | binary | |
 | date | date32 | int32 max / min are infinity / -infinity |
 | time | time64[us] | 24:00:00 is 86_400_000_000 |
@@ -72,8 +73,10 @@ _CARRIERS: Final[dict[t.PgType, pa.DataType]] = {
     t.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
     t.INTERVAL: pa.month_day_nano_interval(),
     t.VOID: pa.null(),
-    **dict.fromkeys((t.OID, t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE), pa.int64()),
-    **dict.fromkeys((t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSONB, t.UUID), pa.utf8()),
+    **dict.fromkeys(t.UNSIGNED, pa.int64()),
+    **dict.fromkeys(
+        (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSONB, t.UUID, t.PG_NODE_TREE), pa.utf8()
+    ),
 }
 
 

@@ -352,6 +352,10 @@ class UndefinedParameter(SqlError):
     default_sqlstate = "42P02"
 
 
+class TooManyArguments(SqlError):
+    default_sqlstate = "54023"
+
+
 class UndefinedObject(SqlError):
     default_sqlstate = "42704"
 

@@ -31,7 +31,7 @@ _READERS: Final[dict[t.PgType, _Reader]] = {
     t.BOOL: lambda _t, text, _m, _s: read_bool(text),
     t.BYTEA: lambda _t, text, _m, _s: read_bytea(text),
     t.NUMERIC: lambda _t, text, typmod, _s: read_numeric(text, typmod),
-    t.OID: lambda _t, text, _m, _s: read_oid(text),
+    **dict.fromkeys((t.OID, t.XID, t.CID), lambda _t, text, _m, _s: read_oid(text)),
     t.UUID: lambda _t, text, _m, _s: read_uuid(text),
     t.JSON: lambda _t, text, _m, _s: read_json(text),
     t.JSONB: lambda _t, text, _m, _s: read_jsonb(text),
@@ -46,7 +46,7 @@ _READERS: Final[dict[t.PgType, _Reader]] = {
     **dict.fromkeys(
         (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN), lambda typ, text, m, _s: read_string(typ, text, m)
     ),
-    **dict.fromkeys((t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE), lambda _t, text, _m, _s: _read_reg(text)),
+    **dict.fromkeys(t.REG_TYPES, lambda _t, text, _m, _s: _read_reg(text)),
 }
 
 _VECTORS: Final = (22, 30)

@@ -154,11 +154,11 @@ _WRITERS: Final[dict[t.PgType, _Writer]] = {
     t.RECORD: _record_text,
     **dict.fromkeys((t.FLOAT4, t.FLOAT8), lambda _c, array, settings: float_text(array, settings.extra_float_digits)),
     **dict.fromkeys(
-        (t.INT2, t.INT4, t.INT8, t.OID, t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE),
+        (t.INT2, t.INT4, t.INT8, *t.UNSIGNED),
         lambda _c, array, _s: integer_text(array),
     ),
     **dict.fromkeys(
-        (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSONB, t.UUID),
+        (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSONB, t.UUID, t.PG_NODE_TREE),
         lambda _c, array, _s: of_array(array),
     ),
 }

@@ -71,7 +71,10 @@ _SCALARS: Final = (
     (24, "regproc", 4, "N", False, 1008, "regproc"),
     (25, "text", -1, "S", True, 1009, "text"),
     (26, "oid", 4, "N", True, 1028, "oid"),
+    (28, "xid", 4, "U", False, 1011, "xid"),
+    (29, "cid", 4, "U", False, 1012, "cid"),
     (114, "json", -1, "U", False, 199, "json"),
+    (194, "pg_node_tree", -1, "Z", False, 0, "pg_node_tree"),
     (700, "float4", 4, "N", False, 1021, "real"),
     (701, "float8", 8, "N", True, 1022, "double precision"),
     (705, "unknown", -2, "X", False, 0, "unknown"),
@@ -84,13 +87,20 @@ _SCALARS: Final = (
     (1186, "interval", 16, "T", True, 1187, "interval"),
     (1266, "timetz", 12, "D", False, 1270, "time with time zone"),
     (1700, "numeric", -1, "N", False, 1231, "numeric"),
+    (2202, "regprocedure", 4, "N", False, 2207, "regprocedure"),
+    (2203, "regoper", 4, "N", False, 2208, "regoper"),
+    (2204, "regoperator", 4, "N", False, 2209, "regoperator"),
     (2205, "regclass", 4, "N", False, 2210, "regclass"),
     (2206, "regtype", 4, "N", False, 2211, "regtype"),
     (2249, "record", -1, "P", False, 2287, "record"),
     (2278, "void", 4, "P", False, 0, "void"),
     (2950, "uuid", 16, "U", False, 2951, "uuid"),
+    (3734, "regconfig", 4, "N", False, 3735, "regconfig"),
+    (3769, "regdictionary", 4, "N", False, 3770, "regdictionary"),
     (3802, "jsonb", -1, "U", False, 3807, "jsonb"),
     (4089, "regnamespace", 4, "N", False, 4090, "regnamespace"),
+    (4096, "regrole", 4, "N", False, 4097, "regrole"),
+    (4191, "regcollation", 4, "N", False, 4192, "regcollation"),
 )
 
 _PSEUDO: Final = (
@@ -130,10 +140,22 @@ UNKNOWN, BPCHAR, VARCHAR = BY_OID[705], BY_OID[1042], BY_OID[1043]
 DATE, TIME, TIMETZ = BY_OID[1082], BY_OID[1083], BY_OID[1266]
 TIMESTAMP, TIMESTAMPTZ, INTERVAL = BY_OID[1114], BY_OID[1184], BY_OID[1186]
 REGCLASS, REGTYPE, REGPROC, REGNAMESPACE = BY_OID[2205], BY_OID[2206], BY_OID[24], BY_OID[4089]
+REGPROCEDURE, REGOPER, REGOPERATOR = BY_OID[2202], BY_OID[2203], BY_OID[2204]
+REGROLE, REGCOLLATION, REGCONFIG, REGDICTIONARY = BY_OID[4096], BY_OID[4191], BY_OID[3734], BY_OID[3769]
+XID, CID, PG_NODE_TREE = BY_OID[28], BY_OID[29], BY_OID[194]
 RECORD, VOID = BY_OID[2249], BY_OID[2278]
 ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY = BY_OID[2276], BY_OID[2277], BY_OID[2283], BY_OID[2776]
 ANYENUM = BY_OID[3500]
 ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY = BY_OID[5077], BY_OID[5078], BY_OID[5079]
+
+#: OIDs that are shown as the names of what they mean.
+REG_TYPES: Final = (
+    REGPROC, REGPROCEDURE, REGOPER, REGOPERATOR, REGCLASS, REGTYPE, REGNAMESPACE, REGROLE, REGCOLLATION, REGCONFIG,
+    REGDICTIONARY,
+)  # fmt: skip
+OID_TYPES: Final = (OID, *REG_TYPES)
+#: All that is an unsigned number of four bytes.
+UNSIGNED: Final = (*OID_TYPES, XID, CID)
 
 #: Names that SQL accepts beside pg_type's own (PostgreSQL's grammar, table 8.1).
 ALIASES: Final[dict[str, PgType]] = {

@@ -1,4 +1,5 @@
-"""PostgreSQL 15's own catalog rows of what is here too: types, functions, operators, casts, operator classes, languages.
+"""PostgreSQL 15's own catalog: which relations it has, with which columns, and its rows of what is here too: types, functions,
+operators, casts, operator classes, and the system catalog itself.
 
 Clients compare these rows and their OIDs with what they know, so they are PostgreSQL's, not made up: `scripts/extract_catalog.py`
 (`make catalog`) asks a real server for them and writes one Parquet file a relation below `postgres15/`; a test compares the
@@ -12,8 +13,8 @@ what pg_proc says beside.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -21,20 +22,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from engine.catalog.lookups import FOLDER, SCALARS, TABLES
 from engine.sql.functions import Function
 from engine.sql.functions.registry import CALLABLE, registry
 from wire import types as t
 
-FOLDER: Final = Path(__file__).parent / "postgres15"
 #: Functions that need no row in the function table: syntax, values of the session, queries over the catalog.
 _WITHOUT_ROW: Final = frozenset(
     (
         "current_database", "current_schema", "current_schemas", "current_user", "session_user", "now", "statement_timestamp",
-        "transaction_timestamp", "pg_backend_pid", "pg_is_in_recovery", "col_description", "obj_description", "pg_get_expr",
-        "pg_get_constraintdef", "pg_get_indexdef", "pg_get_viewdef", "pg_get_userbyid", "pg_table_is_visible",
-        "pg_type_is_visible", "pg_function_is_visible", "pg_operator_is_visible", "pg_collation_is_visible",
-        "pg_opclass_is_visible", "pg_relation_size", "pg_table_size", "pg_total_relation_size", "pg_indexes_size",
-        "pg_get_serial_sequence", "enum_in", "enum_out", "enum_recv", "enum_send",
+        "transaction_timestamp", "pg_backend_pid", "pg_is_in_recovery", "pg_get_serial_sequence", "enum_in", "enum_out",
+        "enum_recv", "enum_send", *(name for name, _arguments in (*SCALARS, *TABLES)),
     )
 )  # fmt: skip
 #: Where functions are named that clients look up from there, by relation.
@@ -53,6 +51,36 @@ _NAMING: Final[Mapping[str, tuple[str, ...]]] = {
     "pg_operator": ("oprcode", "oprrest", "oprjoin"),
     "pg_amproc": ("amproc",),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A relation of PostgreSQL's. columns: `name type` pairs. definition: of a view, as PostgreSQL shows it."""
+
+    oid: int
+    columns: str
+    definition: str = ""
+
+
+@cache
+def shapes() -> Mapping[tuple[str, str], Shape]:
+    """Every relation of pg_catalog and information_schema, by schema and name. What has a type that is not here is text."""
+    return {
+        (row["schema"], row["name"]): Shape(
+            row["oid"],
+            ", ".join(f"{name} {_here(typ)}" for name, typ in zip(row["columns"], row["types"], strict=True)),
+            row["definition"] or "",
+        )
+        for row in pq.read_table(FOLDER / "shapes.parquet").to_pylist()
+    }
+
+
+def _here(name: str) -> str:
+    """A type by pg_type's name, as a declaration names it."""
+    element = name.removeprefix("_")
+    typ = t.BY_NAME.get(element)
+    known = element if typ is not None and typ.category != "P" else t.TEXT.name
+    return f"{known}[]" if name.startswith("_") else known
 
 
 @cache

@@ -193,7 +193,7 @@ class BindContext:
     input_settings: DateStyle, TimeZone, IntervalStyle and `now` for literals.
     parameter_digits: (precision, scale) of numeric parameters whose values are known (at Bind); empty at Parse.
     stable: set to False by whoever folds something that holds for this execution only, so that the plan is not cached.
-    row_locks: what FOR UPDATE and its kin ask for.
+    row_locks: what FOR UPDATE and its kin ask for. role_oid: a role's OID by its name.
     find_type: a type that users have made, by its schema, if one was written, its name and the search path.
     type_names: what format_type says of those types, by their OIDs.
     """
@@ -205,6 +205,7 @@ class BindContext:
     database: str = "sluice"
     notice: Callable[[str], None] = lambda _message: None
     stable: bool = True
+    role_oid: Callable[[str], int | None] = lambda _name: None
     owners: dict[int, Scope] = field(default_factory=dict)
     origins: dict[int, tuple[int, int]] = field(default_factory=dict)
     row_locks: list[RowLock] = field(default_factory=list)

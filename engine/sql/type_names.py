@@ -24,10 +24,10 @@ _FRACTION_MAX: Final = 6
 #: PostgreSQL's types that exist and are not here.
 _ABSENT: Final = frozenset(
     """
-    aclitem bit box box2d cid cidr circle citext cstring daterange datemultirange gtsvector hstore inet int4multirange
+    aclitem bit box box2d cidr circle citext cstring daterange datemultirange gtsvector hstore inet int4multirange
     int4range int8multirange int8range line lseg macaddr macaddr8 money nummultirange numrange path pg_lsn pg_snapshot point
-    polygon refcursor regcollation regconfig regdictionary regoper regoperator regprocedure regrole tid timemultirange
-    tsmultirange tsquery tsrange tstzmultirange tstzrange tsvector txid_snapshot varbit xid xid8 xml jsonpath
+    polygon refcursor tid timemultirange
+    tsmultirange tsquery tsrange tstzmultirange tstzrange tsvector txid_snapshot varbit xid8 xml jsonpath
     """.split()
 )
 

@@ -47,7 +47,7 @@ _DAY_MICROS: Final = 86_400_000_000
 #: Types whose carrier is what files hold.
 _AS_CARRIED: Final = frozenset(
     (
-        t.BOOL, t.INT2, t.INT4, t.INT8, t.OID, t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE, t.FLOAT4, t.FLOAT8,
+        t.BOOL, t.INT2, t.INT4, t.INT8, *t.UNSIGNED, t.FLOAT4, t.FLOAT8,
         t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.JSON, t.JSONB, t.UUID, t.BYTEA, t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ,
     )
 )  # fmt: skip

@@ -12,6 +12,7 @@ import pytest
 from postgres_server import PostgresServer
 
 from engine.catalog import builtin
+from engine.catalog.lookups import FOLDER
 from engine.catalog.system import FAMILIES, SYSTEM
 from engine.sql.functions.registry import CALLABLE, registry
 
@@ -24,8 +25,9 @@ _SYNTAX = {"subscript", "slice", "greatest", "least", "=regclass"}
 def test_the_files_are_what_postgres_says(postgres: PostgresServer) -> None:
     script = runpy.run_path(str(_SCRIPT))
     with psycopg.connect(postgres.dsn) as connection:
+        assert script["shapes"](connection).equals(pq.read_table(FOLDER / "shapes.parquet")), "run make catalog"
         for relation in script["stored"]():
-            kept = pq.read_table(builtin.FOLDER / f"{relation.name}.parquet")
+            kept = pq.read_table(FOLDER / f"{relation.name}.parquet")
             assert script["extract"](relation, connection).equals(kept), f"{relation.name}: run make catalog"
 
 

@@ -26,15 +26,17 @@ from engine.catalog.snapshot import Snapshot
 from engine.catalog.system import (
     cluster,
     definitions,
-    functions,
-    others,
+    dependencies,
+    postgres_views,
     relations,
     roles,
     sessions,
+    settings,
     statistics,
     tables,
     types,
     views,
+    zones,
 )
 from engine.catalog.system.declared import PG_CATALOG, Key, Row, SystemContext, SystemRelation
 from wire.carriers import carrier
@@ -47,16 +49,17 @@ FAMILIES: Final = (
     relations,
     roles,
     definitions,
-    functions,
     statistics,
-    others,
+    dependencies,
     sessions,
+    settings,
     cluster,
     tables,
     views,
+    zones,
 )
 SYSTEM: Final[Mapping[Key, SystemRelation]] = {
-    relation.key: relation for module in FAMILIES for relation in module.SYSTEM
+    relation.key: relation for module in (postgres_views, *FAMILIES) for relation in module.SYSTEM
 }
 
 

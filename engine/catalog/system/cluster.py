@@ -30,7 +30,7 @@ def _queries(context: SystemContext) -> Iterator[Row]:
 
 SYSTEM: Final = (
     SystemRelation(
-        12_201,
+        15_901,
         "members",
         "id text, address text, client_address text, role text, state text, load int4, version text, incarnation text, "
         "is_local bool",
@@ -39,7 +39,7 @@ SYSTEM: Final = (
         schema=SLUICE,
     ),
     SystemRelation(
-        12_202,
+        15_902,
         "queries",
         "query_id text, member text, pid int4, usename name, datname name, cursor text, statement text, state text, "
         "started timestamptz, rows int8",

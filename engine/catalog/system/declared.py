@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final, Literal
 
 from engine.api import Client
+from engine.catalog.builtin import shapes
 from engine.catalog.objects import TableColumn
 from engine.catalog.snapshot import Snapshot
 from engine.copying.progress import CopyProgress
@@ -45,8 +47,8 @@ class SystemContext:
 class SystemRelation:
     """A relation's declaration. columns: `name type` pairs. volatile: its rows are the session's, not the snapshot's.
     closed: for superusers alone, and what it is called when others ask.
-    stored: its rows are PostgreSQL's own (`engine.catalog.builtin`), then what `rows` makes.
-    query: of a view, what it shows."""
+    stored: PostgreSQL's own rows (`engine.catalog.builtin`) are there before those that are made. query: of a view, what it
+    shows."""
 
     oid: int
     name: str
@@ -66,6 +68,22 @@ class SystemRelation:
         return _columns(self.columns)
 
 
+def postgres(
+    name: str,
+    rows: Callable[[SystemContext], Iterable[Row]] = lambda _context: (),
+    *,
+    schema: str = PG_CATALOG,
+    volatile: bool = False,
+    closed: Literal["", "table", "view"] = "",
+    stored: bool = False,
+    query: str = "",
+) -> SystemRelation:
+    """A relation that PostgreSQL has, with its OID and its columns."""
+    shape = shapes()[schema, name]
+    return SystemRelation(shape.oid, name, shape.columns, rows, volatile, schema, closed, stored, query)
+
+
+@cache
 def _columns(text: str) -> tuple[TableColumn, ...]:
     pairs = [pair.split() for pair in text.split(",")]
     return tuple(TableColumn(name, st.of(_type(typ)), i) for i, (name, typ) in enumerate(pairs, 1))

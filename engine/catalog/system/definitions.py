@@ -13,7 +13,8 @@ from typing import Final
 from engine.catalog.builtin import rows as builtin_rows
 from engine.catalog.objects import Constraint, References, Schema, Sequence, StoredRelation, Table, View
 from engine.catalog.snapshot import PUBLIC, SLUICE, Snapshot
-from engine.catalog.system.declared import Row, SystemContext, SystemRelation
+from engine.catalog.system.declared import Row, SystemContext, SystemRelation, postgres
+from engine.catalog.system.dependencies import defined_by
 from engine.catalog.system.relations import keys, namespace
 from engine.catalog.system.types import collation
 from engine.sql.stored_text import quoted, shown
@@ -140,7 +141,8 @@ def _comment(of: StoredRelation | Schema | Constraint, catalog: int) -> Iterator
 
 
 def _object_definitions(context: SystemContext) -> Iterator[Row]:
-    """number: of an index's column, 0 for the whole. pretty: with as few parentheses as can be."""
+    """number: of an index's column, 0 for the whole. pretty: with as few parentheses as can be. PostgreSQL's own objects come
+    before them, with functions and their arguments and results too."""
     for table in _tables(context):
         for constraint in (c for c in table.constraints if not c.is_index):
             whole = _constraint_definition(context, constraint)
@@ -149,7 +151,7 @@ def _object_definitions(context: SystemContext) -> Iterator[Row]:
         for key in keys(table.constraints):
             yield from _index_definitions(table, key)
     for relation in context.snapshot.relations.values():
-        query = relation.query if isinstance(relation, Table) else relation if isinstance(relation, View) else None
+        query = defined_by(relation)
         if query is not None:
             text = f" {query.definition.strip().removesuffix(';')};"
             yield "view", relation.oid, 0, text, text
@@ -191,40 +193,17 @@ def _references(context: SystemContext, said: References) -> str:
 
 
 SYSTEM: Final = (
-    SystemRelation(2604, "pg_attrdef", "oid oid, adrelid oid, adnum int2, adbin text", _pg_attrdef),
+    postgres("pg_attrdef", _pg_attrdef),
+    postgres("pg_constraint", _pg_constraint, stored=True),
+    postgres("pg_index", _pg_index, stored=True),
+    postgres("pg_sequence", _pg_sequence),
+    postgres("pg_description", _pg_description, stored=True),
     SystemRelation(
-        PG_CONSTRAINT,
-        "pg_constraint",
-        "oid oid, conname name, connamespace oid, contype char, condeferrable bool, condeferred bool, convalidated bool, "
-        "conrelid oid, contypid oid, conindid oid, conparentid oid, confrelid oid, confupdtype char, confdeltype char, "
-        "confmatchtype char, conislocal bool, coninhcount int4, connoinherit bool, conkey int2[], confkey int2[], "
-        "conpfeqop oid[], conppeqop oid[], conffeqop oid[], confdelsetcols int2[], conexclop oid[], conbin text",
-        _pg_constraint,
-    ),
-    SystemRelation(
-        2610,
-        "pg_index",
-        "indexrelid oid, indrelid oid, indnatts int2, indnkeyatts int2, indisunique bool, indnullsnotdistinct bool, "
-        "indisprimary bool, indisexclusion bool, indimmediate bool, indisclustered bool, indisvalid bool, "
-        "indcheckxmin bool, indisready bool, indislive bool, indisreplident bool, indkey int2vector, indcollation oidvector, "
-        "indclass oidvector, indoption int2vector, indexprs text, indpred text",
-        _pg_index,
-    ),
-    SystemRelation(
-        2224,
-        "pg_sequence",
-        "seqrelid oid, seqtypid oid, seqstart int8, seqincrement int8, seqmax int8, seqmin int8, seqcache int8, "
-        "seqcycle bool",
-        _pg_sequence,
-    ),
-    SystemRelation(
-        2609, "pg_description", "objoid oid, classoid oid, objsubid int4, description text", _pg_description
-    ),
-    SystemRelation(
-        12_204,
+        15_904,
         "object_definitions",
         "kind text, oid oid, number int4, definition text, pretty text",
         _object_definitions,
         schema=SLUICE,
+        stored=True,
     ),
 )

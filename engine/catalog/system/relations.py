@@ -2,39 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Final
 
+from engine.catalog.builtin import rows as builtin_rows
 from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table, TableColumn, View
 from engine.catalog.snapshot import SLUICE, TEMPORARY, Snapshot
 from engine.catalog.statistics import TableStatistics
-from engine.catalog.system.declared import INFORMATION_SCHEMA, PG_CATALOG, Row, SystemContext, SystemRelation
+from engine.catalog.system.declared import Row, SystemContext, SystemRelation, postgres
 from engine.catalog.system.types import alignment, by_value, collation, storage
 from engine.sql import types as st
 from wire import types as t
 
 _OWNER: Final = 10
-_NAMESPACES: Final = {PG_CATALOG: 11, INFORMATION_SCHEMA: 13_000, "pg_temp": 12_999, SLUICE: 12_200}
+#: OIDs of ours among those that PostgreSQL keeps for itself and does not use.
+_OURS: Final = {TEMPORARY: 15_899, SLUICE: 15_900}
 
 
 def _pg_namespace(context: SystemContext) -> Iterator[Row]:
-    for name in (PG_CATALOG, INFORMATION_SCHEMA, SLUICE):
-        yield _NAMESPACES[name], name, _OWNER, None
+    yield _OURS[SLUICE], SLUICE, _OWNER, None
     if any(relation.schema == TEMPORARY for relation in context.snapshot.relations.values()):
-        yield _NAMESPACES[TEMPORARY], TEMPORARY, _OWNER, None
+        yield _OURS[TEMPORARY], TEMPORARY, _OWNER, None
     for schema in context.snapshot.schemas.values():
         yield schema.oid, schema.name, _OWNER, None
+
+
+@cache
+def _namespaces() -> Mapping[str, int]:
+    """The schemas that are there without being made."""
+    return {**{row["nspname"]: row["oid"] for row in builtin_rows("pg_namespace").to_pylist()}, **_OURS}
 
 
 def schema_oid(snapshot: Snapshot, name: str) -> int | None:
     """A schema's OID; None where there is none of that name."""
     stored = snapshot.schemas.get(name)
-    return stored.oid if stored is not None else _NAMESPACES.get(name)
+    return stored.oid if stored is not None else _namespaces().get(name)
 
 
 def namespace(context: SystemContext, name: str) -> int:
     """The OID of a schema that is there."""
-    return _NAMESPACES[name] if name in _NAMESPACES else context.snapshot.schemas[name].oid
+    return _namespaces()[name] if name in _namespaces() else context.snapshot.schemas[name].oid
 
 
 _IDENTITY: Final = {"": "", "always": "a", "by default": "d"}
@@ -71,11 +79,14 @@ def _columns(relation: StoredRelation) -> tuple[TableColumn, ...]:
     return COUNTER if isinstance(relation, Sequence) else relation.columns
 
 
+def _ours(context: SystemContext) -> Iterator[SystemRelation]:
+    """The system relations that PostgreSQL has no rows of."""
+    return (system for system in context.system.values() if system.schema == SLUICE)
+
+
 def _pg_class(context: SystemContext) -> Iterator[Row]:
-    for system in context.system.values():
-        yield _class_row(
-            system.oid, system.name, _NAMESPACES[system.schema], "v" if system.query else "r", len(system.declared())
-        )
+    for system in _ours(context):
+        yield _class_row(system.oid, system.name, _OURS[SLUICE], "v" if system.query else "r", len(system.declared()))
     for relation in context.snapshot.relations.values():
         schema = namespace(context, relation.schema)
         constraints = relation.constraints if isinstance(relation, Table) else ()
@@ -112,7 +123,7 @@ def _class_row(
 
 
 def _pg_attribute(context: SystemContext) -> Iterator[Row]:
-    for system in context.system.values():
+    for system in _ours(context):
         for column in system.declared():
             yield _attribute_row(system.oid, column.name, column.type.pg, -1, column.number, False)
     for relation in context.snapshot.relations.values():
@@ -150,34 +161,8 @@ def _pg_database(context: SystemContext) -> Iterator[Row]:
 
 
 SYSTEM: Final = (
-    SystemRelation(2615, "pg_namespace", "oid oid, nspname name, nspowner oid, nspacl text[]", _pg_namespace),
-    SystemRelation(
-        1259,
-        "pg_class",
-        "oid oid, relname name, relnamespace oid, reltype oid, reloftype oid, relowner oid, relam oid, relfilenode oid, "
-        "reltablespace oid, relpages int4, reltuples float4, relallvisible int4, reltoastrelid oid, relhasindex bool, "
-        "relisshared bool, relpersistence char, relkind char, relnatts int2, relchecks int2, relhasrules bool, "
-        "relhastriggers bool, relhassubclass bool, relrowsecurity bool, relforcerowsecurity bool, relispopulated bool, "
-        "relreplident char, relispartition bool, relrewrite oid, relfrozenxid oid, relminmxid oid, relacl text[], "
-        "reloptions text[], relpartbound text",
-        _pg_class,
-    ),
-    SystemRelation(
-        1249,
-        "pg_attribute",
-        "attrelid oid, attname name, atttypid oid, attstattarget int4, attlen int2, attnum int2, attndims int4, "
-        "attcacheoff int4, atttypmod int4, attbyval bool, attalign char, attstorage char, attcompression char, "
-        "attnotnull bool, atthasdef bool, atthasmissing bool, attidentity char, attgenerated char, attisdropped bool, "
-        "attislocal bool, attinhcount int4, attcollation oid, attacl text[], attoptions text[], attfdwoptions text[], "
-        "attmissingval text",
-        _pg_attribute,
-    ),
-    SystemRelation(
-        1262,
-        "pg_database",
-        "oid oid, datname name, datdba oid, encoding int4, datlocprovider char, datistemplate bool, datallowconn bool, "
-        "datconnlimit int4, datfrozenxid oid, datminmxid oid, dattablespace oid, datcollate text, datctype text, "
-        "daticulocale text, datcollversion text, datacl text[]",
-        _pg_database,
-    ),
+    postgres("pg_namespace", _pg_namespace, stored=True),
+    postgres("pg_class", _pg_class, stored=True),
+    postgres("pg_attribute", _pg_attribute, stored=True),
+    postgres("pg_database", _pg_database),
 )

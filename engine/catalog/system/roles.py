@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from engine.catalog.roles import Role, anybody
-from engine.catalog.system.declared import Row, SystemContext, SystemRelation
+from engine.catalog.system.declared import Row, SystemContext, postgres
 
 _HIDDEN: Final = "********"
 
@@ -81,39 +81,11 @@ _USER: Final = (
 )
 #: Who asks is in the rows, or decides whether there are any, so none are kept for others.
 SYSTEM: Final = (
-    SystemRelation(
-        1260,
-        "pg_authid",
-        "oid oid, rolname name, rolsuper bool, rolinherit bool, rolcreaterole bool, rolcreatedb bool, rolcanlogin bool, "
-        "rolreplication bool, rolbypassrls bool, rolconnlimit int4, rolpassword text, rolvaliduntil timestamptz",
-        _pg_authid,
-        volatile=True,
-        closed="table",
-    ),
-    SystemRelation(
-        12_001,
-        "pg_roles",
-        "rolname name, rolsuper bool, rolinherit bool, rolcreaterole bool, rolcreatedb bool, rolcanlogin bool, "
-        "rolreplication bool, rolconnlimit int4, rolpassword text, rolvaliduntil timestamptz, rolbypassrls bool, "
-        "rolconfig text[], oid oid",
-        _pg_roles,
-        volatile=True,
-    ),
-    SystemRelation(12_002, "pg_user", _USER, _pg_user, volatile=True),
-    SystemRelation(12_003, "pg_shadow", _USER, _pg_shadow, volatile=True, closed="view"),
-    SystemRelation(12_004, "pg_group", "groname name, grosysid oid, grolist oid[]", _pg_group, volatile=True),
-    SystemRelation(
-        1261,
-        "pg_auth_members",
-        "roleid oid, member oid, grantor oid, admin_option bool",
-        _pg_auth_members,
-        volatile=True,
-    ),
-    SystemRelation(
-        2964,
-        "pg_db_role_setting",
-        "setdatabase oid, setrole oid, setconfig text[]",
-        _pg_db_role_setting,
-        volatile=True,
-    ),
+    postgres("pg_authid", _pg_authid, volatile=True, closed="table"),
+    postgres("pg_roles", _pg_roles, volatile=True),
+    postgres("pg_user", _pg_user, volatile=True),
+    postgres("pg_shadow", _pg_shadow, volatile=True, closed="view"),
+    postgres("pg_group", _pg_group, volatile=True),
+    postgres("pg_auth_members", _pg_auth_members, volatile=True),
+    postgres("pg_db_role_setting", _pg_db_role_setting, volatile=True),
 )

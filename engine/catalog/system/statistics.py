@@ -11,7 +11,7 @@ from typing import Final
 
 from engine.catalog.objects import Table
 from engine.catalog.statistics import ColumnStatistics
-from engine.catalog.system.declared import Row, SystemContext, SystemRelation
+from engine.catalog.system.declared import Row, SystemContext, postgres
 
 
 def _pg_stats(context: SystemContext) -> Iterator[Row]:
@@ -31,13 +31,4 @@ def _row(table: Table, name: str, found: ColumnStatistics) -> Row:
     )  # fmt: skip
 
 
-SYSTEM: Final = (
-    SystemRelation(
-        12_033,
-        "pg_stats",
-        "schemaname name, tablename name, attname name, inherited bool, null_frac float4, avg_width int4, n_distinct float4, "
-        "most_common_vals text[], most_common_freqs float4[], histogram_bounds text[], correlation float4, "
-        "most_common_elems text[], most_common_elem_freqs float4[], elem_count_histogram float4[]",
-        _pg_stats,
-    ),
-)
+SYSTEM: Final = (postgres("pg_stats", _pg_stats),)

@@ -37,7 +37,7 @@ def _content(table: Table) -> tuple[int | None, int | None, int | None]:
 
 SYSTEM: Final = (
     SystemRelation(
-        12_203,
+        15_903,
         "tables",
         "schema name, name name, oid oid, location text, version int8, pending int8, files int8, rows int8, bytes int8",
         _tables,

@@ -7,7 +7,7 @@ from typing import Final
 
 from engine.catalog.builtin import functions_named
 from engine.catalog.snapshot import Snapshot
-from engine.catalog.system.declared import Row, SystemContext, SystemRelation
+from engine.catalog.system.declared import Row, SystemContext, postgres
 from wire import types as t
 from wire.enums import STEP
 
@@ -70,22 +70,7 @@ def _pg_enum(context: SystemContext) -> Iterator[Row]:
 
 
 SYSTEM: Final = (
-    SystemRelation(
-        1247,
-        "pg_type",
-        "oid oid, typname name, typnamespace oid, typowner oid, typlen int2, typbyval bool, typtype char, "
-        "typcategory char, typispreferred bool, typisdefined bool, typdelim char, typrelid oid, typsubscript regproc, "
-        "typelem oid, typarray oid, typinput regproc, typoutput regproc, typreceive regproc, typsend regproc, "
-        "typmodin regproc, typmodout regproc, typanalyze regproc, typalign char, typstorage char, typnotnull bool, "
-        "typbasetype oid, typtypmod int4, typndims int4, typcollation oid, typdefaultbin text, typdefault text, typacl text[]",
-        _pg_type,
-        stored=True,
-    ),
-    SystemRelation(
-        3541,
-        "pg_range",
-        "rngtypid oid, rngsubtype oid, rngmultitypid oid, rngcollation oid, rngsubopc oid, rngcanonical oid, "
-        "rngsubdiff oid",
-    ),
-    SystemRelation(3501, "pg_enum", "oid oid, enumtypid oid, enumsortorder float4, enumlabel name", _pg_enum),
+    postgres("pg_type", _pg_type, stored=True),
+    postgres("pg_range"),
+    postgres("pg_enum", _pg_enum),
 )

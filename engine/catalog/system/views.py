@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine.catalog.system.declared import INFORMATION_SCHEMA, SystemRelation
+from engine.catalog.system.declared import INFORMATION_SCHEMA, SystemRelation, postgres
 
 _PG_TABLES: Final = """
 select n.nspname, c.relname, pg_get_userbyid(c.relowner), null::name, c.relhasindex, c.relhasrules, c.relhastriggers,
@@ -136,101 +136,18 @@ def _information(oid: int, name: str, columns: str, query: str) -> SystemRelatio
 
 
 SYSTEM: Final = (
-    SystemRelation(
-        12_030,
-        "pg_tables",
-        "schemaname name, tablename name, tableowner name, tablespace name, hasindexes bool, hasrules bool, "
-        "hastriggers bool, rowsecurity bool",
-        query=_PG_TABLES,
-    ),
-    SystemRelation(
-        12_028, "pg_views", "schemaname name, viewname name, viewowner name, definition text", query=_PG_VIEWS
-    ),
-    SystemRelation(
-        12_038,
-        "pg_matviews",
-        "schemaname name, matviewname name, matviewowner name, tablespace name, hasindexes bool, ispopulated bool, "
-        "definition text",
-        query=_PG_MATVIEWS,
-    ),
-    SystemRelation(
-        12_043,
-        "pg_indexes",
-        "schemaname name, tablename name, indexname name, tablespace name, indexdef text",
-        query=_PG_INDEXES,
-    ),
-    _information(13_001, "information_schema_catalog_name", "catalog_name name", "select current_database()::name"),
-    _information(
-        13_002,
-        "schemata",
-        "catalog_name name, schema_name name, schema_owner name, default_character_set_catalog name, "
-        "default_character_set_schema name, default_character_set_name name, sql_path varchar",
-        _SCHEMATA,
-    ),
-    _information(
-        13_003,
-        "tables",
-        f"{_PLACE}, table_type varchar, self_referencing_column_name name, reference_generation varchar, "
-        "user_defined_type_catalog name, user_defined_type_schema name, user_defined_type_name name, "
-        "is_insertable_into varchar, is_typed varchar, commit_action varchar",
-        _TABLES,
-    ),
-    _information(
-        13_004,
-        "views",
-        f"{_PLACE}, view_definition varchar, check_option varchar, is_updatable varchar, is_insertable_into varchar, "
-        "is_trigger_updatable varchar, is_trigger_deletable varchar, is_trigger_insertable_into varchar",
-        _VIEWS,
-    ),
-    _information(
-        13_005,
-        "columns",
-        f"{_PLACE}, column_name name, ordinal_position int4, column_default varchar, is_nullable varchar, data_type varchar, "
-        "character_maximum_length int4, character_octet_length int4, numeric_precision int4, numeric_precision_radix int4, "
-        "numeric_scale int4, datetime_precision int4, interval_type varchar, interval_precision int4, "
-        "character_set_catalog name, character_set_schema name, character_set_name name, collation_catalog name, "
-        "collation_schema name, collation_name name, domain_catalog name, domain_schema name, domain_name name, "
-        "udt_catalog name, udt_schema name, udt_name name, scope_catalog name, scope_schema name, scope_name name, "
-        "maximum_cardinality int4, dtd_identifier name, is_self_referencing varchar, is_identity varchar, "
-        "identity_generation varchar, identity_start varchar, identity_increment varchar, identity_maximum varchar, "
-        "identity_minimum varchar, identity_cycle varchar, is_generated varchar, generation_expression varchar, "
-        "is_updatable varchar",
-        _COLUMNS,
-    ),
-    _information(
-        13_006,
-        "table_constraints",
-        f"constraint_catalog name, constraint_schema name, constraint_name name, {_PLACE}, constraint_type varchar, "
-        "is_deferrable varchar, initially_deferred varchar, enforced varchar, nulls_distinct varchar",
-        _TABLE_CONSTRAINTS,
-    ),
-    _information(
-        13_007,
-        "key_column_usage",
-        f"constraint_catalog name, constraint_schema name, constraint_name name, {_PLACE}, column_name name, "
-        "ordinal_position int4, position_in_unique_constraint int4",
-        _KEY_COLUMNS,
-    ),
-    _information(
-        13_008,
-        "constraint_column_usage",
-        f"{_PLACE}, column_name name, constraint_catalog name, constraint_schema name, constraint_name name",
-        _USED_COLUMNS,
-    ),
-    _information(
-        13_009,
-        "referential_constraints",
-        "constraint_catalog name, constraint_schema name, constraint_name name, unique_constraint_catalog name, "
-        "unique_constraint_schema name, unique_constraint_name name, match_option varchar, update_rule varchar, "
-        "delete_rule varchar",
-        _REFERENCES,
-    ),
-    _information(
-        13_010,
-        "sequences",
-        "sequence_catalog name, sequence_schema name, sequence_name name, data_type varchar, numeric_precision int4, "
-        "numeric_precision_radix int4, numeric_scale int4, start_value varchar, minimum_value varchar, maximum_value varchar, "
-        "increment varchar, cycle_option varchar",
-        _SEQUENCES,
-    ),
+    postgres("pg_tables", query=_PG_TABLES),
+    postgres("pg_views", query=_PG_VIEWS),
+    postgres("pg_matviews", query=_PG_MATVIEWS),
+    postgres("pg_indexes", query=_PG_INDEXES),
+    postgres("information_schema_catalog_name", query="select current_database()::name", schema=INFORMATION_SCHEMA),
+    postgres("schemata", query=_SCHEMATA, schema=INFORMATION_SCHEMA),
+    postgres("tables", query=_TABLES, schema=INFORMATION_SCHEMA),
+    postgres("views", query=_VIEWS, schema=INFORMATION_SCHEMA),
+    postgres("columns", query=_COLUMNS, schema=INFORMATION_SCHEMA),
+    postgres("table_constraints", query=_TABLE_CONSTRAINTS, schema=INFORMATION_SCHEMA),
+    postgres("key_column_usage", query=_KEY_COLUMNS, schema=INFORMATION_SCHEMA),
+    postgres("constraint_column_usage", query=_USED_COLUMNS, schema=INFORMATION_SCHEMA),
+    postgres("referential_constraints", query=_REFERENCES, schema=INFORMATION_SCHEMA),
+    postgres("sequences", query=_SEQUENCES, schema=INFORMATION_SCHEMA),
 )

@@ -187,11 +187,13 @@ def struct(engine: EngineName, fields: dict[str, exp.Expression]) -> exp.Express
 
 _MAKERS: Final[dict[t.PgType, _Maker]] = {
     t.BOOL: _bool,
-    **dict.fromkeys((t.INT2, t.INT4, t.INT8, t.OID, t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE), _integer),
+    **dict.fromkeys((t.INT2, t.INT4, t.INT8, *t.UNSIGNED), _integer),
     t.FLOAT4: _float,
     t.FLOAT8: _float,
     t.NUMERIC: _numeric,
-    **dict.fromkeys((t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSONB, t.UUID), _text),
+    **dict.fromkeys(
+        (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSONB, t.UUID, t.PG_NODE_TREE), _text
+    ),
     t.BYTEA: _bytea,
     t.DATE: _date,
     t.TIME: _time,

@@ -42,8 +42,7 @@ from wire import types as t
 VIEW_FILE: Final = "sluice file"
 VIEW_ROW: Final = "sluice row"
 
-_TEXTUAL: Final = (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSONB, t.UUID)
-_OIDS: Final = (t.OID, t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE)
+_TEXTUAL: Final = (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSONB, t.UUID, t.PG_NODE_TREE)
 
 _LOCAL: Final[dict[t.PgType, str]] = {
     t.BOOL: "BOOLEAN",
@@ -60,7 +59,7 @@ _LOCAL: Final[dict[t.PgType, str]] = {
     t.TIMESTAMPTZ: "TIMESTAMPTZ",
     t.INTERVAL: "INTERVAL",
     t.VOID: "BOOLEAN",
-    **dict.fromkeys(_OIDS, "BIGINT"),
+    **dict.fromkeys(t.UNSIGNED, "BIGINT"),
     **dict.fromkeys(_TEXTUAL, "VARCHAR"),
 }
 

@@ -17,7 +17,7 @@ from engine.plan.physical import HashRouter, Instance
 from engine.sql.expr import Column
 from wire import types as t
 
-_EXACT: Final = (t.INT2, t.INT4, t.INT8, t.NUMERIC, t.OID, t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE)
+_EXACT: Final = (t.INT2, t.INT4, t.INT8, t.NUMERIC, *t.UNSIGNED)
 _TEXT: Final = (t.TEXT, t.VARCHAR, t.NAME, t.CHAR, t.UNKNOWN)
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal, NoReturn, cast
 
 from sqlglot import exp
 
+from engine.catalog.lookups import INFORMATION_SCHEMA
 from engine.sql import types as st
 from engine.sql.binder import inlined, literals, resolution
 from engine.sql.binder.casts import cast_functions, find_pathway, is_string
@@ -150,7 +151,9 @@ def _unwrapped(node: exp.Expression) -> Written:
 def bind_call(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
     written = _unwrapped(node)
     schema = written.node.args.get("schema")
-    if schema is not None and _text(schema) != "pg_catalog":
+    if schema is not None and _text(schema) != (
+        "information_schema" if written.name in INFORMATION_SCHEMA else "pg_catalog"
+    ):
         _refuse_schema(binder, written, _text(schema), scope)
     special = _SPECIAL.get(written.name) if schema is None else None
     if special is not None:
@@ -162,6 +165,8 @@ def bind_call(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
         _refuse_clauses(written)
         name, typ = _CONTEXT[written.name]
         return ContextRef(st.of(typ), name, position=written.at)
+    if schema is None and written.name in INFORMATION_SCHEMA:
+        raise _undefined(binder, written, _plain_arguments(binder, written, scope))
     if written.name == "format_type" and not node.meta.get("plain") and (known := binder.context.type_names()):
         return binder.bind(_format_type(written.node, known), scope)
     query = inlined.query_of(written.node, scope)

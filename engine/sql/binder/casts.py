@@ -10,6 +10,7 @@ Source: PostgreSQL 15, pg_cast; parse_coerce.c, find_coercion_pathway and can_co
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
@@ -24,12 +25,14 @@ _PG_CAST: Final = """
 bool: int4e texta bpchara varchara
 char: int4e texti bpchara varchara
 name: texti bpchara varchara
-int2: int8i int4i regproci oidi float4i float8i numerici regclassi regtypei regnamespacei
-int4: boole chare int8i int2a regproci= oidi= float4i float8i numerici regclassi= regtypei= regnamespacei=
-int8: int2a int4a regproci oidi float4i float8i numerici regclassi regtypei regnamespacei
-regproc: int8a int4a= oidi=
+int2: int8i int4i float4i float8i numerici
+int4: boole chare int8i int2a float4i float8i numerici
+int8: int2a int4a float4i float8i numerici
+regproc: regprocedurei=
+regprocedure: regproci=
+regoper: regoperatori=
+regoperator: regoperi=
 text: chara namei bpchari= varchari= regclassi
-oid: int8a int4a= regproci= regclassi= regtypei= regnamespacei=
 json: jsonba
 float4: int8a int2a int4a float8i numerica
 float8: int8a int2a int4a float4a numerica
@@ -42,17 +45,15 @@ timestamptz: datea timea timestampa timetza
 interval: timea
 timetz: timea
 numeric: int8a int2a int4a float4i float8i
-regclass: int8a int4a= oidi=
-regtype: int8a int4a= oidi=
 jsonb: boole int8e int2e int4e jsona float4e float8e numerice
-regnamespace: int8a int4a= oidi=
+pg_node_tree: texti=
 """
 
 POLYMORPHIC: Final = frozenset(
     {t.ANYARRAY, t.ANYELEMENT, t.ANYNONARRAY, t.ANYENUM, t.ANYCOMPATIBLE, t.ANYCOMPATIBLEARRAY, t.ANYCOMPATIBLENONARRAY}
 )
 #: Types whose values are the same text to the engines, so that a binary-coercible cast is only a new label.
-TEXTUAL: Final = frozenset({t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.UNKNOWN})
+TEXTUAL: Final = frozenset({t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.UNKNOWN, t.PG_NODE_TREE})
 
 
 #: Arrays by category only: nothing is cast to them.
@@ -76,7 +77,21 @@ def _read_table() -> dict[tuple[t.PgType, t.PgType], tuple[CastContext, Means]]:
             means = Means.RELABEL if target.endswith("=") else Means.FUNCTION
             bare = target.removesuffix("=")
             table[t.BY_NAME[source], t.BY_NAME[bare[:-1]]] = (_CONTEXT[bare[-1]], means)
+    table.update(_of_oids())
     return table
+
+
+def _of_oids() -> Iterator[tuple[tuple[t.PgType, t.PgType], tuple[CastContext, Means]]]:
+    """OIDs, whatever they are of, have the same casts."""
+    for typ in t.OID_TYPES:
+        yield (t.INT2, typ), ("implicit", Means.FUNCTION)
+        yield (t.INT4, typ), ("implicit", Means.RELABEL)
+        yield (t.INT8, typ), ("implicit", Means.FUNCTION)
+        yield (typ, t.INT4), ("assignment", Means.RELABEL)
+        yield (typ, t.INT8), ("assignment", Means.FUNCTION)
+        if typ is not t.OID:
+            yield (typ, t.OID), ("implicit", Means.RELABEL)
+            yield (t.OID, typ), ("implicit", Means.RELABEL)
 
 
 _TABLE: Final = _read_table()

@@ -28,7 +28,7 @@ from wire.carriers import NumericScale
 from wire.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, StringDataRightTruncation
 
 _INTEGER_DIGITS: Final = {t.INT2: 5, t.INT4: 10, t.INT8: 19}
-_OIDS: Final = frozenset({t.OID, t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE})
+_OIDS: Final = frozenset(t.OID_TYPES)
 #: Types whose modifier changes values (those with a length coercion function in pg_cast).
 _SIZED: Final = frozenset({t.BPCHAR, t.VARCHAR, t.NUMERIC, t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ, t.INTERVAL})
 

@@ -85,7 +85,7 @@ class ExpressionBinder:
 
     def as_output(self, expr: Expr) -> Expr:
         """`expr` as a column of the statement's result: settled, and an object type (regtype ...) as its name."""
-        if expr.type.pg in (t.REGTYPE, t.REGCLASS, t.REGPROC, t.REGNAMESPACE):
+        if expr.type.pg in t.REG_TYPES:
             return self.coerce(expr, st.of(t.TEXT), "explicit")
         return self.settle(expr)
 

@@ -1,5 +1,5 @@
-"""Names of objects whose OIDs are only known while a query runs: regclass, regtype, regproc and regnamespace as text; and
-the relations that text names, as regclass.
+"""Names of objects whose OIDs are only known while a query runs: regclass, regtype, regproc and their kin as text; and the
+relations that text names, as regclass.
 
 A scalar subquery over the system catalog, as with the functions of `inlined`: a cast must not make a number of what
 PostgreSQL shows as a name. What has no name is shown as its number, 0 as a dash.
@@ -36,11 +36,32 @@ _FUNCTION: Final = (
     "select oid, case when count(*) over (partition by proname) = 1 then quote_ident(proname::text)"
     " else 'pg_catalog.' || quote_ident(proname::text) end from pg_catalog.pg_proc"
 )
+#: A signature's arguments are named as format_type has them.
+_PROCEDURE: Final = (
+    "select oid, quote_ident(proname::text) || '(' ||"
+    " (select coalesce(string_agg(format_type(a.typ, null), ',' order by a.place), '')"
+    " from unnest(proargtypes) with ordinality as a(typ, place)) || ')' from pg_catalog.pg_proc"
+)
+_OPERATOR: Final = (
+    "select oid, case when count(*) over (partition by oprname) = 1 then oprname::text"
+    " else 'pg_catalog.' || oprname::text end from pg_catalog.pg_operator"
+)
+_SIGNED_OPERATOR: Final = (
+    "select oid, oprname::text || '(' || case oprleft when 0 then 'NONE' else format_type(oprleft, null) end || ','"
+    " || case oprright when 0 then 'NONE' else format_type(oprright, null) end || ')' from pg_catalog.pg_operator"
+)
 _NAMES: Final = {
     t.REGCLASS: _CLASS,
     t.REGTYPE: "select oid, format_type(oid, null) from pg_catalog.pg_type",
     t.REGPROC: _FUNCTION,
     t.REGNAMESPACE: "select oid, quote_ident(nspname::text) from pg_catalog.pg_namespace",
+    t.REGROLE: "select oid, quote_ident(rolname::text) from pg_catalog.pg_roles",
+    t.REGPROCEDURE: _PROCEDURE,
+    t.REGOPER: _OPERATOR,
+    t.REGOPERATOR: _SIGNED_OPERATOR,
+    t.REGCOLLATION: "select oid, quote_ident(collname::text) from pg_catalog.pg_collation",
+    t.REGCONFIG: "select oid, quote_ident(cfgname::text) from pg_catalog.pg_ts_config",
+    t.REGDICTIONARY: "select oid, quote_ident(dictname::text) from pg_catalog.pg_ts_dict",
 }
 #: The value stands once in each query: it may be such a query itself, and clients nest them three deep.
 _QUERY: Final = (

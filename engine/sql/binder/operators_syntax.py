@@ -67,7 +67,7 @@ _QUERIES: Final = (exp.Query, exp.Subquery)
 #: Types whose stored values are equal exactly when PostgreSQL's `=` says so, on both engines.
 _PLAIN_EQUALITY: Final = frozenset(
     {
-        *(t.BOOL, t.INT2, t.INT4, t.INT8, t.OID, t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE, t.FLOAT4, t.FLOAT8),
+        *(t.BOOL, t.INT2, t.INT4, t.INT8, *t.UNSIGNED, t.FLOAT4, t.FLOAT8),
         *(t.NUMERIC, t.TEXT, t.VARCHAR, t.NAME, t.CHAR, t.UUID, t.BYTEA, t.DATE, t.TIME, t.TIMESTAMP, t.TIMESTAMPTZ),
     }
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Final as Constant
 
 from sqlglot import exp
 
@@ -24,8 +23,6 @@ from engine.sql.scope import BindContext, RowLock, Scope
 from engine.sql.statements import Query
 from wire import types as t
 from wire.errors import FeatureNotSupported
-
-_OBJECTS: Constant = (t.REGTYPE, t.REGCLASS, t.REGPROC, t.REGNAMESPACE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +63,12 @@ class QueryBinder:
 
     def with_names_of_objects(self, plan: Final) -> Final:
         """regtype, regclass and their kin leave the statement as names; the client is told their own type."""
-        if not any(column.type.pg in _OBJECTS for column in plan.columns):
+        if not any(column.type.pg in t.REG_TYPES for column in plan.columns):
             return plan
         named = {
             column.id: self.context.new_column(column.name, st.of(t.TEXT))
             for column in plan.columns
-            if column.type.pg in _OBJECTS
+            if column.type.pg in t.REG_TYPES
         }
         below = plan.input.columns
         emit = [self._name_of_object(plan.input, c) for c in below if c.id in named]

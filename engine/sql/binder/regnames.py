@@ -3,15 +3,21 @@
 Such a name means the object that it finds while binding, in the statement's catalog and search path. Numbers and columns
 are not read here: a number is its own OID (`wire.text_input`).
 
-Source: PostgreSQL 15, chapter 8.19; regproc.c (regclassin, regtypein, regprocin, regnamespacein).
+Source: PostgreSQL 15, chapter 8.19; regproc.c (regclassin, regtypein, regprocin, regprocedurein, regoperin, regoperatorin,
+regnamespacein, regrolein, regcollationin, regconfigin, regdictionaryin).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from engine.catalog.builtin import functions_named
+from engine.catalog.builtin import rows as builtin_rows
 from engine.sql.lexer import Kind, tokenize
 from engine.sql.scope import BindContext, cursor
 from engine.sql.type_names import UserTypes, resolve_type
@@ -22,13 +28,17 @@ from wire.errors import (
     AmbiguousFunction,
     InvalidName,
     InvalidSchemaName,
+    InvalidTextRepresentation,
     SqlError,
+    TooManyArguments,
     UndefinedFunction,
+    UndefinedObject,
+    UndefinedParameter,
     UndefinedTable,
 )
 
 _PG_CATALOG: Final = "pg_catalog"
-OBJECTS: Final = frozenset({t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE})
+OBJECTS: Final = frozenset(t.REG_TYPES)
 
 
 def is_name(pg: t.PgType, text: str) -> bool:
@@ -66,6 +76,82 @@ def function_named(text: str) -> int:
     if len(found) > 1:
         raise AmbiguousFunction(f'more than one function named "{text}"')
     return found[0]
+
+
+def _with_arguments(text: str, context: BindContext) -> tuple[str, list[int]]:
+    """`name(type, type)` taken apart; `none` is a missing operand, and 0 (parseNameAndArgTypes)."""
+    name, bracket, rest = text.rpartition("(")
+    if not bracket:
+        raise InvalidTextRepresentation("expected a left parenthesis")
+    if not rest.rstrip().endswith(")"):
+        raise InvalidTextRepresentation("expected a right parenthesis")
+    inside = rest.rstrip().removesuffix(")")
+    listed = inside.split(",") if inside.strip() else []
+    return name.strip(), [0 if word.strip().lower() == "none" else type_oid(word, context.user_type) for word in listed]
+
+
+def _procedure_named(text: str, context: BindContext) -> int:
+    """The OID of the function with those arguments."""
+    name, arguments = _with_arguments(text, context)
+    names = dotted(name)
+    functions = builtin_rows("pg_proc")
+    for oid in functions_named(names[-1]) if names[:-1] in ([], [_PG_CATALOG]) else ():
+        row = functions.filter(pc.equal(functions["oid"], oid))
+        if row["proargtypes"][0].as_py() == arguments:
+            return oid
+    raise UndefinedFunction(f'function "{text}" does not exist')
+
+
+def _operators(symbol: str) -> pa.Table:
+    schema, dot, bare = symbol.rpartition(".")
+    operators = builtin_rows("pg_operator")
+    here = not dot or schema.lower() == _PG_CATALOG
+    return operators.filter(pc.equal(operators["oprname"], bare.strip() if here else ""))
+
+
+def _operator_named(text: str, _context: BindContext) -> int:
+    """The OID of the one operator of that symbol."""
+    found = _operators(text)["oid"].to_pylist()
+    if not found:
+        raise UndefinedFunction(f"operator does not exist: {text}")
+    if len(found) > 1:
+        raise AmbiguousFunction(f"more than one operator named {text}")
+    return int(found[0])
+
+
+def _operator_with_operands(text: str, context: BindContext) -> int:
+    """The OID of the operator of that symbol and those operands."""
+    symbol, operands = _with_arguments(text, context)
+    if len(operands) == 1:
+        raise UndefinedParameter(
+            "missing argument", hint="Use NONE to denote the missing argument of a unary operator."
+        )
+    if len(operands) != 2:
+        raise TooManyArguments("too many arguments", hint="Provide two argument types for operator.")
+    for row in _operators(symbol).to_pylist():
+        if [row["oprleft"], row["oprright"]] == operands:
+            return int(row["oid"])
+    raise UndefinedFunction(f"operator does not exist: {text}")
+
+
+def _builtin_named(relation: str, column: str, said: str, text: str, _context: BindContext) -> int:
+    """The OID of what PostgreSQL itself brings in pg_catalog; `said` is for the error."""
+    names = dotted(text)
+    rows = builtin_rows(relation)
+    found = rows["oid"].filter(pc.equal(rows[column], names[-1])).to_pylist()
+    if not found or names[:-1] not in ([], [_PG_CATALOG]):
+        raise UndefinedObject(said.format(".".join(names)))
+    return int(found[0])
+
+
+def _role_named(text: str, context: BindContext) -> int:
+    (name, *more) = dotted(text)
+    if more:
+        raise InvalidName("invalid name syntax")
+    oid = context.role_oid(name)
+    if oid is None:
+        raise UndefinedObject(f'role "{name}" does not exist')
+    return oid
 
 
 def _schema_named(text: str, context: BindContext) -> int:
@@ -117,4 +203,13 @@ _READERS: Final[Mapping[t.PgType, Callable[[str, BindContext], int]]] = {
     t.REGTYPE: lambda text, context: type_oid(text, context.user_type),
     t.REGPROC: lambda text, _context: function_named(text),
     t.REGNAMESPACE: _schema_named,
+    t.REGROLE: _role_named,
+    t.REGPROCEDURE: _procedure_named,
+    t.REGOPER: _operator_named,
+    t.REGOPERATOR: _operator_with_operands,
+    t.REGCOLLATION: partial(
+        _builtin_named, "pg_collation", "collname", 'collation "{}" for encoding "UTF8" does not exist'
+    ),
+    t.REGCONFIG: partial(_builtin_named, "pg_ts_config", "cfgname", 'text search configuration "{}" does not exist'),
+    t.REGDICTIONARY: partial(_builtin_named, "pg_ts_dict", "dictname", 'text search dictionary "{}" does not exist'),
 }

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from engine.plan.logical import Evaluator, FunctionScan, Node, Values
 from engine.sql import types as st
-from engine.sql.binder import from_clause
+from engine.sql.binder import from_clause, inlined
 from engine.sql.binder.labels import label
 from engine.sql.binder.levels import is_set_returning, own_aggregates
 from engine.sql.expr import Call, Column, Const, Expr, WindowCall
@@ -29,9 +29,12 @@ if TYPE_CHECKING:
 def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     """A function item; it may refer to what stands to its left."""
     written = [call for one in item.args["rows_from"] for call in _unnested(one)]
-    exprs = [_call(binder, call, scope) for call in written]
     alias = item.args.get("alias")
     ordinality = bool(item.args.get("ordinality"))
+    query = inlined.table_of(written[0], scope) if len(written) == 1 and not ordinality else None
+    if query is not None:
+        return _derived(binder, query, alias, label(written[0]), scope)
+    exprs = [_call(binder, call, scope) for call in written]
     shown = alias.this.name if alias is not None else label(written[0])
     columns = [_columns(binder.context, e, label(w), shown, len(exprs)) for e, w in zip(exprs, written, strict=True)]
     names = [c.name for group in columns for c in group]
@@ -41,6 +44,17 @@ def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     source = from_clause.source_of(node, shown, from_clause.aliased_names(alias, names, shown))
     source.rows = Rows(kind="a function")
     source.scalar = len(exprs) == 1 and not ordinality and exprs[0].type.pg is not t.RECORD
+    return node, [from_clause.offered(scope, source)]
+
+
+def _derived(binder: QueryBinder, query: exp.Expression, alias: exp.Expression | None, name: str, scope: Scope) -> Item:
+    """A function that is a query over the system catalog."""
+    bound = binder.bind(query, scope)
+    shown = alias.this.name if alias is not None else name
+    node = bound.closed()
+    names = bound.names if len(bound.names) > 1 or alias is None else (shown,)
+    source = from_clause.source_of(node, shown, from_clause.aliased_names(alias, names, shown))
+    source.rows = Rows(kind="a function")
     return node, [from_clause.offered(scope, source)]
 
 

@@ -260,10 +260,19 @@ def _contains(outer: str, inner: str) -> EngineBuilder:
     return _texts(_CONTAINS_LOCAL.format(outer, inner), _CONTAINS_SPARK.format(outer, inner))
 
 
+def _numbered(types: Sequence[SqlType]) -> SqlType:
+    """What information_schema._pg_expandarray makes of an array: each element, and its place."""
+    return SqlType(t.RECORD, fields=(("x", of(t.element_of(types[0].pg))), ("n", of(t.INT4))))
+
+
 _ELEMENTS = (
     _array("subscript", (ARRAY, t.INT4), ELEMENT, _SUBSCRIPT),
     _array("slice", (ARRAY, t.INT4, t.INT4), ARRAY, _SLICE),
     _array("unnest", (ARRAY,), ELEMENT, _texts("$1", "$1"), returns_set=True),
+    fn(
+        "_pg_expandarray", (ARRAY,), t.RECORD, returns_set=True, rule=_numbered,
+        local="list_transform($1, lambda e__, i__: struct_pack(f0 := e__, f1 := CAST(i__ AS INTEGER)))",
+    ),
     _array("array_position", (ARRAYS, ELEMENTS), t.INT4, _POSITION, compares=True, strict=False),
     _array("array_position", (ARRAYS, ELEMENTS, t.INT4), t.INT4, _POSITION_FROM, compares=True, strict=False),
     _array(

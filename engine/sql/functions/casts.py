@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 _INTS: Final = {t.INT2: "SMALLINT", t.INT4: "INTEGER", t.INT8: "BIGINT"}
 _FLOATS: Final = {t.FLOAT4: ("REAL", "FLOAT"), t.FLOAT8: ("DOUBLE", "DOUBLE")}
-_OBJECTS: Final = (t.OID, t.REGPROC, t.REGCLASS, t.REGTYPE, t.REGNAMESPACE)
 _STRINGS: Final = (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME)
 _SPELLED: Final = {t.INT2: "smallint", t.INT4: "integer", t.INT8: "bigint"}
 _NAME_BYTES: Final = 63
@@ -74,14 +73,16 @@ def _integers() -> Iterator[Function]:
         for target, (local, spark) in _FLOATS.items():
             yield cast(source, target, local=f"CAST($1 AS {local})", spark=f"CAST($1 AS {spark})")
         yield cast(source, t.NUMERIC, local=_stored("local"), spark=_stored("spark"), rule=_as_numeric)
-        for target in _OBJECTS:
+        for target in t.OID_TYPES:
             wrapped = f"CAST($1 AS BIGINT) + CASE WHEN $1 < 0 THEN {2**32} ELSE 0 END"
             refused = f"CASE WHEN $1 < 0 OR $1 >= {2**32} THEN RAISE('22003', 'OID out of range') ELSE $1 END"
             yield cast(source, target, refused if source is t.INT8 else wrapped)
-    for source in _OBJECTS:
+    for source in t.OID_TYPES:
         yield cast(source, t.INT4, f"CAST($1 - CASE WHEN $1 >= {2**31} THEN {2**32} ELSE 0 END AS INTEGER)")
         yield cast(source, t.INT8, "$1")
-        yield cast(source, t.OID, "$1") if source is not t.OID else cast(t.OID, t.REGCLASS, "$1")
+        if source is not t.OID:
+            yield cast(source, t.OID, "$1")
+            yield cast(t.OID, source, "$1")
     yield cast(t.BOOL, t.INT4, "CAST($1 AS INTEGER)")
     yield cast(t.INT4, t.BOOL, "$1 <> 0")
 

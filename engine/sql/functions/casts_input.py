@@ -192,7 +192,8 @@ def _from_text(types: Sequence[SqlType]) -> SqlType:
 def _numbers() -> Iterator[Function]:
     for kind in _INTS:
         yield _per_engine(t.TEXT, kind, {engine: _integer(engine, kind) for engine in _ENGINES})
-    yield _per_engine(t.TEXT, t.OID, {engine: _oid(engine) for engine in _ENGINES})
+    for kind in (t.OID, t.XID, t.CID):
+        yield _per_engine(t.TEXT, kind, {engine: _oid(engine) for engine in _ENGINES})
     yield cast(t.TEXT, t.FLOAT8, local=_float("local", t.FLOAT8, "DOUBLE"), spark=_float("spark", t.FLOAT8, "DOUBLE"))
     yield cast(t.TEXT, t.FLOAT4, local=_float("local", t.FLOAT4, "REAL"), spark=_float("spark", t.FLOAT4, "FLOAT"))
     yield cast(t.TEXT, t.NUMERIC, local=_numeric("local"), spark=_numeric("spark"), rule=_from_text)

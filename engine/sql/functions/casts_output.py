@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from engine.sql.expr import AggregateCall, Call
 
 _STRING: Final[dict[EngineName, str]] = {"local": "VARCHAR", "spark": "STRING"}
-_OBJECTS: Final = (t.OID, t.REGPROC, t.REGCLASS, t.REGTYPE, t.REGNAMESPACE)
 
 # --- floats -----------------------------------------------------------------------------------------------------------
 
@@ -190,7 +189,7 @@ def _digits_by_value(engine: EngineName, given: str, typ: SqlType) -> str:
 
 def _plain() -> Iterator[Function]:
     local, spark = "CAST($1 AS VARCHAR)", "CAST($1 AS STRING)"
-    for source in (t.BOOL, t.INT2, t.INT4, t.INT8, *_OBJECTS):
+    for source in (t.BOOL, t.INT2, t.INT4, t.INT8, *t.UNSIGNED):
         yield cast(source, t.TEXT, local=local, spark=spark)
     yield cast(t.NUMERIC, t.TEXT, local=_numeric("local"), spark=_numeric("spark"))
     # Whatever returns void returns something here, which is nothing as text.

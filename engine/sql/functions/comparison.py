@@ -91,7 +91,10 @@ def _others() -> Iterator[Function]:
         spark = f"$1 {symbol} $2" if symbol in _EQUALITY else NOTHING
         yield op(symbol, (t.ANYARRAY, t.ANYARRAY), t.BOOL, local=f"$1 {symbol} $2", spark=spark)
     for symbol in _EQUALITY:
-        yield op(symbol, (t.JSONB, t.JSONB), t.BOOL, f"$1 {symbol} $2")
+        for kinds in ((t.JSONB, t.JSONB), (t.XID, t.XID), (t.XID, t.INT4), (t.CID, t.CID))[
+            : 3 if symbol == "<>" else 4
+        ]:
+            yield op(symbol, kinds, t.BOOL, f"$1 {symbol} $2")
 
 
 ROWS: tuple[Function, ...] = (*_same_type(), *_numbers(), *_names(), *_temporal(), *_others())

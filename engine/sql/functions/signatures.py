@@ -23,11 +23,11 @@ from wire import types as t
 
 _OTHER_TYPES: Final = """
 _aclitem:1034:A _xml:143:A aclitem:1033:U anyenum:3500:P anymultirange:4537:P anyrange:3831:P bit:1560:V box:603:G
-cid:29:U cidr:650:I circle:718:G daterange:3912:R inet:869:I! int4range:3904:R int8range:3926:R jsonpath:4072:U
+cidr:650:I circle:718:G daterange:3912:R inet:869:I! int4range:3904:R int8range:3926:R jsonpath:4072:U
 line:628:G lseg:601:G macaddr:829:U macaddr8:774:U money:790:N numrange:3906:R path:602:G pg_lsn:3220:U
-pg_node_tree:194:Z point:600:G polygon:604:G regcollation:4191:N regconfig:3734:N regoper:2203:N regoperator:2204:N
-regprocedure:2202:N regrole:4096:N tid:27:U tsquery:3615:U tsrange:3908:R tstzrange:3910:R tsvector:3614:U
-varbit:1562:V! xid:28:U xid8:5069:U xml:142:U
+point:600:G polygon:604:G
+tid:27:U tsquery:3615:U tsrange:3908:R tstzrange:3910:R tsvector:3614:U
+varbit:1562:V! xid8:5069:U xml:142:U
 """
 
 _OPERATORS: Final = """
@@ -214,6 +214,7 @@ _OPERATORS: Final = """
 """
 
 _FUNCTIONS: Final = """
+_pg_expandarray (anyarray)=setof:record
 abbrev (cidr)=text (inet)=text
 abs (float4)=float4 (float8)=float8 (int2)=int2 (int4)=int4 (int8)=int8 (numeric)=numeric
 acos (float8)=float8

@@ -90,7 +90,11 @@ _SESSION = (
     fn("current_setting", (t.TEXT,), t.TEXT, volatility="stable"),
     fn("current_setting", (t.TEXT, t.BOOL), t.TEXT, volatility="stable"),
     fn("set_config", (t.TEXT, t.TEXT, t.BOOL), t.TEXT, strict=False, volatility="volatile"),
-    fn("to_regtype", (t.TEXT,), t.REGTYPE, volatility="stable"),
+    *(
+        fn(f"to_{kind.name}", (t.TEXT,), kind, volatility="stable")
+        for kind in t.REG_TYPES
+        if kind not in (t.REGCONFIG, t.REGDICTIONARY)
+    ),
     fn("current_schemas", (t.BOOL,), t.array_of(t.NAME), volatility="stable"),
     fn("nextval", (t.REGCLASS,), t.INT8, volatility="volatile"),
     fn("currval", (t.REGCLASS,), t.INT8, volatility="volatile"),

@@ -95,7 +95,7 @@ def _bool(_column: EncodedColumn, array: pa.Array, _settings: OutputSettings) ->
 
 
 def _string(column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> ByteColumn:
-    if column.type in (t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE):
+    if column.type in t.REG_TYPES:
         raise FeatureNotSupported(f"not supported: binary output of {column.type.name} from a name")
     text = column_to_client(as_binary(array), settings.client_encoding)
     if column.type is t.CHAR:
@@ -312,5 +312,5 @@ _WRITERS: Final[dict[t.PgType, _Writer]] = {
     t.INTERVAL: _interval,
     t.VOID: lambda _c, array, _s: ByteColumn(len(array), ()),
     t.RECORD: _record,
-    **dict.fromkeys((t.OID, t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE), _fixed("u4", np.int64)),
+    **dict.fromkeys(t.UNSIGNED, _fixed("u4", np.int64)),
 }

@@ -254,6 +254,6 @@ _READERS: Final[dict[t.PgType, _Reader]] = {
     t.CHAR: lambda data, settings: read_string(
         t.CHAR, from_client(_unpack("!1s", data)[0].strip(b"\0"), settings.client_encoding)
     ),
-    **dict.fromkeys((t.OID, t.REGCLASS, t.REGTYPE, t.REGPROC, t.REGNAMESPACE), _plain("!I")),
+    **dict.fromkeys(t.UNSIGNED, _plain("!I")),
     **{typ: _text(typ) for typ in (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.UNKNOWN)},
 }
