@@ -75,7 +75,7 @@ class Engines(Protocol):
     """How a MUTATE's queries may run where there is more than one way."""
 
     async def ask(self, plan: Final) -> BatchStream:
-        """Begin to run a question about the table's own files, on the engine of this member that will have the answer first."""
+        """Begin to run a question about the table's own files, on the engine that will have the answer first."""
         ...
 
     async def feed(self, plan: Mutate, query: Final) -> Written | BatchStream:

@@ -169,8 +169,9 @@ class SessionGround:
         return await query.open()
 
     async def ask(self, plan: FinalNode) -> BatchStream:
-        """A Spark job would take longer than most questions about files, whatever was wished for the statement."""
-        query = await self._query(plan, here=True)
+        """Each participant looks into its own splits, where the files are worth that. A Spark job would take longer than most
+        questions about files, whatever was wished for the statement."""
+        query = await self._query(plan)
         if query.terms.wish == "spark":
             query = replace(query, terms=replace(query.terms, wish="auto"))
         return await query.open()

@@ -19,7 +19,9 @@ from engine.sql.expr import Column, ColumnRef, WindowCall
 def window(node: Window, assembly: Assembly) -> Flow:
     below = assembly.for_output(assembly.flow(node.input), node)
     listens = asks_for_order(node.input) and any(not call.order_by for call in node.calls)
-    below = assembly.gather(below) if listens else meet(below, _common_keys(node.calls), assembly)
+    if node.calls:
+        # Without any, nobody reads what they would give, and rows need not meet.
+        below = assembly.gather(below) if listens else meet(below, _common_keys(node.calls), assembly)
     return replace(below, node=replace(node, input=below.node), order=())
 
 
