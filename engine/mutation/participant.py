@@ -42,7 +42,7 @@ InPool = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 def by_members(plan: Mutate) -> bool:
     """Whether participants may write its rows, each knowing nothing of the others'."""
-    return not (plan.requirement or plan.numbered)
+    return plan.arrival is not None or not (plan.requirement or plan.numbered)
 
 
 class Rows(Protocol):

@@ -294,6 +294,8 @@ class Mutate(Node):
         RETURNING has of them, each with the one of `rows` that it shows.
     forbidden: rows that there may be none of before anything is done; None: not asked.
     requirement: the order in which rows come. numbered: where they come in another, a column by which RETURNING's are ordered.
+    arrival: the column of the one or the other, where that is whatever order they come in: whoever makes some of the rows may
+        number those by themselves.
     """
 
     kind: MutateKind
@@ -314,6 +316,7 @@ class Mutate(Node):
     passed: tuple[tuple[Column, Column], ...] = ()
     requirement: Ordering = ()
     numbered: Column | None = None
+    arrival: Column | None = None
     forbidden: Forbidden | None = None
     before: tuple[tuple[str, Column], ...] = ()
 

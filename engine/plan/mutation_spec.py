@@ -25,7 +25,6 @@ def mutation_spec(change: StagedChange) -> MutationSpec:
     plan = change.rules
     table, storage = plan.table, plan.table.storage
     assert storage is not None, "a stored table"
-    assert not plan.numbered, "an order of RETURNING's rows is the initiator's"
     index = {column.id: number for number, column in enumerate(plan.input.columns)}
 
     def place(column: Column | None) -> int:

@@ -101,6 +101,31 @@ def test_rows_that_are_returned_travel_and_files_do_not(spread: Spread, change: 
     assert spread.staged == []
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "insert into {} select nullif(x % 5000, 3), 'new' from t on conflict do nothing",
+        "insert into {} select x, 'new' from t where x % 50 = 1 on conflict (id) do nothing returning id, note",
+        "insert into {} select x, 'newer' from t where x % 4 = 0 and x < 12000 on conflict (id) do update "
+        "set note = excluded.note || {}.note returning *",
+        "insert into {} select x, 'newest' from t where x % 6 = 0 and x < 16000 on conflict (id) do update "
+        "set note = excluded.note where {}.id % 4 > 0",
+    ],
+)
+def test_conflicts_are_found_where_keys_meet(spread: Spread, change: str) -> None:
+    with connect(spread.members[0]) as all_, spread.members[1].connect(options="-c sluice.distribution=off") as one:
+        for name in ("keyed", "keyed_too"):
+            one.execute(f"create table if not exists {name} (id bigint unique, note text)".encode())
+        changes = [re.sub("{}", name, change) for name in ("keyed", "keyed_too")]
+        assert len(writers(plan(all_, changes[0]))) == 3
+        here, there = all_.execute(changes[0].encode()), one.execute(changes[1].encode())
+        assert here.statusmessage == there.statusmessage
+        if here.description:
+            assert sorted(here.fetchall()) == sorted(there.fetchall()) != []
+        for difference in ("table keyed except all table keyed_too", "table keyed_too except all table keyed"):
+            assert one.execute(f"select count(*) from ({difference}) as x".encode()).fetchone() == (0,)
+
+
 def test_each_value_of_a_sequence_is_given_once(spread: Spread) -> None:
     with connect(spread.members[2]) as session:
         session.execute("create table numbered (n int generated always as identity, x bigint, m serial)")

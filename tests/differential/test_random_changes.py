@@ -57,8 +57,8 @@ def test_several_members(seed: int, members: list[MemberProcess], database: str)
 @pytest.mark.spark
 @pytest.mark.long
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("seed", range(200, 204))
+@pytest.mark.parametrize("seed", range(200, 202))
 def test_several_sparks(seed: int, members: list[MemberProcess], database: str) -> None:
     ours = members[seed % 3].connect(options="-c sluice.engine=spark -c sluice.distribution=always")
     with closing(ours), psycopg.connect(database, autocommit=True) as theirs:
-        compare(Script(seed), _STATEMENTS // 2, ours, theirs)
+        compare(Script(seed), _STATEMENTS // 3, ours, theirs)

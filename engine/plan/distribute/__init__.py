@@ -68,7 +68,7 @@ def distribute(
     if setting.engine == "spark" and not elsewhere:
         spread = _over_sparks(plan, setting, reason, change)
         return spread or _one_fragment(plan, setting, "one Spark sees all the tables, and parts the work itself")
-    assembly = Assembly(setting, operators.plan, plan)
+    assembly = Assembly(setting, operators.plan, plan, None if change is None else change.rules.arrival)
     try:
         _check_tables(plan)
         ordered = order_joins(plan, assembly)

@@ -61,10 +61,14 @@ class Setting:
 
 
 class Assembly:
-    """See the module's docstring. `plan`: the flow of a logical node (`engine.plan.distribute.operators`)."""
+    """See the module's docstring. `plan`: the flow of a logical node (`engine.plan.distribute.operators`). arrival: a column of
+    numbers that each instance may give by itself (`Mutate.arrival`)."""
 
-    def __init__(self, setting: Setting, plan: Callable[[Node, Assembly], Flow], root: Node) -> None:
+    def __init__(
+        self, setting: Setting, plan: Callable[[Node, Assembly], Flow], root: Node, arrival: Column | None = None
+    ) -> None:
         self.setting = setting
+        self.arrival = arrival
         self._plan = plan
         self._columns = count(1 + max((c.id for node in walk_all(root) for c in node.columns), default=0))
         self._readers = count(1)

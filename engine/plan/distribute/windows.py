@@ -1,7 +1,8 @@
 """WINDOW and DISTINCT ON: rows of one partition meet where they are looked at together.
 
 Calls over different partitions share an instance as long as some column is in all of them: rows that agree in one partition's
-columns agree in that one. A call whose order nobody states sees its input's, so then everything goes to one place, in order.
+columns agree in that one. A call whose order nobody states sees its input's, so then everything goes to one place, in order. Rows
+need not meet where nobody reads what the calls would give, nor for numbers that each instance may give by itself.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from engine.sql.expr import Column, ColumnRef, WindowCall
 def window(node: Window, assembly: Assembly) -> Flow:
     below = assembly.for_output(assembly.flow(node.input), node)
     listens = asks_for_order(node.input) and any(not call.order_by for call in node.calls)
-    if node.calls:
-        # Without any, nobody reads what they would give, and rows need not meet.
+    if not set(node.columns[len(node.input.columns) :]) <= {assembly.arrival}:
         below = assembly.gather(below) if listens else meet(below, _common_keys(node.calls), assembly)
     return replace(below, node=replace(node, input=below.node), order=())
 

@@ -22,7 +22,6 @@ from engine.catalog.objects import Constraint, Table
 from engine.plan.compile.block import is_volatile
 from engine.plan.logical import (
     Aggregator,
-    DistinctOn,
     Evaluator,
     Forbidden,
     Join,
@@ -60,7 +59,7 @@ _INT8 = st.of(t.INT8)
 
 @dataclass(frozen=True, slots=True)
 class _New:
-    """The rows to be inserted, numbered in their order."""
+    """The rows to be inserted, numbered in their order: where nobody asked for one, as they arrive (`Mutate.arrival`)."""
 
     node: Node
     rows: tuple[Column, ...]
@@ -76,6 +75,9 @@ def on_conflict(binder: QueryBinder, statement: Insert, conflict: OnConflict, ch
         return change
     new = _numbered(binder, change)
     change = replace(change, forbidden=_forbidden(binder, statement, change, new))
+    if len(arbiters) == 1 and not change.requirement:
+        # By several keys the numbers have to be the same for all; by one, any order in which rows come is as good.
+        change = replace(change, arrival=new.number)
     if conflict.assignments:
         return _updating(binder, statement, conflict, change, new, arbiters[0], scope)
     node: Node = new.node
@@ -176,13 +178,11 @@ def _numbered(binder: QueryBinder, change: Change) -> _New:
 
 def _first(binder: QueryBinder, node: Node, new: _New, key: Sequence[Column]) -> Node:
     """Of each key the first row; all rows where something in the key is null."""
-    lone = binder.context.new_column("lone", _INT8)
-    alone = Case(_INT8, ((_any_null(key), refer(new.number)),), Const(_INT8, 0))
-    told = Evaluator((*node.columns, lone), node, (*passed(node.columns), alone))
-    groups = (*key, lone)
-    order = (*(OrderKey(column) for column in groups), OrderKey(new.number))
-    distinct = DistinctOn(told.columns, told, groups, order)
-    return Evaluator(node.columns, distinct, passed(node.columns))
+    place = binder.context.new_column("place", _INT8)
+    call = row_number(binder, passed(key), (OrderItem(refer(new.number)),))
+    counted = Window((*node.columns, place), node, (call,))
+    first = binder.expressions.operator("=", [refer(place), Const(_INT8, 1)], -1)
+    return Evaluator(node.columns, counted, passed(node.columns), Or(_BOOL, (first, _any_null(key))))
 
 
 def _by_each(binder: QueryBinder, change: Change, node: Node, new: _New, arbiters: Sequence[Constraint]) -> Change:

@@ -55,6 +55,7 @@ class Change:
     filled: tuple[tuple[Column, int], ...] = ()
     requirement: Ordering = ()
     numbered: Column | None = None
+    arrival: Column | None = None
     forbidden: Forbidden | None = None
     before: tuple[tuple[str, Column], ...] = ()
 
@@ -95,6 +96,7 @@ def completed(
         passed=tuple((columns[i], column) for i, column in shown),
         requirement=change.requirement,
         numbered=change.numbered if returning else None,
+        arrival=change.arrival,
         forbidden=change.forbidden,
         before=change.before,
     )
