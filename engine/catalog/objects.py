@@ -161,6 +161,7 @@ class Table:
         that it pins, with what was changed since; `version` is then a digest of which changes those are.
     last_number: the highest number that a column has had, where that one is gone.
     query: of a materialized view: whose rows these are; populated: whether they have been written.
+    unlogged: whether CREATE UNLOGGED was said; it is kept as any other.
     statistics: what ANALYZE found, if it has run. No part of what the table is: tables are equal whatever they say.
     """
 
@@ -183,6 +184,7 @@ class Table:
     last_number: int = 0
     query: View | None = None
     populated: bool = True
+    unlogged: bool = False
     statistics: TableStatistics | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -243,6 +243,7 @@ class _TableBody(msgspec.Struct, omit_defaults=True):
     populated: bool = True
     partition_by: tuple[str, ...] = ()
     lake: Lake = ""
+    unlogged: bool = False
 
 
 class _ViewBody(msgspec.Struct, omit_defaults=True):
@@ -291,7 +292,7 @@ def _encoded(relation: StoredRelation) -> msgspec.Struct:
             query = None if table.query is None else _view_body(table.query)
             return _TableBody(
                 _rows(columns), kind, path, dict(options), constraints, storage, table.comment, table.last_number, query,
-                table.populated, table.partition_by, table.lake,
+                table.populated, table.partition_by, table.lake, table.unlogged,
             )  # fmt: skip
         case View() as view:
             return _view_body(view)
@@ -338,6 +339,7 @@ def _table(schema: str, name: str, oid: int, body: _TableBody, find: TypeOf) -> 
         storage=body.storage, constraints=body.constraints, comment=body.comment,
         last_number=body.last_number, partition_by=body.partition_by, lake=body.lake,
         query=None if body.query is None else _view(schema, name, oid, body.query, find), populated=body.populated,
+        unlogged=body.unlogged,
     )  # fmt: skip
 
 

@@ -111,6 +111,11 @@ class SessionCatalog:
         own = (_location(relation) for relation in list(self._temporary.values()))
         return {*self._made, *(location for location in own if location is not None)}
 
+    def is_new(self, table: Table) -> bool:
+        """Whether this transaction has made a stored table, or taken all its rows away."""
+        emptied = {c.location for c in list(self._changes) if isinstance(c, DataChange) and c.whole}
+        return _location(table) in self.own_folders() | emptied
+
     def contested_folders(self) -> set[str]:
         """Folders of tables whose commits by others may fail this transaction. May be asked from any thread."""
         changes = [change for change in list(self._changes) if isinstance(change, DataChange)]

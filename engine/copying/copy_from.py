@@ -34,7 +34,7 @@ from engine.sql.copy_statement import CopyFrom
 from engine.sql.expr import Column, Expr
 from wire.copying.binary import BinaryReader
 from wire.copying.reader import RowReader
-from wire.errors import SqlError
+from wire.errors import ObjectNotInPrerequisiteState, SqlError
 from wire.text_output import OutputSettings
 
 if TYPE_CHECKING:
@@ -56,8 +56,19 @@ async def copy_from(session: Session, engine: Engine, statement: CopyFrom) -> Co
     bound = await engine.in_operation_pool(lambda: bind_copy(table, statement.columns, statement.where, context))
     require_writable(session, "COPY FROM", bound.plan.table)
     how = copy_format(statement, names_of(bound.targets))
+    if how.freeze:
+        _require_new(session, bound.plan.table)
     source = None if statement.file is None else await _source(engine, statement.file)
     return CopyFromExecution(session, engine, bound, how, source)
+
+
+def _require_new(session: Session, table: Table) -> None:
+    """FREEZE: rows are as visible as their commit makes them, frozen or not; but PostgreSQL refuses it for a table that others may
+    be reading (copyfrom.c: CopyFrom). Of one without rows it is not known whether it has just been emptied."""
+    if table.files and not session.catalog.is_new(table):
+        raise ObjectNotInPrerequisiteState(
+            "cannot perform COPY FREEZE because the table was not created or truncated in the current subtransaction"
+        )
 
 
 async def _source(engine: Engine, file: str) -> FileRows:
@@ -72,7 +83,7 @@ async def _of_files(session: Session, engine: Engine, statement: CopyFrom, file:
     context, _ = session.bind_context((), {})
     target = statement.table
     assert target is not None, "COPY FROM has a table"
-    copy_format(statement, ())
+    how = copy_format(statement, ())
 
     def bind() -> Mutate:
         path = engine.copy_roots.source(file)
@@ -80,6 +91,8 @@ async def _of_files(session: Session, engine: Engine, statement: CopyFrom, file:
 
     plan = await engine.in_operation_pool(bind)
     require_writable(session, "COPY FROM", plan.table)
+    if how.freeze:
+        _require_new(session, plan.table)
     return CopiedFiles(session, engine, plan)
 
 

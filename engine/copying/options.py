@@ -26,11 +26,13 @@ _FALSE: Final = ("false", "off", "0")
 
 @dataclass(frozen=True, slots=True)
 class CopyFormat:
-    """layout: of a text format. encoding: as the statement says; None: the client's."""
+    """layout: of a text format. encoding: as the statement says; None: the client's. freeze: whether the table is to be one
+    that the transaction has made or emptied."""
 
     form: Form
     layout: Layout
     encoding: str | None
+    freeze: bool = False
 
 
 def read_options(statement: Copy) -> dict[str, CopyOption]:
@@ -55,19 +57,18 @@ def copy_format(statement: Copy, columns: Sequence[str]) -> CopyFormat:
     options = read_options(statement)
     form = _form(options)
     header = _header(options, isinstance(statement, CopyFrom))
-    if _true(options, "freeze"):
-        raise FeatureNotSupported("not supported: COPY FREEZE")
+    freeze = _true(options, "freeze")
     encoding = _encoding(options)
     if form in FILE_FORMS:
         _require_file(statement, form, options)
-        return CopyFormat(form, Layout(), encoding)
+        return CopyFormat(form, Layout(), encoding, freeze)
     if form == "binary":
         for name in ("delimiter", "null"):
             if name in options:
                 raise SqlSyntaxError(f"cannot specify {name.upper()} in BINARY mode")
         if header != "none":
             raise FeatureNotSupported("cannot specify HEADER in BINARY mode")
-        return CopyFormat(form, Layout(), encoding)
+        return CopyFormat(form, Layout(), encoding, freeze)
     csv = form == "csv"
     delimiter = _text(options, "delimiter") or ("," if csv else "\t")
     null = _text(options, "null")
@@ -82,7 +83,7 @@ def copy_format(statement: Copy, columns: Sequence[str]) -> CopyFormat:
         csv, delimiter.encode(), null.encode(), header, quote.encode(), escape.encode(),
         *(_columns(options, name, columns) for name in _LISTS),
     )  # fmt: skip
-    return CopyFormat(form, layout, encoding)
+    return CopyFormat(form, layout, encoding, freeze)
 
 
 def _require_file(statement: Copy, form: Form, options: dict[str, CopyOption]) -> None:

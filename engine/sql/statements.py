@@ -160,11 +160,13 @@ OnCommit = Literal["preserve", "delete", "drop"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLayout:
-    """How a new table lies on disk: PARTITION BY's columns with their positions, and WITH (name = value, ...); and how long."""
+    """How a new table lies on disk: PARTITION BY's columns with their positions, and WITH (name = value, ...); and how long.
+    unlogged: CREATE UNLOGGED."""
 
     partition_by: tuple[tuple[str, int], ...] = ()
     options: tuple[tuple[str, str], ...] = ()
     on_commit: OnCommit = "preserve"
+    unlogged: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

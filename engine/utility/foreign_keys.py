@@ -67,6 +67,8 @@ def _referenced(table: Table, said: ReferencedKey, definer: Definer) -> Table:
     if (found.schema == TEMPORARY) != (table.schema == TEMPORARY):
         kind = "temporary" if table.schema == TEMPORARY else "permanent"
         raise InvalidTableDefinition(f"constraints on {kind} tables may reference only {kind} tables")
+    if found.unlogged and not table.unlogged and table.schema != TEMPORARY:
+        raise InvalidTableDefinition("constraints on permanent tables may reference only permanent tables")
     return found
 
 

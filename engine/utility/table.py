@@ -66,7 +66,17 @@ def create_table(statement: CreateTable, definer: Definer) -> None:
     _check_absent(statement.name, names)
     likes = [written for written in statement.columns if isinstance(written, LikeTable)]
     checks = tuple(check for like in likes for check in checks_like(like, statement.name.name, definer))
-    table = Table(oid, schema, statement.name.name, columns, "parquet", "", (), constraints=checks)
+    table = Table(
+        oid,
+        schema,
+        statement.name.name,
+        columns,
+        "parquet",
+        "",
+        (),
+        constraints=checks,
+        unlogged=statement.layout.unlogged,
+    )
     names.take(table.name, key=True)
     table = with_constraints(table, list(_constraints(statement, definer)), definer, names)
     columns = tuple(
@@ -118,7 +128,16 @@ def create_table_as(statement: CreateTableAs, columns: Sequence[ResultColumn], d
         TableColumn(n, st.of(c.type.pg, c.type.typmod), i)
         for i, (n, c) in enumerate(zip(given, columns, strict=True), 1)
     )
-    table = Table(definer.catalog.new_oid(), schema, statement.name.name, made, "parquet", "", ())
+    table = Table(
+        definer.catalog.new_oid(),
+        schema,
+        statement.name.name,
+        made,
+        "parquet",
+        "",
+        (),
+        unlogged=statement.layout.unlogged,
+    )
     return _put(table, statement.layout, definer)
 
 

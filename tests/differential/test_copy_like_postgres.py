@@ -207,6 +207,27 @@ def test_generated_columns_are_not_copied(sluice: LocalMember, postgres: Postgre
     assert found[0] == found[1]
 
 
+def test_freeze(sluice: LocalMember, postgres: PostgresServer) -> None:
+    """Only into a table that the transaction has made or emptied, as pgbench does."""
+    found: list[list[Told]] = []
+    for dsn in (sluice.dsn, postgres.dsn):
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("create table frozen (a int)")
+            try:
+                connection.execute("insert into frozen values (1)")
+                told = [copied_in(connection, "copy frozen from stdin with (freeze on)", b"2\n")]
+                with connection.transaction():
+                    connection.execute("truncate frozen")
+                    told.append(copied_in(connection, "copy frozen from stdin with freeze", b"3\n"))
+                with connection.transaction(force_rollback=True):
+                    connection.execute("create table made (a int)")
+                    told.append(copied_in(connection, "copy made from stdin with (format csv, freeze)", b"4\n"))
+                found.append([*told, copied_out(connection, "copy frozen to stdout")])
+            finally:
+                connection.execute("drop table frozen")
+    assert found[0] == found[1]
+
+
 _SPELLED = """create table t (
     a time, b timetz(0), c timestamp(1), d timestamptz, e interval, f bool, g float4, h uuid,
     i int[], j json, k bytea, l "char", m bpchar(3)

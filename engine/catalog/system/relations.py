@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cache
 from typing import Final
 
@@ -87,18 +87,28 @@ def _ours(context: SystemContext) -> Iterator[SystemRelation]:
 def _pg_class(context: SystemContext) -> Iterator[Row]:
     for system in _ours(context):
         yield _class_row(system.oid, system.name, _OURS[SLUICE], "v" if system.query else "r", len(system.declared()))
+    unlogged = frozenset(table.oid for table in context.snapshot.tables() if table.unlogged)
     for relation in context.snapshot.relations.values():
         schema = namespace(context, relation.schema)
+        lasts = _persistence(relation, unlogged)
         constraints = relation.constraints if isinstance(relation, Table) else ()
         indexes = list(keys(constraints))
         yield _class_row(
             relation.oid, relation.name, schema, _kind(relation), len(_columns(relation)), bool(indexes),
-            sum(c.kind == "check" for c in constraints), relation.schema == TEMPORARY,
+            sum(c.kind == "check" for c in constraints), lasts,
             not isinstance(relation, Table) or relation.populated,
             relation.statistics if isinstance(relation, Table) else None,
         )  # fmt: skip
         for key in indexes:
-            yield _class_row(key.oid, key.name, schema, "i", len(key.columns), temporary=relation.schema == TEMPORARY)
+            yield _class_row(key.oid, key.name, schema, "i", len(key.columns), persistence=lasts)
+
+
+def _persistence(relation: StoredRelation, unlogged: Set[int]) -> str:
+    """Temporary, unlogged or permanent; a sequence lasts as its table does."""
+    if relation.schema == TEMPORARY:
+        return "t"
+    oid = relation.owner[0] if isinstance(relation, Sequence) and relation.owner is not None else relation.oid
+    return "u" if oid in unlogged else "p"
 
 
 def _class_row(
@@ -109,14 +119,14 @@ def _class_row(
     columns: int,
     indexed: bool = False,
     checks: int = 0,
-    temporary: bool = False,
+    persistence: str = "p",
     populated: bool = True,
     statistics: TableStatistics | None = None,
 ) -> Row:
     pages, rows = (statistics.pages, statistics.rows) if statistics is not None else (0, -1.0)
     method = {"r": 2, "m": 2, "i": 403}.get(kind, 0)
     return (
-        oid, name, namespace, 0, 0, _OWNER, method, 0, 0, pages, rows, 0, 0, indexed, False, "t" if temporary else "p", kind,
+        oid, name, namespace, 0, 0, _OWNER, method, 0, 0, pages, rows, 0, 0, indexed, False, persistence, kind,
         columns, checks, kind == "v", False, False, False, False, populated, "d" if kind in "rm" else "n", False, 0, 0, 0, None,
         None, None,
     )  # fmt: skip

@@ -50,6 +50,8 @@ def _create(reader: StatementReader) -> Statement:
         return _view(reader, replace, temporary)
     if not replace and reader.take("table"):
         return create_table(reader, temporary)
+    if not replace and not temporary and reader.take("unlogged", "table"):
+        return create_table(reader, temporary, unlogged=True)
     if not replace and not temporary and reader.take("materialized", "view"):
         return create_materialized_view(reader)
     if not replace and reader.take("sequence"):

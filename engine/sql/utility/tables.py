@@ -39,13 +39,14 @@ _PARTITIONINGS: Final = ("list", "range")
 class _Head:
     name: QualifiedName
     temporary: bool
+    unlogged: bool
     if_not_exists: bool
 
 
-def create_table(reader: StatementReader, temporary: bool) -> Statement:
-    """After CREATE [TEMPORARY] TABLE."""
+def create_table(reader: StatementReader, temporary: bool, unlogged: bool = False) -> Statement:
+    """After CREATE [TEMPORARY | UNLOGGED] TABLE."""
     missing = reader.take("if", "not", "exists")
-    head = _Head(reader.qualified_name(), temporary, missing)
+    head = _Head(reader.qualified_name(), temporary, unlogged, missing)
     for word in ("of", "partition"):
         if reader.word_at(word):
             reader.unsupported(f"CREATE TABLE ... {word.upper()}")
@@ -56,7 +57,7 @@ def create_table(reader: StatementReader, temporary: bool) -> Statement:
     if reader.word_at("inherits"):
         reader.unsupported("INHERITS")
     return CreateTable(
-        name=head.name, columns=columns, constraints=constraints, layout=_layout(reader), temporary=temporary,
+        name=head.name, columns=columns, constraints=constraints, layout=_layout(reader, unlogged), temporary=temporary,
         if_not_exists=missing, text="",
     )  # fmt: skip
 
@@ -76,7 +77,7 @@ def _columns_only_at(reader: StatementReader) -> bool:
 
 
 def _as_query(reader: StatementReader, head: _Head, names: tuple[str, ...]) -> CreateTableAs:
-    layout = _layout(reader)
+    layout = _layout(reader, head.unlogged)
     reader.expect("as")
     if reader.word_at("execute"):
         reader.unsupported("CREATE TABLE AS EXECUTE")
@@ -156,7 +157,7 @@ def _like(reader: StatementReader) -> LikeTable:
     return LikeTable(name=name, including=frozenset(including))
 
 
-def _layout(reader: StatementReader) -> TableLayout:
+def _layout(reader: StatementReader, unlogged: bool = False) -> TableLayout:
     """[PARTITION BY] [USING method] [WITH (...) | WITHOUT OIDS] [ON COMMIT ...] [TABLESPACE]."""
     partition_by = _partition_by(reader) if reader.take("partition", "by") else ()
     if reader.take("using"):
@@ -170,7 +171,7 @@ def _layout(reader: StatementReader) -> TableLayout:
     on_commit = _on_commit(reader) if reader.take("on", "commit") else "preserve"
     if reader.word_at("tablespace"):
         reader.unsupported("TABLESPACE")
-    return TableLayout(partition_by=partition_by, options=found, on_commit=on_commit)
+    return TableLayout(partition_by=partition_by, options=found, on_commit=on_commit, unlogged=unlogged)
 
 
 def _on_commit(reader: StatementReader) -> OnCommit:
