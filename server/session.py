@@ -29,6 +29,7 @@ from server.client_tls import common_name
 from server.commands import Commands
 from server.exchange import Exchange
 from server.far_cursors import Asker
+from server.function_call import function_call
 from server.gate import Gate, Visitor
 from server.interrupts import ClientGone, Interrupts
 from server.lite import LiteDoor, Relay
@@ -47,7 +48,6 @@ from server.visits import Visits
 from wire.errors import (
     CannotConnectNow,
     FatalError,
-    FeatureNotSupported,
     IdleInTransactionSessionTimeout,
     IdleSessionTimeout,
     InternalError,
@@ -95,17 +95,13 @@ class Host:
     draining: Callable[[], bool] = lambda: False
 
 
-async def _function_call(_exchange: Exchange, _message: m.FunctionCall) -> None:
-    raise FeatureNotSupported("not supported: function calls by the protocol's FunctionCall message")
-
-
 async def _ignore(_exchange: Exchange, _message: Any) -> None:
     """What a frontend still sends after its COPY has failed."""
 
 
 _HANDLERS: Final[dict[type, Handler]] = {
     m.Query: simple_query,
-    m.FunctionCall: _function_call,
+    m.FunctionCall: function_call,
     m.Parse: extended_query.parse,
     m.Bind: extended_query.bind,
     m.Describe: extended_query.describe,

@@ -176,7 +176,10 @@ MESSAGES = [
     (frame(b"H"), m.Flush()),
     (frame(b"S"), m.Sync()),
     (frame(b"X"), m.Terminate()),
-    (frame(b"F", b"\0\0\0\1whatever"), m.FunctionCall()),
+    (
+        frame(b"F", b"\0\0\0\7\0\1\0\1\0\2\xff\xff\xff\xff\0\0\0\2ab\0\1"),
+        m.FunctionCall(7, (1,), (None, b"ab"), 1),
+    ),
     (frame(b"d", b"1\t2\n"), m.CopyData(b"1\t2\n")),
     (frame(b"c"), m.CopyDone()),
     (frame(b"f", b"why \xff\0"), m.CopyFail(b"why \xff")),

@@ -150,6 +150,7 @@ SENDS: Final[dict[State, dict[type, State]]] = {
         **dict.fromkeys((*_RESULTS, m.ErrorResponse), State.SIMPLE),
         m.CopyInResponse: State.SIMPLE_COPY_IN,
         m.CopyOutResponse: State.SIMPLE_COPY_OUT,
+        m.FunctionCallResponse: State.SIMPLE,
         m.NotificationResponse: State.SIMPLE,
         m.ReadyForQuery: State.IDLE,
     },

@@ -126,7 +126,12 @@ class Terminate:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    pass
+    """oid: the function's. formats: none (all text), one (for all) or one each, as in `Bind`."""
+
+    oid: int
+    formats: tuple[int, ...]
+    arguments: tuple[bytes | None, ...]
+    result_format: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +180,9 @@ def _kind(body: Body, what: str) -> Literal["S", "P"]:
 
 
 def _function_call(body: Body) -> FunctionCall:
-    body.rest()
-    return FunctionCall()
+    oid, formats, count = body.int32() & 0xFFFFFFFF, body.int16s(), body.count()
+    arguments = tuple(body.value() for _ in range(count))
+    return FunctionCall(oid, formats, arguments, body.int16())
 
 
 _DECODERS: Final[dict[bytes, Callable[[Body], Request]]] = {
@@ -445,6 +451,17 @@ class ParameterDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionCallResponse:
+    """What a FunctionCall gave; None is NULL."""
+
+    value: bytes | None
+
+    def encode(self, _encoding: str) -> bytes:
+        value = struct.pack("!i", -1) if self.value is None else struct.pack("!i", len(self.value)) + self.value
+        return _frame(b"V", value)
+
+
+@dataclass(frozen=True, slots=True)
 class CommandComplete:
     tag: str
 
@@ -554,4 +571,5 @@ BackendMessage = (
     | ReadyForQuery | RowDescription | Rows | ParameterDescription | CommandComplete | ParseComplete | BindComplete
     | CloseComplete | NoData | PortalSuspended | EmptyQueryResponse | ErrorResponse | NoticeResponse
     | CopyInResponse | CopyOutResponse | CopiedRows | CopiedAll | NotificationResponse
+    | FunctionCallResponse
 )  # fmt: skip
