@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeVar
 
+from engine.advisory_locks import AdvisoryLocks, MemberLocks
 from engine.api import Client
 from engine.catalog.elsewhere import StandIn
 from engine.catalog.files import DataRoots
@@ -52,6 +53,8 @@ from engine.topology_tables import topology_tables
 
 T = TypeVar("T")
 _PARSED: Final = 1024
+#: What the name of the file of advisory locks has beyond the catalog's.
+_LOCKS: Final = "-locks"
 _PARSED_LENGTH: Final = 16_384
 
 
@@ -75,6 +78,7 @@ class Engine:
             self.store.declare(topology_tables(config.topology, config.member, self._own_files))
         self.statements = StatementCache()
         self.turns = Turns()
+        self.advisory_locks = AdvisoryLocks(_member_locks(config))
         self.copies = Copies()
         self._listener = listener
         self._operations = OperationPool(config.operation_threads)
@@ -165,7 +169,7 @@ class Engine:
         config = self.config
         kept = [config.private, self.tables]
         if config.catalog and not config.catalog.startswith(URL_SCHEMES):
-            kept += [Path(config.catalog + more) for more in ("", "-wal", "-shm", "-journal")]
+            kept += [Path(config.catalog + more) for more in ("", "-wal", "-shm", "-journal", _LOCKS)]
         roots = config.copy_roots or ((config.base or config.data) / "files",)
         return CopyRoots(roots, tuple(kept))
 
@@ -208,12 +212,20 @@ class Engine:
         self._spooler.close()
         self._writers.close()
         self._operations.close()
+        self.advisory_locks.close()
         await asyncio.get_running_loop().run_in_executor(None, self.store.close)
 
     def _shared_files(self) -> DataRoots:
         """What this member reads for others: stored tables too, wherever they are."""
         roots = self.config.roots
         return DataRoots(self.config.data, (*roots, self.tables) if roots else ())
+
+
+def _member_locks(config: EngineConfig) -> MemberLocks | None:
+    """Beside the catalog, where the other members that share it find them too."""
+    if config.catalog and str(config.catalog).startswith(URL_SCHEMES):
+        return None
+    return MemberLocks(Path(f"{config.catalog or config.private / 'catalog.sqlite'}{_LOCKS}"))
 
 
 def _held(config: EngineConfig) -> Iterator[StandIn]:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from engine import analyzing, defining, session_functions, upkeep
+from engine.advisory_locks import SessionLocks
 from engine.api import Client, EngineSession, Execution, Prepared, ResultColumn
 from engine.catalog.objects import Relation, Table
 from engine.catalog.snapshot import TEMPORARY
@@ -88,7 +89,8 @@ class Session(EngineSession):
         self.sequences = SessionSequences(engine.store)
         self._engine = engine
         self._system = SystemCatalog()
-        self._transaction = SessionTransaction(engine, self.settings, self.catalog, self._judge_deferred)
+        self.locks = SessionLocks(engine.advisory_locks, client.backend_pid)
+        self._transaction = SessionTransaction(engine, self.settings, self.catalog, self.locks, self._judge_deferred)
         #: The client's turn for which commits were looked for, until a statement has made use of it.
         self._seen: int | None = None
         self._input: tuple[int, InputSettings] | None = None
@@ -243,6 +245,8 @@ class Session(EngineSession):
         planned = await self._replan(prepared, query, arguments)
         self._engine.initiation.require_for_query(planned.reads)
         await self.guard(planned.locks, planned.reads)
+        if planned.calls_session:
+            await session_functions.wait(planned.plan, self, dict(enumerate(arguments, 1)))
         context = self.execution_context()
         # Functions of the session may do something, so they are called once, however often the query is begun.
         bound = functools.cache(lambda: self._bound(planned, arguments))
@@ -506,10 +510,12 @@ class Session(EngineSession):
         if target in ("all", "sequences"):
             self.sequences.discard()
         if target == "all":
+            self.locks.release_all()
             self.roles.reset()
             self.settings.reset_all()
 
     async def close(self) -> None:
+        self.locks.close()
         self.catalog.rollback()
         self.catalog.discard_temporary()
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from engine import advisory_functions
 from engine.catalog.objects import Sequence, Table
 from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.system import PG_CATALOG
@@ -187,16 +188,25 @@ _FUNCTIONS: Final[dict[str, Callable[[Session, Arguments], Any]]] = {
     "pg_get_serial_sequence": _serial_sequence,
     "pg_notify": _notify,
     "pg_notification_queue_usage": _notifications_waiting,
+    **advisory_functions.FUNCTIONS,
 }
 #: Those that return sets: the elements of an array.
 _SETS: Final[dict[str, Callable[[Session], Sequential[Any]]]] = {
     "pg_listening_channels": _listening,
 }
 _EFFECTS: Final = frozenset(
-    ("set_config", "pg_cancel_backend", "pg_terminate_backend", "nextval", "setval", "pg_notify")
+    (
+        "set_config",
+        "pg_cancel_backend",
+        "pg_terminate_backend",
+        "nextval",
+        "setval",
+        "pg_notify",
+        *advisory_functions.FUNCTIONS,
+    )
 )
 #: Those whose effect is wanted once a row, which is once a query only where there is one row.
-_EACH_ROW: Final = frozenset(("nextval", "setval", "pg_notify"))
+_EACH_ROW: Final = frozenset(("nextval", "setval", "pg_notify", *advisory_functions.FUNCTIONS))
 _NOT_STRICT: Final = frozenset(("pg_notify",))
 
 
@@ -242,6 +252,18 @@ def evaluate(plan: NodeT, session: Session, parameters: Mapping[int, Any], *, ef
 
     rebuilt = rewrite_plan(plan, in_node)
     return rebuilt  # type: ignore[return-value]
+
+
+async def wait(plan: Node, session: Session, parameters: Mapping[int, Any]) -> None:
+    """Wait for the advisory locks that the plan's calls take. Before `evaluate`, whose errors about calls are raised here too."""
+    session.locks.forget_awaited()
+    for node in walk_all(plan):
+        for call in (part for expr in expressions(node) for part in expr.walk() if _is_ours(part)):
+            assert isinstance(call, Call)
+            if call.function.name in advisory_functions.WAITING:
+                _require_one_row(node)
+                arguments = [_argument(call, argument, parameters) for argument in call.args]
+                await advisory_functions.wait(session, call.function.name, arguments)
 
 
 def _elements(call: Call, values: Sequential[Any]) -> Call:

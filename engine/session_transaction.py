@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.advisory_locks import SessionLocks
 from engine.catalog.objects import Table
 from engine.catalog.transaction import SessionCatalog
 from engine.mutation.alone import LoneStatement
@@ -33,6 +34,7 @@ class _Savepoint:
     settings: int
     catalog: Any
     deferral: Deferral
+    locks: int
 
 
 class SessionTransaction:
@@ -44,11 +46,13 @@ class SessionTransaction:
         engine: Engine,
         settings: SessionSettings,
         catalog: SessionCatalog,
+        locks: SessionLocks,
         judge: Callable[[], Awaitable[None]],
     ) -> None:
         self._engine = engine
         self._settings = settings
         self._catalog = catalog
+        self._locks = locks
         self._judge = judge
         #: Constraints that are judged later than their statements.
         self.deferral = Deferral()
@@ -113,6 +117,7 @@ class SessionTransaction:
         finally:
             self._started = None
             self._end_turn()
+            self._locks.end()
         self._settings.commit()
 
     async def _commit_changes(self) -> None:
@@ -149,6 +154,7 @@ class SessionTransaction:
         self._catalog.rollback()
         self._settings.rollback()
         self._end_turn()
+        self._locks.end()
 
     def _end_turn(self) -> None:
         turn, self._turn = self._turn, None
@@ -158,7 +164,8 @@ class SessionTransaction:
     # -- savepoints ----------------------------------------------------------------------------------------------
 
     def savepoint(self, name: str) -> None:
-        self._savepoints.append(_Savepoint(name, self._settings.savepoint(), self._catalog.savepoint(), self.deferral))
+        settings, catalog = self._settings.savepoint(), self._catalog.savepoint()
+        self._savepoints.append(_Savepoint(name, settings, catalog, self.deferral, self._locks.mark))
 
     def rollback_to(self, name: str) -> None:
         index = self._find(name)
@@ -166,6 +173,7 @@ class SessionTransaction:
         self._settings.rollback_to(point.settings)
         self._catalog.rollback_to(point.catalog)
         self.deferral = point.deferral
+        self._locks.end(point.locks)
         del self._savepoints[index + 1 :]
 
     def release(self, name: str) -> None:

@@ -284,6 +284,14 @@ class SerializationFailure(SqlError):
     default_sqlstate = "40001"
 
 
+class DeadlockDetected(SqlError):
+    default_sqlstate = "40P01"
+
+
+class LockNotAvailable(SqlError):
+    default_sqlstate = "55P03"
+
+
 class StatementCompletionUnknown(SqlError):
     default_sqlstate = "40003"
 

@@ -491,7 +491,13 @@ percent_rank ~()=float8
 percentile_cont @(_float8,float8)=_float8 @(_float8,interval)=_interval @(float8,float8)=float8
   @(float8,interval)=interval
 percentile_disc @(_float8,anyelement)=anyarray @(float8,anyelement)=anyelement
+pg_advisory_lock (int4,int4)=void (int8)=void
+pg_advisory_lock_shared (int4,int4)=void (int8)=void
+pg_advisory_unlock (int4,int4)=bool (int8)=bool
 pg_advisory_unlock_all ()=void
+pg_advisory_unlock_shared (int4,int4)=bool (int8)=bool
+pg_advisory_xact_lock (int4,int4)=void (int8)=void
+pg_advisory_xact_lock_shared (int4,int4)=void (int8)=void
 pg_backend_pid ()=int4
 pg_cancel_backend (int4)=bool
 pg_client_encoding ()=name
@@ -556,6 +562,10 @@ pg_statistics_obj_is_visible (oid)=bool
 pg_table_is_visible (oid)=bool
 pg_terminate_backend (int4,int8?1)=bool
 pg_total_relation_size (regclass)=int8
+pg_try_advisory_lock (int4,int4)=bool (int8)=bool
+pg_try_advisory_lock_shared (int4,int4)=bool (int8)=bool
+pg_try_advisory_xact_lock (int4,int4)=bool (int8)=bool
+pg_try_advisory_xact_lock_shared (int4,int4)=bool (int8)=bool
 pg_ts_config_is_visible (oid)=bool
 pg_ts_dict_is_visible (oid)=bool
 pg_ts_parser_is_visible (oid)=bool
@@ -711,8 +721,7 @@ database_to_xmlschema has_any_column_privilege has_column_privilege has_database
 has_foreign_data_wrapper_privilege has_function_privilege has_language_privilege has_parameter_privilege
 has_schema_privilege has_sequence_privilege has_server_privilege has_table_privilege has_tablespace_privilege
 has_type_privilege lo_close lo_creat lo_create lo_export lo_from_bytea lo_get lo_import lo_lseek lo_lseek64 lo_open
-lo_put lo_tell lo_tell64 lo_truncate lo_truncate64 lo_unlink pg_advisory_lock pg_advisory_lock_shared
-pg_advisory_unlock pg_advisory_unlock_shared pg_advisory_xact_lock pg_advisory_xact_lock_shared
+lo_put lo_tell lo_tell64 lo_truncate lo_truncate64 lo_unlink
 pg_backup_start pg_backup_stop pg_blocking_pids pg_char_to_encoding pg_collation_actual_version pg_collation_for
 pg_column_compression pg_column_is_updatable pg_control_checkpoint pg_control_init pg_control_recovery
 pg_control_system pg_copy_logical_replication_slot pg_copy_physical_replication_slot
@@ -741,8 +750,8 @@ pg_show_replication_origin_status pg_snapshot_xip pg_snapshot_xmax pg_snapshot_x
 pg_stat_file pg_stat_force_next_flush pg_stat_have_stats pg_stat_reset pg_stat_reset_replication_slot
 pg_stat_reset_shared pg_stat_reset_single_function_counters pg_stat_reset_single_table_counters pg_stat_reset_slru
 pg_stat_reset_subscription_stats pg_stop_making_pinned_objects pg_switch_wal pg_table_size pg_tablespace_databases
-pg_tablespace_location pg_tablespace_size pg_trigger_depth pg_try_advisory_lock pg_try_advisory_lock_shared
-pg_try_advisory_xact_lock pg_try_advisory_xact_lock_shared pg_visible_in_snapshot pg_wal_lsn_diff pg_wal_replay_pause
+pg_tablespace_location pg_tablespace_size pg_trigger_depth
+pg_visible_in_snapshot pg_wal_lsn_diff pg_wal_replay_pause
 pg_wal_replay_resume pg_walfile_name pg_walfile_name_offset pg_xact_commit_timestamp pg_xact_commit_timestamp_origin
 pg_xact_status query_to_xml query_to_xml_and_xmlschema query_to_xmlschema schema_to_xml schema_to_xml_and_xmlschema
 schema_to_xmlschema table_to_xml table_to_xml_and_xmlschema table_to_xmlschema ts_debug ts_delete ts_filter

@@ -110,6 +110,26 @@ _SESSION = (
 )
 
 
+_LOCKED: Final = (
+    "pg_advisory_lock",
+    "pg_advisory_lock_shared",
+    "pg_advisory_xact_lock",
+    "pg_advisory_xact_lock_shared",
+)
+_TRIED: Final = (
+    *(name.replace("pg_", "pg_try_") for name in _LOCKED), "pg_advisory_unlock", "pg_advisory_unlock_shared",
+)  # fmt: skip
+_LOCKS = (
+    fn("pg_advisory_unlock_all", (), t.VOID, volatility="volatile"),
+    *(
+        fn(name, args, returns, volatility="volatile")
+        for names, returns in ((_LOCKED, t.VOID), (_TRIED, t.BOOL))
+        for name in names
+        for args in ((t.INT8,), (t.INT4, t.INT4))
+    ),
+)
+
+
 def _size_pretty() -> str:
     """As dbsize.c: each unit up to 20479 halves of the next, rounded half up."""
     halves = [("kB", 512), *((unit, 512 << 10 * i) for i, unit in enumerate(("MB", "GB", "TB", "PB"), 1))]
@@ -133,6 +153,7 @@ _DESCRIPTIONS = tuple(
 
 ROWS: tuple[Function, ...] = (
     *_SESSION,
+    *_LOCKS,
     *_DESCRIPTIONS,
     fn("version", (), t.TEXT, **both(_version), volatility="stable"),
     fn("format_type", (t.OID, t.INT4), t.TEXT, **both(_format_type), strict=False, volatility="stable"),
@@ -149,8 +170,6 @@ ROWS: tuple[Function, ...] = (
         local="CASE WHEN $2 IS NULL AND $1 IS NOT NULL THEN error('SQLSTATE:42P01:relation \"' || $1 || '\" does not exist')"
         " ELSE $2 END",
     ),
-    # There are no advisory locks to take, so there is none to give back.
-    fn("pg_advisory_unlock_all", (), t.VOID, "TRUE", volatility="volatile"),
     fn("gen_random_uuid", (), t.UUID, local="CAST(gen_random_uuid() AS VARCHAR)", spark="uuid()", volatility="volatile"),
     # Only DuckDB's sleep can be interrupted.
     fn(

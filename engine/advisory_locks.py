@@ -1,0 +1,276 @@
+"""Advisory locks: of one member's sessions, and, where members share a catalog that is a file, of all members' sessions.
+
+A lock is a number that whoever wants it agrees upon. `AdvisoryLocks` knows who holds and who waits on this member; between members
+a lock is a lock of the operating system on one byte of a file beside the catalog (`MemberLocks`), which ends with the process
+that holds it and needs nobody to be reachable. It is taken as strong as this member's sessions together need it. For one that
+another member holds nobody can be woken, so it is asked for again ten times a second.
+
+Waiters get a lock in the order in which they came, but whoever has it already does not queue behind others for it. A circle of
+waiting sessions on one member is found when it closes (40P01); one over several members is not, and ends with lock_timeout or
+statement_timeout.
+
+Rejected: locks in the catalog database. They would outlive a member that is killed; or it would be PostgreSQL's own advisory locks,
+which a connection that breaks gives back unnoticed. With a catalog in PostgreSQL they are refused.
+
+Source: PostgreSQL 15, 13.3.5 and lockfuncs.c.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from wire.errors import DeadlockDetected, FeatureNotSupported, LockNotAvailable
+
+#: As in pg_locks: classid, objid, objsubid; of an int8 its halves and 1, of two int4 these and 2.
+Key = tuple[int, int, int]
+_AGAIN_SECONDS: Final = 0.1
+
+
+class MemberLocks:
+    """What this member holds beside the other members of its catalog. file: None where there can be no others.
+
+    One descriptor for all locks: the process's locks on a file end when any of its descriptors is closed.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._descriptor: int | None = None
+
+    def take(self, key: Key, *, shared: bool) -> bool:
+        """Have it so strong, whatever one had before; False where another member is in the way."""
+        if self._descriptor is None:
+            self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        strength = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        try:
+            fcntl.lockf(self._descriptor, strength | fcntl.LOCK_NB, 1, _byte(key))
+        except (BlockingIOError, PermissionError):
+            return False
+        return True
+
+    def give(self, key: Key) -> None:
+        if self._descriptor is not None:
+            fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, _byte(key))
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def _byte(key: Key) -> int:
+    """Which byte of the file stands for a key: one of 2^62, so that two never meet."""
+    return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8], "big") >> 2
+
+
+@dataclass(slots=True)
+class _Waiter:
+    owner: int
+    key: Key
+    shared: bool
+    granted: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class AdvisoryLocks:
+    """One member's. Owners are sessions, by their process ids. Used on the loop's thread."""
+
+    def __init__(self, members: MemberLocks | None) -> None:
+        """members: None where the other members cannot be kept away, so that nothing may be locked."""
+        self._members = members
+        #: By key: how often an owner has it, exclusively and shared.
+        self._held: dict[Key, Counter[tuple[int, bool]]] = {}
+        self._waiting: list[_Waiter] = []
+
+    def attempt(self, owner: int, key: Key, *, shared: bool) -> bool:
+        """Take a lock if nobody is in the way, not even one who came before and waits."""
+        queued = any(w.key == key and not (w.shared and shared) and w.owner != owner for w in self._waiting)
+        return not (queued and not self._has(owner, key)) and self._grant(owner, key, shared=shared)
+
+    def _grant(self, owner: int, key: Key, *, shared: bool) -> bool:
+        if self._members is None:
+            raise FeatureNotSupported(
+                "not supported: advisory locks where members share a catalog in PostgreSQL",
+                hint="Take the lock on that PostgreSQL.",
+            )
+        if any(True for _ in self._in_the_way(owner, key, shared=shared)):
+            return False
+        held = self._held.get(key, Counter())
+        exclusive = not shared or any(not s for _, s in held)
+        if not self._members.take(key, shared=not exclusive):
+            return False
+        held[owner, shared] += 1
+        self._held[key] = held
+        return True
+
+    def _in_the_way(self, owner: int, key: Key, *, shared: bool) -> Iterator[int]:
+        for other, other_shared in self._held.get(key, ()):
+            if other != owner and not (shared and other_shared):
+                yield other
+
+    def _has(self, owner: int, key: Key) -> bool:
+        return any(other == owner for other, _ in self._held.get(key, ()))
+
+    async def acquire(self, owner: int, key: Key, *, shared: bool, seconds: float) -> None:
+        """Wait for a lock. seconds: at most so long; 0: for ever. Raises DeadlockDetected, LockNotAvailable."""
+        if self.attempt(owner, key, shared=shared):
+            return
+        waiter = _Waiter(owner, key, shared)
+        self._require_no_circle(waiter)
+        self._waiting.append(waiter)
+        try:
+            async with asyncio.timeout(seconds or None):
+                await self._granted(waiter)
+        except TimeoutError:
+            self._give_up(waiter)
+            raise LockNotAvailable("canceling statement due to lock timeout") from None
+        except BaseException:
+            self._give_up(waiter)
+            raise
+
+    async def _granted(self, waiter: _Waiter) -> None:
+        while not waiter.granted.done():
+            # Another member's locks end without a word.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(waiter.granted), _AGAIN_SECONDS)
+            self._wake()
+
+    def _give_up(self, waiter: _Waiter) -> None:
+        if waiter.granted.done():
+            self.release(waiter.owner, waiter.key, shared=waiter.shared)
+        else:
+            self._waiting.remove(waiter)
+            self._wake()
+
+    def release(self, owner: int, key: Key, *, shared: bool) -> bool:
+        """Give one back; False where the owner does not have it."""
+        held = self._held.get(key)
+        if held is None or not held[owner, shared]:
+            return False
+        held[owner, shared] -= 1
+        if not held[owner, shared]:
+            del held[owner, shared]
+            self._weaken(key, held)
+            self._wake()
+        return True
+
+    def _weaken(self, key: Key, held: Counter[tuple[int, bool]]) -> None:
+        """What this member holds is as strong as is needed."""
+        assert self._members is not None, "nothing is held that was not taken"
+        if not held:
+            del self._held[key]
+            self._members.give(key)
+        elif all(shared for _, shared in held):
+            self._members.take(key, shared=True)
+
+    def _wake(self) -> None:
+        """Give waiters what is free for them, first come, first served."""
+        passed: list[_Waiter] = []
+        for waiter in list(self._waiting):
+            behind = any(w.key == waiter.key and not (w.shared and waiter.shared) for w in passed)
+            if (behind and not self._has(waiter.owner, waiter.key)) or not self._grant(
+                waiter.owner, waiter.key, shared=waiter.shared
+            ):
+                passed.append(waiter)
+                continue
+            self._waiting.remove(waiter)
+            waiter.granted.set_result(None)
+
+    def _require_no_circle(self, waiter: _Waiter) -> None:
+        """Follow who waits for whom from those in the way of `waiter`; nobody waits for two locks at once."""
+        waiting = {w.owner: w for w in self._waiting}
+        pending, seen = list(self._in_the_way(waiter.owner, waiter.key, shared=waiter.shared)), set[int]()
+        while pending:
+            owner = pending.pop()
+            if owner == waiter.owner:
+                raise DeadlockDetected("deadlock detected", hint="The sessions wait for each other's advisory locks.")
+            if owner not in seen and (other := waiting.get(owner)) is not None:
+                pending += self._in_the_way(owner, other.key, shared=other.shared)
+            seen.add(owner)
+
+    def held(self) -> Iterator[tuple[Key, int, bool]]:
+        """Each lock with its owner, and whether it is shared."""
+        for key, owners in list(self._held.items()):
+            for owner, shared in list(owners):
+                yield key, owner, shared
+
+    def close(self) -> None:
+        if self._members is not None:
+            self._members.close()
+
+
+class SessionLocks:
+    """One session's: those it gives back itself, and those that end with its transaction."""
+
+    def __init__(self, locks: AdvisoryLocks, owner: int) -> None:
+        self._locks = locks
+        self._owner = owner
+        self._own: Counter[tuple[Key, bool]] = Counter()
+        self._transaction: list[tuple[Key, bool]] = []
+        #: Locks that were waited for, for calls that are about to be evaluated.
+        self._awaited: Counter[tuple[Key, bool, bool]] = Counter()
+
+    async def wait(self, key: Key, *, shared: bool, transaction: bool, seconds: float) -> None:
+        """Take a lock for a call of `take` that is to come. Raises DeadlockDetected, LockNotAvailable."""
+        await self._locks.acquire(self._owner, key, shared=shared, seconds=seconds)
+        self._note(key, shared=shared, transaction=transaction)
+        self._awaited[key, shared, transaction] += 1
+
+    def forget_awaited(self) -> None:
+        """A statement begins: what an earlier one that failed waited for is no call of its."""
+        self._awaited.clear()
+
+    def take(self, key: Key, *, shared: bool, transaction: bool) -> None:
+        """The lock was waited for, or is free. Raises FeatureNotSupported where one would have to wait here."""
+        if self._awaited[key, shared, transaction]:
+            self._awaited[key, shared, transaction] -= 1
+        elif not self.attempt(key, shared=shared, transaction=transaction):
+            raise FeatureNotSupported("not supported: to wait for an advisory lock in a statement that changes rows")
+
+    def attempt(self, key: Key, *, shared: bool, transaction: bool) -> bool:
+        if not self._locks.attempt(self._owner, key, shared=shared):
+            return False
+        self._note(key, shared=shared, transaction=transaction)
+        return True
+
+    def _note(self, key: Key, *, shared: bool, transaction: bool) -> None:
+        if transaction:
+            self._transaction.append((key, shared))
+        else:
+            self._own[key, shared] += 1
+
+    def release(self, key: Key, *, shared: bool) -> bool:
+        """Give back a lock that no transaction has; False where there is none."""
+        if not self._own[key, shared]:
+            return False
+        self._own[key, shared] -= 1
+        return self._locks.release(self._owner, key, shared=shared)
+
+    def release_all(self) -> None:
+        """pg_advisory_unlock_all."""
+        for (key, shared), count in self._own.items():
+            for _ in range(count):
+                self._locks.release(self._owner, key, shared=shared)
+        self._own.clear()
+
+    @property
+    def mark(self) -> int:
+        """For `end`: what the transaction has now."""
+        return len(self._transaction)
+
+    def end(self, mark: int = 0) -> None:
+        """The transaction is over, or what it did since `mark`."""
+        ended, self._transaction = self._transaction[mark:], self._transaction[:mark]
+        for key, shared in ended:
+            self._locks.release(self._owner, key, shared=shared)
+
+    def close(self) -> None:
+        self.end()
+        self.release_all()
