@@ -472,7 +472,11 @@ class Session(EngineSession):
             catalog = self._recording_catalog(members)
             return BindContext(catalog, path, settings, database=self.database, notice=self.notify)
 
-        return Definer(self.catalog, path, self.notify, context, self.sequences)
+        return Definer(self.catalog, path, self.notify, context, self.sequences, self._debug)
+
+    def _debug(self, message: str) -> None:
+        """Tell a client whose client_min_messages is debug1 or less."""
+        self.client.notice(Notice(message, "DEBUG"))
 
     def _show_columns(self, name: str) -> tuple[ResultColumn, ...]:
         if name == "all":

@@ -240,7 +240,7 @@ def evaluate(plan: NodeT, session: Session, parameters: Mapping[int, Any], *, ef
         name = expr.function.name
         if name in _SETS:
             return _elements(expr, _SETS[name](session))
-        arguments = [_argument(expr, argument, parameters) for argument in expr.args]
+        arguments = [_argument(session, expr, argument, parameters) for argument in expr.args]
         missing = bool(arguments) and arguments[0] is None and name not in _NOT_STRICT
         if missing or (not effects and name in _EFFECTS):
             return Const(expr.type, None)
@@ -262,7 +262,7 @@ async def wait(plan: Node, session: Session, parameters: Mapping[int, Any]) -> N
             assert isinstance(call, Call)
             if call.function.name in advisory_functions.WAITING:
                 _require_one_row(node)
-                arguments = [_argument(call, argument, parameters) for argument in call.args]
+                arguments = [_argument(session, call, argument, parameters) for argument in call.args]
                 await advisory_functions.wait(session, call.function.name, arguments)
 
 
@@ -288,9 +288,11 @@ def _require_one_row(node: Node) -> None:
             )
 
 
-def _argument(call: Call, argument: Expr, parameters: Mapping[int, Any]) -> Any:
+def _argument(session: Session, call: Call, argument: Expr, parameters: Mapping[int, Any]) -> Any:
     if isinstance(argument, Const):
         return argument.value
     if isinstance(argument, ParamRef):
         return parameters[argument.index]
+    if isinstance(argument, ContextRef):
+        return session.context_value(argument.name)
     raise FeatureNotSupported(f"not supported: {call.function.name} of something that is not a constant")

@@ -250,7 +250,7 @@ class Commands:
         if self.block.failed():
             await self._end(commit=False)
         else:
-            await self.portals.end_savepoint(self.block.depth - 1)
+            await self.portals.fail(self.block.depth - 1)
 
     async def _end(self, *, commit: bool) -> None:
         if commit:

@@ -117,7 +117,10 @@ def _require_describable(exchange: Exchange, has_columns: bool) -> None:
 
 
 async def execute(exchange: Exchange, message: m.Execute) -> None:
-    portal = exchange.commands.portals.get(message.portal)
+    commands = exchange.commands
+    if message.portal in commands.portals.failed:
+        commands.block.require_usable()
+    portal = commands.portals.get(message.portal)
     if portal.command.statement is None:
         exchange.send(m.EmptyQueryResponse())
         return

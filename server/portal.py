@@ -107,6 +107,8 @@ class Portals:
 
     def __init__(self) -> None:
         self._by_name: dict[str, Portal] = {}
+        #: The names of those that ended with an error of a block that has not ended yet.
+        self.failed: set[str] = set()
 
     def __iter__(self) -> Iterator[Portal]:
         return iter(list(self._by_name.values()))
@@ -157,8 +159,15 @@ class Portals:
                 await portal.cursor.hold()
                 portal.held = True
 
+    async def fail(self, depth: int) -> None:
+        """A block has failed: close what was made under more than `depth` savepoints.
+        PostgreSQL knows their names until it ends."""
+        self.failed |= {portal.name for portal in self if not portal.held and portal.depth > depth}
+        await self.end_savepoint(depth)
+
     async def end_transaction(self) -> None:
         """Close all that is not held."""
+        self.failed.clear()
         await self._close([portal for portal in self if not portal.held])
 
     async def end_savepoint(self, depth: int) -> None:

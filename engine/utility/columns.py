@@ -114,6 +114,9 @@ class ColumnMaker:
         made = new_sequence(self._schema, name, options, typ, self._definer)
         made = replace(made, owner=(self._oid, number), internal=bool(identity))
         self.sequences.append(made)
+        command = "CREATE TABLE" if self._definer.table_of(self._oid) is None else "ALTER TABLE"
+        column = f"{self._table}.{written.name}"
+        self._definer.debug(f'{command} will create implicit sequence "{name}" for serial column "{column}"')
         default = nextval(made.oid)
         return TableColumn(written.name, typ, number, False, default, identity)  # type: ignore[arg-type]
 

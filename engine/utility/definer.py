@@ -25,15 +25,20 @@ from wire.errors import (
 )
 
 
+def _to_nobody(_message: str) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Definer:
-    """A session's ground for definitions. notify: takes notices. context: a new one for each expression that is bound."""
+    """A session's ground for definitions. notify: takes notices; debug: those for clients that want to know everything.
+    context: a new one for each expression that is bound."""
 
     catalog: SessionCatalog
     search_path: tuple[str, ...]
     notify: Callable[[str], None]
     context: Callable[[], BindContext]
     sequences: SessionSequences
+    debug: Callable[[str], None] = _to_nobody
 
     @property
     def snapshot(self) -> Snapshot:

@@ -137,6 +137,15 @@ EXTENDED: dict[str, list[Step]] = {
         lambda c: c.bind("q", "s").execute("q", 2).execute("p", 2).sync(),
         *queries("fetch 2 p", "move 1 q", "fetch prior p", "rollback", "fetch p"),
     ],
+    "portals of a failed block": [
+        *queries("begin"),
+        lambda c: c.parse("s", TEN).bind("p", "s").execute("p", 3).sync(),
+        *queries("nonsense"),
+        lambda c: c.execute("p", 3).sync(),
+        lambda c: c.execute("q", 3).sync(),
+        *queries("rollback"),
+        lambda c: c.execute("p", 3).sync(),
+    ],
     "cursor as portal": [
         *queries(f"begin; declare c scroll cursor for {TEN}"),
         lambda c: c.describe("P", "c").execute("c", 3).sync(),
