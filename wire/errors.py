@@ -108,6 +108,18 @@ class CardinalityViolation(SqlError):
     default_sqlstate = "21000"
 
 
+class DataException(SqlError):
+    default_sqlstate = "22000"
+
+
+class StringDataLengthMismatch(SqlError):
+    default_sqlstate = "22026"
+
+
+class InvalidXmlContent(SqlError):
+    default_sqlstate = "2200N"
+
+
 class StringDataRightTruncation(SqlError):
     default_sqlstate = "22001"
 

@@ -15,13 +15,16 @@ from typing import Any, Final
 from wire import types as t
 from wire.enums import read_enum
 from wire.errors import FeatureNotSupported
+from wire.range_bounds import bound_text
 from wire.text_arrays import read_array
 from wire.text_datetime import read_date, read_time, read_timestamp, read_timetz
 from wire.text_interval import interval_typmod, read_interval
 from wire.text_json import read_json, read_jsonb
 from wire.text_numbers import read_bool, read_float, read_integer, read_numeric, read_oid
+from wire.text_ranges import read_range
 from wire.text_settings import InputSettings
 from wire.text_strings import read_bytea, read_string, read_uuid, read_void
+from wire.whole_values import CODECS
 
 __all__ = ["InputSettings", "interval_typmod", "parse_text"]
 
@@ -68,6 +71,10 @@ def parse_text(typ: t.PgType, text: str, *, typmod: int = -1, settings: InputSet
         return read_array(text, lambda item: parse_text(element, item, typmod=typmod, settings=settings))
     if typ.category == "E":
         return read_enum(typ, text)
+    if typ.category == "R":
+        return read_range(typ, text, lambda sub, bound: parse_text(sub, bound, settings=settings), bound_text)
+    if (codec := CODECS.get(typ)) is not None:
+        return codec.read(text, typmod)
     reader = _READERS.get(typ)
     if reader is None:
         raise FeatureNotSupported(f"not supported: text input of type {typ.sql_name}")

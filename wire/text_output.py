@@ -31,10 +31,12 @@ from wire.carriers import NumericScale, carrier
 from wire.client_encodings import column_to_client
 from wire.enums import enum_text
 from wire.errors import FeatureNotSupported
+from wire.range_bounds import range_text
 from wire.text_output_nested import array_text, record_text, vector_text
 from wire.text_output_numbers import bool_text, float_text, integer_text, numeric_text
 from wire.text_output_times import date_text, interval_text, time_text, timestamp_text, timetz_text
 from wire.text_settings import OutputSettings
+from wire.whole_values import CODECS, text_of
 
 __all__ = ["EncodedColumn", "OutputSettings", "format_value", "text_column"]
 
@@ -83,6 +85,8 @@ def _converted(piece: Piece, settings: OutputSettings) -> Piece:
 
 def _write(column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> ByteColumn:
     typ = column.type
+    if typ.category == "R":
+        return range_text(typ, array, settings)
     if pa.types.is_string(array.type):
         # Also the names of objects, which the binder has made of reg* values.
         return of_array(array)
@@ -90,6 +94,8 @@ def _write(column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> 
         return _array_text(column, array, settings)
     if typ.category == "E":
         return enum_text(typ, array)
+    if typ in CODECS:
+        return text_of(typ, array)
     writer = _WRITERS.get(typ)
     if writer is None:
         raise FeatureNotSupported(f"not supported: text output of type {typ.sql_name}")

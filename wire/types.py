@@ -103,11 +103,41 @@ _SCALARS: Final = (
     (4191, "regcollation", 4, "N", False, 4192, "regcollation"),
 )
 
+#: As above, and the name of the type that carries it.
+_CARRIED: Final = (
+    (27, "tid", 6, "U", False, 1010, "tid", "text"),
+    (142, "xml", -1, "U", False, 143, "xml", "text"),
+    (600, "point", 16, "G", False, 1017, "point", "text"),
+    (601, "lseg", 32, "G", False, 1018, "lseg", "text"),
+    (602, "path", -1, "G", False, 1019, "path", "text"),
+    (603, "box", 32, "G", False, 1020, "box", "text"),
+    (604, "polygon", -1, "G", False, 1027, "polygon", "text"),
+    (628, "line", 24, "G", False, 629, "line", "text"),
+    (650, "cidr", -1, "I", False, 651, "cidr", "bytea"),
+    (718, "circle", 24, "G", False, 719, "circle", "text"),
+    (774, "macaddr8", 8, "U", False, 775, "macaddr8", "text"),
+    (790, "money", 8, "N", False, 791, "money", "int8"),
+    (829, "macaddr", 6, "U", False, 1040, "macaddr", "text"),
+    (869, "inet", -1, "I", True, 1041, "inet", "bytea"),
+    (1560, "bit", -1, "V", False, 1561, "bit", "text"),
+    (1562, "varbit", -1, "V", True, 1563, "bit varying", "text"),
+    (1790, "refcursor", -1, "U", False, 2201, "refcursor", "text"),
+    (3220, "pg_lsn", 8, "U", False, 3221, "pg_lsn", "int8"),
+    (3904, "int4range", -1, "R", False, 3905, "int4range", "text"),
+    (3906, "numrange", -1, "R", False, 3907, "numrange", "text"),
+    (3908, "tsrange", -1, "R", False, 3909, "tsrange", "text"),
+    (3910, "tstzrange", -1, "R", False, 3911, "tstzrange", "text"),
+    (3912, "daterange", -1, "R", False, 3913, "daterange", "text"),
+    (3926, "int8range", -1, "R", False, 3927, "int8range", "text"),
+    (5069, "xid8", 8, "U", False, 271, "xid8", "int8"),
+)
+
 _PSEUDO: Final = (
     (2276, "any", 4, "P", '"any"'),
     (2277, "anyarray", -1, "P", "anyarray"),
     (2283, "anyelement", 4, "P", "anyelement"),
     (3500, "anyenum", 4, "P", "anyenum"),
+    (3831, "anyrange", -1, "P", "anyrange"),
     (2776, "anynonarray", 4, "P", "anynonarray"),
     (5077, "anycompatible", 4, "P", "anycompatible"),
     (5078, "anycompatiblearray", -1, "P", "anycompatiblearray"),
@@ -121,6 +151,10 @@ def _build() -> dict[int, PgType]:
         by_oid[oid] = PgType(oid, name, length, category, preferred, 0, array, sql_name)
         if array:
             by_oid[array] = PgType(array, f"_{name}", -1, "A", False, oid, 0, f"{sql_name}[]")
+    by_name = {typ.name: typ for typ in by_oid.values()}
+    for oid, name, length, category, preferred, array, sql_name, carried in _CARRIED:
+        by_oid[oid] = PgType(oid, name, length, category, preferred, 0, array, sql_name, by_name[carried])
+        by_oid[array] = PgType(array, f"_{name}", -1, "A", False, oid, 0, f"{sql_name}[]")
     for oid, name, length, category, sql_name in _PSEUDO:
         by_oid[oid] = PgType(oid, name, length, category, False, 0, 0, sql_name)
     # int2vector and oidvector are arrays to clients but not true arrays (typcategory A, typlen -1, fixed lower bound 0).
@@ -143,9 +177,16 @@ REGCLASS, REGTYPE, REGPROC, REGNAMESPACE = BY_OID[2205], BY_OID[2206], BY_OID[24
 REGPROCEDURE, REGOPER, REGOPERATOR = BY_OID[2202], BY_OID[2203], BY_OID[2204]
 REGROLE, REGCOLLATION, REGCONFIG, REGDICTIONARY = BY_OID[4096], BY_OID[4191], BY_OID[3734], BY_OID[3769]
 XID, CID, PG_NODE_TREE = BY_OID[28], BY_OID[29], BY_OID[194]
+TID, XID8, PG_LSN = BY_OID[27], BY_OID[5069], BY_OID[3220]
+XML, MONEY, REFCURSOR, BIT, VARBIT = BY_OID[142], BY_OID[790], BY_OID[1790], BY_OID[1560], BY_OID[1562]
+POINT, LSEG, PATH, BOX, POLYGON = BY_OID[600], BY_OID[601], BY_OID[602], BY_OID[603], BY_OID[604]
+LINE, CIRCLE = BY_OID[628], BY_OID[718]
+INET, CIDR, MACADDR, MACADDR8 = BY_OID[869], BY_OID[650], BY_OID[829], BY_OID[774]
+INT4RANGE, INT8RANGE, NUMRANGE = BY_OID[3904], BY_OID[3926], BY_OID[3906]
+TSRANGE, TSTZRANGE, DATERANGE = BY_OID[3908], BY_OID[3910], BY_OID[3912]
 RECORD, VOID = BY_OID[2249], BY_OID[2278]
 ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY = BY_OID[2276], BY_OID[2277], BY_OID[2283], BY_OID[2776]
-ANYENUM = BY_OID[3500]
+ANYENUM, ANYRANGE = BY_OID[3500], BY_OID[3831]
 ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY = BY_OID[5077], BY_OID[5078], BY_OID[5079]
 
 #: OIDs that are shown as the names of what they mean.
@@ -169,6 +210,7 @@ ALIASES: Final[dict[str, PgType]] = {
     "decimal": NUMERIC,
     "character": BPCHAR,
     "character varying": VARCHAR,
+    "bit varying": VARBIT,
     "time without time zone": TIME,
     "time with time zone": TIMETZ,
     "timestamp without time zone": TIMESTAMP,
@@ -209,6 +251,8 @@ def format_type(typ: PgType, typmod: int = -1) -> str:
         return typ.sql_name
     if typ in (BPCHAR, VARCHAR):
         return f"{typ.sql_name}({typmod - 4})"
+    if typ in (BIT, VARBIT):
+        return f"{'bit' if typ is BIT else 'bit varying'}({typmod})"
     if typ is NUMERIC:
         return "numeric({},{})".format(*numeric_precision_scale(typmod))
     if typ in (TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ):

@@ -39,6 +39,7 @@ from engine.local import division as _division  # noqa: F401  (registers its fun
 from engine.local import json_functions as _json_functions  # noqa: F401
 from engine.local import powers as _powers  # noqa: F401
 from engine.local import roots as _roots  # noqa: F401
+from engine.local import whole_values as _whole_values  # noqa: F401
 from engine.local.database import LocalCursor, LocalDatabase
 from engine.local.errors import translate
 from engine.local.infinities import with_infinities

@@ -19,15 +19,14 @@ from wire import types as t
 from wire.errors import FeatureNotSupported, InvalidParameterValue, SqlSyntaxError, UndefinedObject
 
 _CHARACTERS_MAX: Final = 10_485_760
+_BITS_MAX: Final = 83_886_080
 _FRACTION_MAX: Final = 6
 
 #: PostgreSQL's types that exist and are not here.
 _ABSENT: Final = frozenset(
     """
-    aclitem bit box box2d cidr circle citext cstring daterange datemultirange gtsvector hstore inet int4multirange
-    int4range int8multirange int8range line lseg macaddr macaddr8 money nummultirange numrange path pg_lsn pg_snapshot point
-    polygon refcursor tid timemultirange
-    tsmultirange tsquery tsrange tstzmultirange tstzrange tsvector txid_snapshot varbit xid8 xml jsonpath
+    aclitem box2d citext cstring datemultirange gtsvector hstore int4multirange int8multirange nummultirange pg_snapshot
+    timemultirange tsmultirange tsquery tstzmultirange tsvector txid_snapshot jsonpath
     """.split()
 )
 
@@ -122,6 +121,8 @@ def _typmod(pg: t.PgType, modifiers: list[int], node: exp.DataType, notice: Call
         return _numeric(modifiers, at)
     if pg in (t.VARCHAR, t.BPCHAR):
         return _length("varchar" if pg is t.VARCHAR else "char", modifiers, at)
+    if pg in (t.BIT, t.VARBIT):
+        return _bits("bit" if pg is t.BIT else "varbit", modifiers, at)
     if pg in (t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ):
         name = "TIME" if pg in (t.TIME, t.TIMETZ) else "TIMESTAMP"
         zone = " WITH TIME ZONE" if pg in (t.TIMETZ, t.TIMESTAMPTZ) else ""
@@ -153,6 +154,15 @@ def _length(name: str, modifiers: list[int], at: int | None) -> int:
     if length > _CHARACTERS_MAX:
         raise InvalidParameterValue(f"length for type {name} cannot exceed {_CHARACTERS_MAX}", position=at)
     return length + 4
+
+
+def _bits(name: str, modifiers: list[int], at: int | None) -> int:
+    length = _single(modifiers, at)
+    if length < 1:
+        raise InvalidParameterValue(f"length for type {name} must be at least 1", position=at)
+    if length > _BITS_MAX:
+        raise InvalidParameterValue(f"length for type {name} cannot exceed {_BITS_MAX}", position=at)
+    return length
 
 
 def _fraction(name: str, zone: str, digits: int, notice: Callable[[str], None]) -> int:

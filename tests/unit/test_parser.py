@@ -227,7 +227,6 @@ def test_deep_but_honest_nesting_is_read() -> None:
         ("select 1 into unlogged t", "SELECT INTO UNLOGGED"),
         ("with x as (insert into t values (1) returning 1) select 1", "INSERT in WITH"),
         ("select 1 from t tablesample system (1)", "TABLESAMPLE"),
-        ("select b'01'", "bit string constants"),
     ],
 )
 def test_what_is_not_supported_is_named(sql: str, what: str) -> None:

@@ -11,7 +11,7 @@ from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table, 
 from engine.catalog.snapshot import SLUICE, TEMPORARY, Snapshot
 from engine.catalog.statistics import TableStatistics
 from engine.catalog.system.declared import Row, SystemContext, SystemRelation, postgres
-from engine.catalog.system.types import alignment, by_value, collation, storage
+from engine.catalog.system.types import collation, layout
 from engine.sql import types as st
 from wire import types as t
 
@@ -161,8 +161,8 @@ def _attribute_row(
     generated: bool = False,
 ) -> Row:
     return (
-        relation, name, pg.oid, -1, pg.length, number, int(pg.is_array), -1, typmod, by_value(pg), alignment(pg), storage(pg), "",
-        not_null, default, False, identity, "s" if generated else "", False, True, 0, collation(pg), None, None, None, None,
+        relation, name, pg.oid, -1, pg.length, number, int(pg.is_array), -1, typmod, *layout(pg), "", not_null, default,
+        False, identity, "s" if generated else "", False, True, 0, collation(pg), None, None, None, None,
     )  # fmt: skip
 
 

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from engine.catalog.builtin import functions_named
+from engine.catalog.builtin import rows as builtin_rows
 from engine.catalog.snapshot import Snapshot
 from engine.catalog.system.declared import Row, SystemContext, postgres
 from wire import types as t
 from wire.enums import STEP
+from wire.text_ranges import SUBTYPES
 
-_ALIGN: Final = {1: "c", 2: "s", 4: "i", 8: "d", 12: "d", 16: "d", 64: "c", -1: "i", -2: "c"}
-_BY_VALUE: Final = (1, 2, 4, 8)
-_VECTORS: Final = ("int2vector", "oidvector")
 _COLLATED: Final = (t.TEXT, t.VARCHAR, t.BPCHAR)
 
 
-def by_value(typ: t.PgType) -> bool:
-    return typ.length in _BY_VALUE
+@cache
+def _layouts() -> dict[int, tuple[bool, str, str]]:
+    """typbyval, typalign and typstorage of built-in types."""
+    rows = builtin_rows("pg_type").select(["oid", "typbyval", "typalign", "typstorage"]).to_pydict()
+    return {oid: tuple(rest) for oid, *rest in zip(*rows.values(), strict=True)}
 
 
-def alignment(typ: t.PgType) -> str:
-    return _ALIGN[typ.length]
-
-
-def storage(typ: t.PgType) -> str:
-    """How PostgreSQL keeps long values of the type (typstorage)."""
-    if typ is t.NUMERIC:
-        return "m"
-    return "x" if typ.length == -1 and typ.name not in _VECTORS else "p"
+def layout(typ: t.PgType) -> tuple[bool, str, str]:
+    """Whether PostgreSQL passes values of the type by value, how it aligns them, how it keeps long ones."""
+    if (known := _layouts().get(typ.oid)) is not None:
+        return known
+    return (False, "i", "x") if typ.is_array else (True, "i", "p")
 
 
 def collation(typ: t.PgType) -> int:
@@ -63,6 +62,13 @@ def _pg_type(context: SystemContext) -> Iterator[Row]:
         )  # fmt: skip
 
 
+def _pg_range(_context: SystemContext) -> Iterator[Row]:
+    """Without multiranges and operator classes, which are not here."""
+    for typ, subtype in SUBTYPES.items():
+        canonical, difference = _function(f"{typ.name}_canonical"), _function(f"{typ.name}_subdiff")
+        yield typ.oid, subtype.oid, 0, 0, 0, canonical, difference
+
+
 def _pg_enum(context: SystemContext) -> Iterator[Row]:
     for typ in context.snapshot.types.values():
         for label in typ.labels:
@@ -71,6 +77,6 @@ def _pg_enum(context: SystemContext) -> Iterator[Row]:
 
 SYSTEM: Final = (
     postgres("pg_type", _pg_type, stored=True),
-    postgres("pg_range"),
+    postgres("pg_range", _pg_range),
     postgres("pg_enum", _pg_enum),
 )

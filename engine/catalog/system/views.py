@@ -49,7 +49,8 @@ select current_database()::name, n.nspname, c.relname, a.attname, a.attnum::int4
   (case when a.attnotnull then 'NO' else 'YES' end)::varchar,
   (case when t.typelem <> 0 and t.typlen = -1 then 'ARRAY' when u.nspname = 'pg_catalog' then format_type(a.atttypid, null)
     else 'USER-DEFINED' end)::varchar,
-  (case when a.atttypid in (1042, 1043) and a.atttypmod <> -1 then a.atttypmod - 4 end)::int4,
+  (case when a.atttypid in (1042, 1043) and a.atttypmod <> -1 then a.atttypmod - 4
+    when a.atttypid in (1560, 1562) and a.atttypmod <> -1 then a.atttypmod end)::int4,
   (case when a.atttypid not in (25, 1042, 1043) then null when a.atttypmod = -1 then 1073741824
     else (a.atttypmod - 4) * 4 end)::int4,
   (case a.atttypid when 21 then 16 when 23 then 32 when 20 then 64 when 700 then 24 when 701 then 53

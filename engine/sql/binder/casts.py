@@ -47,10 +47,40 @@ timetz: timea
 numeric: int8a int2a int4a float4i float8i
 jsonb: boole int8e int2e int4e jsona float4e float8e numerice
 pg_node_tree: texti=
+inet: cidra texta varchara bpchara
+cidr: ineti= texta varchara bpchara
+macaddr: macaddr8i
+macaddr8: macaddri
+bit: int8e int4e varbiti=
+varbit: biti=
+int4: moneya bite
+int8: moneya bite
+numeric: moneya
+money: numerica
+xid8: xide
+point: boxa
+lseg: pointe
+path: polygona
+box: pointe lsege polygona circlee
+polygon: pointe patha boxe circlee
+circle: pointe boxe polygone
+xml: texta= varchara= bpchara=
+text: xmle
+varchar: xmle
+bpchar: xmle
 """
 
 POLYMORPHIC: Final = frozenset(
-    {t.ANYARRAY, t.ANYELEMENT, t.ANYNONARRAY, t.ANYENUM, t.ANYCOMPATIBLE, t.ANYCOMPATIBLEARRAY, t.ANYCOMPATIBLENONARRAY}
+    {
+        t.ANYARRAY,
+        t.ANYELEMENT,
+        t.ANYNONARRAY,
+        t.ANYENUM,
+        t.ANYRANGE,
+        t.ANYCOMPATIBLE,
+        t.ANYCOMPATIBLEARRAY,
+        t.ANYCOMPATIBLENONARRAY,
+    }
 )
 #: Types whose values are the same text to the engines, so that a binary-coercible cast is only a new label.
 TEXTUAL: Final = frozenset({t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.UNKNOWN, t.PG_NODE_TREE})

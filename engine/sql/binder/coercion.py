@@ -18,7 +18,7 @@ from engine.sql.binder import literals, regnames
 from engine.sql.binder.casts import POLYMORPHIC, TEXTUAL, Means, can_coerce, find_pathway, is_string
 from engine.sql.expr import ArrayOf, Call, Const, Expr, ParamRef, with_type
 from engine.sql.functions import CastContext, Function
-from engine.sql.functions.lengths import WITHIN_LENGTH
+from engine.sql.functions.lengths import WITHIN_BITS, WITHIN_LENGTH
 from engine.sql.functions.registry import Registry
 from engine.sql.functions.vectors import VECTORS
 from engine.sql.scope import BindContext, cursor
@@ -26,11 +26,14 @@ from engine.sql.types import SqlType
 from wire import types as t
 from wire.carriers import NumericScale
 from wire.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, StringDataRightTruncation
+from wire.text_bits import checked
 
 _INTEGER_DIGITS: Final = {t.INT2: 5, t.INT4: 10, t.INT8: 19}
 _OIDS: Final = frozenset(t.OID_TYPES)
 #: Types whose modifier changes values (those with a length coercion function in pg_cast).
-_SIZED: Final = frozenset({t.BPCHAR, t.VARCHAR, t.NUMERIC, t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ, t.INTERVAL})
+_SIZED: Final = frozenset(
+    {t.BPCHAR, t.VARCHAR, t.NUMERIC, t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ, t.INTERVAL, t.BIT, t.VARBIT}
+)
 
 
 class Coercer:
@@ -229,6 +232,8 @@ class Coercer:
                 return folded
         if context != "explicit" and base in (t.VARCHAR, t.BPCHAR):
             return _assigned(expr, target)
+        if context != "explicit" and base in (t.BIT, t.VARBIT):
+            return _assigned_bits(expr, target)
         return self._call_cast(expr, target.pg, target)
 
 
@@ -245,6 +250,18 @@ def _assigned(expr: Expr, target: SqlType) -> Expr:
         raise StringDataRightTruncation(f"value too long for type {target}")
     kept = str(expr.value)[:length]
     return replace(expr, type=target, value=kept.ljust(length) if target.pg is t.BPCHAR else kept)
+
+
+def _assigned_bits(expr: Expr, target: SqlType) -> Expr:
+    """A bit string for a column of limited length. Raises StringDataLengthMismatch, StringDataRightTruncation."""
+    if isinstance(expr, Const):
+        base = t.element_of(target.pg) if target.pg.is_array else target.pg
+        for bits in literals.flatten(expr.value):
+            checked(base, bits, target.typmod)
+        return replace(expr, type=target)
+    if target.pg.is_array:
+        raise FeatureNotSupported(f"not supported: assignment to {target}", position=cursor(expr.position))
+    return Call(target, WITHIN_BITS[target.pg], (expr,), position=expr.position)
 
 
 def element_type(array: SqlType) -> SqlType:
@@ -287,6 +304,8 @@ def _same_storage(source: t.PgType, target: t.PgType, means: Means) -> bool:
     """Whether a cast only changes what the value is called: text and names lose nothing, bpchar loses blanks."""
     if means is Means.ARRAY and source in VECTORS:
         return source.element == target.element
+    if means is Means.RELABEL and (source.carried or target.carried):
+        return (source.carried or source) is (target.carried or target)
     if means is Means.RELABEL:
         return {source, target} <= TEXTUAL or {source, target} <= _OIDS
     return source in (t.NAME, t.CHAR) and target in (t.TEXT, t.VARCHAR, t.BPCHAR)

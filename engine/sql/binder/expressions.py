@@ -39,6 +39,12 @@ from wire.errors import AmbiguousFunction, FeatureNotSupported, UndefinedFunctio
 
 Handler = Callable[["ExpressionBinder", exp.Expression, Scope], Expr]
 
+#: Types without an operator class for `=`; those that also have no order.
+_WITHOUT_EQUALITY: Final = frozenset(
+    {t.JSON, t.XML, t.POINT, t.LSEG, t.PATH, t.BOX, t.POLYGON, t.LINE, t.CIRCLE, t.REFCURSOR}
+)
+_UNORDERED: Final = _WITHOUT_EQUALITY | {t.XID, t.CID}
+
 
 class ExpressionBinder:
     """See the module's docstring. context: the statement's; functions: the function table, by default the process's."""
@@ -91,19 +97,29 @@ class ExpressionBinder:
 
     def require_ordering(self, expr: Expr) -> None:
         """Raises UndefinedFunction (42883) for a type whose values have no order: ORDER BY, windows."""
-        if expr.type.pg is t.JSON:
+        self._refuse_ranges(expr, "order")
+        if expr.type.pg in _UNORDERED:
             raise UndefinedFunction(
-                "could not identify an ordering operator for type json",
+                f"could not identify an ordering operator for type {expr.type.pg.sql_name}",
                 hint="Use an explicit ordering operator or modify the query.",
                 position=cursor(expr.position),
             )
 
     def require_equality(self, expr: Expr) -> None:
         """Raises UndefinedFunction (42883) for a type without `=`: GROUP BY, DISTINCT, set operations."""
-        if expr.type.pg is t.JSON:
+        self._refuse_ranges(expr, "equality")
+        if expr.type.pg in _WITHOUT_EQUALITY:
             raise UndefinedFunction(
-                "could not identify an equality operator for type json", position=cursor(expr.position)
+                f"could not identify an equality operator for type {expr.type.pg.sql_name}",
+                position=cursor(expr.position),
             )
+
+    @staticmethod
+    def _refuse_ranges(expr: Expr, what: str) -> None:
+        """Their carrier has no order, and that of numrange no equality (`wire.text_ranges`)."""
+        if expr.type.pg.category == "R" and (what == "order" or expr.type.pg is t.NUMRANGE):
+            message = f"not supported: {what} of {expr.type.pg.sql_name}"
+            raise FeatureNotSupported(message, position=cursor(expr.position))
 
     # -- for the siblings ----------------------------------------------------------------------------------------
 

@@ -27,16 +27,19 @@ from engine.sql.types import SqlType
 from wire import types as t
 from wire.carriers import NumericScale
 from wire.errors import FeatureNotSupported, SqlError
+from wire.text_bits import fitted
 from wire.text_input import parse_text
 from wire.text_numbers import apply_numeric_typmod
 from wire.text_output import format_value
 from wire.text_settings import InputSettings
+from wire.whole_values import CODECS
 
 #: Room for any constant that fits 38 digits, and to notice those that do not.
 _WIDE: Final = decimal.Context(prec=2000, rounding=decimal.ROUND_HALF_UP, Emax=10_000, Emin=-10_000)
 _INT_RANGE: Final = {t.INT2: 1 << 15, t.INT4: 1 << 31, t.INT8: 1 << 63}
 _INTEGERS: Final = frozenset(_INT_RANGE)
 _FLOATS: Final = frozenset({t.FLOAT4, t.FLOAT8})
+_BITS: Final = (t.BIT, t.VARBIT)
 _STRINGS: Final = frozenset({t.TEXT, t.VARCHAR, t.BPCHAR, t.UNKNOWN})
 _DATETIMES: Final = frozenset({t.DATE, t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ})
 #: Types whose modifier rounds or cuts in the same way whether a value is read or cast, and without errors.
@@ -210,6 +213,8 @@ def _convert(source: t.PgType, value: Any, target: SqlType, settings: InputSetti
         return None if as_text is None else _fit_string(as_text, target)
     if source in _STRINGS:
         return _from_text(value, target, settings)
+    if source in _BITS and pg in _BITS:
+        return Const(target, fitted(pg, value, target.typmod))
     if pg is t.NUMERIC:
         exact = _exact(source, value)
         return None if exact is None else fit_numeric(exact, target)
@@ -229,7 +234,7 @@ def _to_text(source: t.PgType, value: Any) -> str | None:
         return format(value, "f") if isinstance(value, Decimal) else str(value)
     if source is t.BOOL:
         return "true" if value else "false"
-    if source.category == "E":
+    if source.category == "E" or (source in CODECS and source not in (t.INET, t.CIDR)):
         return format_value(source, value)
     if source is t.REGTYPE and value in t.BY_OID:
         return t.format_type(t.BY_OID[value])

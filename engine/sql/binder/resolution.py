@@ -17,10 +17,13 @@ from engine.sql.binder.casts import POLYMORPHIC, can_coerce
 from engine.sql.functions import Function
 from wire import types as t
 from wire.errors import AmbiguousFunction, DatatypeMismatch, UndefinedFunction, UndefinedObject
+from wire.text_ranges import SUBTYPES
 
 Types = tuple[t.PgType, ...]
 
 _ELEMENTS = (t.ANYELEMENT, t.ANYNONARRAY, t.ANYENUM)
+_CONTAINERS = (t.ANYARRAY, t.ANYRANGE)
+_RANGES = {subtype: range_ for range_, subtype in SUBTYPES.items()}
 _COMPATIBLES = (t.ANYCOMPATIBLE, t.ANYCOMPATIBLENONARRAY)
 
 
@@ -143,11 +146,13 @@ def _element(inputs: Types, declared: Types) -> t.PgType | None:
     """What ANYELEMENT is: unknown where nothing says it, None for a contradiction."""
     found: t.PgType = t.UNKNOWN
     for given, want in zip(inputs, declared, strict=True):
-        if given is t.UNKNOWN or want not in (*_ELEMENTS, t.ANYARRAY):
+        if given is t.UNKNOWN or want not in (*_ELEMENTS, *_CONTAINERS):
             continue
+        if want is t.ANYRANGE and given not in SUBTYPES:
+            return None
         if (want is t.ANYARRAY and not given.is_array) or (want is t.ANYENUM and given.category != "E"):
             return None
-        element = t.element_of(given) if want is t.ANYARRAY else given
+        element = t.element_of(given) if want is t.ANYARRAY else SUBTYPES[given] if want is t.ANYRANGE else given
         if found is not t.UNKNOWN and found is not element:
             return None
         found = element
@@ -199,7 +204,7 @@ def _concrete(function: Function, inputs: Types, declared: Types) -> Choice:
     element, compatible = _element(inputs, declared), _compatible(inputs, declared)
     assert element is not None
     assert compatible is not None
-    if element is t.UNKNOWN and any(x in (*_ELEMENTS, t.ANYARRAY) for x in (*declared, function.returns)):
+    if element is t.UNKNOWN and any(x in (*_ELEMENTS, *_CONTAINERS) for x in (*declared, function.returns)):
         raise DatatypeMismatch("could not determine polymorphic type because input has type unknown")
     if t.ANYCOMPATIBLEARRAY in declared and compatible.is_array:
         raise UndefinedObject(f"could not find array type for data type {compatible.sql_name}")
@@ -209,6 +214,8 @@ def _concrete(function: Function, inputs: Types, declared: Types) -> Choice:
             return element
         if typ is t.ANYARRAY:
             return t.array_of(element)
+        if typ is t.ANYRANGE:
+            return _RANGES[element]
         if typ in _COMPATIBLES:
             return compatible
         return t.array_of(compatible) if typ is t.ANYCOMPATIBLEARRAY else typ

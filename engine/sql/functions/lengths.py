@@ -11,6 +11,7 @@ from sqlglot import exp
 from engine.executor import EngineName
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import cast, snippet
+from engine.sql.functions.trees import both, raises, sql
 from wire import types as t
 
 if TYPE_CHECKING:
@@ -32,6 +33,19 @@ def _within(engine: EngineName, pg: t.PgType) -> Builder:
     return build
 
 
+def _bits(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    size, text = call.type.typmod, "VARCHAR" if engine == "local" else "STRING"
+    if call.type.pg is t.VARBIT:
+        longer = raises(engine, "22001", f"bit string too long for type bit varying({size})")
+        return sql(engine, f"CASE WHEN length($1) > {size} THEN $2 ELSE $1 END", args[0], longer)
+    said = sql(
+        engine, f"concat('bit string length ', CAST(length($1) AS {text}), ' does not match type bit({size})')", args[0]
+    )
+    return sql(engine, f"CASE WHEN length($1) <> {size} THEN $2 ELSE $1 END", args[0], raises(engine, "22026", said))
+
+
+#: By type of bit strings: a value of it that fits the call's modifier, or 22026 or 22001.
+WITHIN_BITS: Final[dict[t.PgType, Function]] = {pg: cast(pg, pg, **both(_bits)) for pg in (t.BIT, t.VARBIT)}
 #: By string type: a value of it that fits the call's modifier, or 22001.
 WITHIN_LENGTH: Final[dict[t.PgType, Function]] = {
     pg: cast(pg, pg, local=_within("local", pg), spark=_within("spark", pg)) for pg in _KEPT

@@ -73,7 +73,10 @@ def _format_type(engine: EngineName, args: Sequence[exp.Expression], _call: Call
     return sql(
         engine,
         f"CASE WHEN $2 IS NULL AND {group(t.BPCHAR)} THEN {unbounded} "
+        f"WHEN $1 = {t.BIT.oid} AND $2 < 0 THEN '\"bit\"' "
         "WHEN $2 IS NULL OR $2 < 0 THEN $3 "
+        f"WHEN {group(t.BIT)} THEN {named('bit', f'CAST($2 AS {string})', t.BIT)} "
+        f"WHEN {group(t.VARBIT)} THEN {named('bit varying', f'CAST($2 AS {string})', t.VARBIT)} "
         f"WHEN {group(t.BPCHAR)} THEN {named('character', length, t.BPCHAR)} "
         f"WHEN {group(t.VARCHAR)} THEN {named('character varying', length, t.VARCHAR)} "
         f"WHEN {group(t.NUMERIC)} THEN {named('numeric', digits, t.NUMERIC)} "

@@ -323,7 +323,9 @@ class ExpressionGrammar(CallGrammar):
                 text = self.node(exp.Literal, token, this=token.text, is_string=True)
                 return self.node(exp.Cast, token, this=text, to=self.data_type(token, "bpchar"))
             case Kind.BITS:
-                self.unsupported("bit string constants")
+                self.next()
+                digits = self.node(exp.Literal, token, this=self.sql[token.start] + token.text, is_string=True)
+                return self.node(exp.Cast, token, this=digits, to=self.data_type(token, "bit"))
         self.fail()
 
     def _parameter(self) -> exp.Expression:

@@ -100,7 +100,10 @@ class TypeGrammar(Reader):
             self.expect("precision")
             return self.data_type(token, "float8")
         if word == "bit":
-            return self.data_type(token, "varbit" if self.take("varying") else "bit", self._modifiers())
+            if self.take("varying"):
+                return self.data_type(token, "varbit", self._modifiers())
+            one = self.node(exp.Literal, token, this="1", is_string=False)
+            return self.data_type(token, "bit", self._modifiers() or [one])
         return self._interval(token)
 
     def data_type(self, token: Token, name: str, modifiers: list[exp.Expression] | None = None) -> exp.DataType:

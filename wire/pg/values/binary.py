@@ -33,10 +33,11 @@ from wire.byte_columns import (
     validity_of,
     values_of,
 )
-from wire.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS, NumericScale
+from wire.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS, NumericScale, carrier
 from wire.client_encodings import column_to_client
 from wire.enums import enum_text
 from wire.errors import FeatureNotSupported
+from wire.range_bounds import read_bound
 from wire.text_datetime import (
     DATE_INFINITY,
     DATE_MINUS_INFINITY,
@@ -47,6 +48,8 @@ from wire.text_output import EncodedColumn, OutputSettings
 from wire.text_output_nested import check_rectangular, elements_of
 from wire.text_output_numbers import small_unscaled, unscaled_digits, value_scales
 from wire.text_output_times import interval_fields, timetz_fields
+from wire.text_ranges import send_range
+from wire.whole_values import CODECS, each
 
 _NEGATIVE: Final = 0x4000
 #: Decimal digits that always fit 64 bits.
@@ -79,6 +82,8 @@ def binary_column(column: EncodedColumn, array: pa.Array, settings: OutputSettin
     typ = column.type
     if typ.category == "A":
         return _array(column, array, settings)
+    if typ in CODECS or typ.category == "R":
+        return _whole(column, array, settings)
     if pa.types.is_string(array.type) and typ not in (t.JSONB, t.UUID):
         return _string(column, array, settings)
     if typ.category == "E":
@@ -88,6 +93,23 @@ def binary_column(column: EncodedColumn, array: pa.Array, settings: OutputSettin
     if writer is None:
         raise FeatureNotSupported(f"not supported: binary output of type {typ.sql_name}")
     return writer(column, array, settings)
+
+
+def _whole(column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> ByteColumn:
+    """Types that are carried as others (`wire.whole_values`), and ranges."""
+    typ = column.type
+    if typ in (t.XML, t.REFCURSOR):
+        return ByteColumn(len(array), (column_to_client(as_binary(array), settings.client_encoding),))
+    if typ.category == "R":
+        return each(array, lambda text: send_range(typ, text, _send_bound))
+    return each(array, CODECS[typ].send)
+
+
+def _send_bound(subtype: t.PgType, text: str) -> bytes:
+    value = pa.array([read_bound(subtype, text)], None if subtype is t.NUMERIC else carrier(subtype))
+    if subtype is t.NUMERIC:
+        value = value.cast(pa.decimal128(38, max(value.type.scale, 0)))
+    return bytes(binary_column(EncodedColumn(subtype), value, OutputSettings()).join()[0].as_py())
 
 
 def _bool(_column: EncodedColumn, array: pa.Array, _settings: OutputSettings) -> ByteColumn:

@@ -168,7 +168,7 @@ def _int16(raw: npt.NDArray[np.uint8], at: Ints) -> Ints:
 _Fast = Callable[[pa.BinaryArray, t.PgType, tuple[int, int]], pa.Array | None]
 
 #: Types whose modifier cuts or refuses values.
-_MODIFIED: Final = frozenset((t.VARCHAR, t.BPCHAR))
+_MODIFIED: Final = frozenset((t.VARCHAR, t.BPCHAR, t.BIT, t.VARBIT))
 _MOMENTS: Final = _within("i8", PG_EPOCH_MICROS, TIMESTAMP_FIRST, min(TIMESTAMP_END, _LIMIT))
 
 _FAST: Final[dict[t.PgType, _Fast]] = {

@@ -26,6 +26,7 @@ from wire.errors import (
     InvalidTimeZoneDisplacement,
     ProtocolViolation,
 )
+from wire.range_bounds import bound_text
 from wire.text_datetime import (
     DATE_END,
     DATE_FIRST,
@@ -41,7 +42,9 @@ from wire.text_datetime import (
 from wire.text_input import InputSettings, parse_text
 from wire.text_interval import interval_value
 from wire.text_json import read_json, read_jsonb
+from wire.text_ranges import receive_range
 from wire.text_strings import read_string
+from wire.whole_values import CODECS
 
 _Reader = Callable[[bytes, InputSettings], Any]
 
@@ -71,6 +74,12 @@ def _receive(typ: t.PgType, data: bytes, settings: InputSettings) -> Any:
         return _array(typ, data, settings)
     if typ.category == "E":
         return read_enum(typ, from_client(data, settings.client_encoding))
+    if typ.category == "R":
+        return receive_range(typ, data, lambda sub, bound: _receive(sub, bound, settings), bound_text)
+    if typ in (t.XML, t.REFCURSOR):
+        return parse_text(typ, from_client(data, settings.client_encoding), settings=settings)
+    if (codec := CODECS.get(typ)) is not None:
+        return codec.receive(data)
     reader = _READERS.get(typ)
     if reader is None:
         raise FeatureNotSupported(f"not supported: binary input of type {typ.sql_name}")

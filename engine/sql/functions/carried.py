@@ -1,0 +1,131 @@
+"""Types that are carried as others: comparisons, which are those of what carries them, casts from and to text, money's arithmetic,
+bit strings' texts.
+
+Casts that have to read or write a value are the local engine's alone (`engine.local.whole_values`).
+
+Source: PostgreSQL 15, pg_operator, pg_cast; cash.c, varbit.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.sql.functions import Function
+from engine.sql.functions.building import NOTHING, agg, cast, fn, op
+from engine.sql.functions.trees import EngineBuilder, both, sql
+from engine.sql.types import numeric
+from wire import types as t
+from wire.errors import FeatureNotSupported
+
+if TYPE_CHECKING:
+    from engine.sql.expr import AggregateCall, Call
+
+_EQUALITY: Final = ("=", "<>")
+_ALL: Final = (*_EQUALITY, "<", "<=", ">", ">=")
+_ORDERED: Final = (t.INET, t.MACADDR, t.MACADDR8, t.BIT, t.VARBIT, t.MONEY, t.PG_LSN, t.XID8)
+_EQUAL: Final = (t.TID,)
+_SHOWN: Final = (t.INET, t.CIDR, t.MONEY, t.PG_LSN, t.XID8)
+_ITS_OWN_TEXT: Final = (
+    t.MACADDR, t.MACADDR8, t.BIT, t.VARBIT, t.TID, t.REFCURSOR, t.POINT, t.LSEG, t.PATH, t.BOX, t.POLYGON, t.LINE, t.CIRCLE,
+    t.INT4RANGE, t.INT8RANGE, t.NUMRANGE,
+)  # fmt: skip
+_READ: Final = (*_ITS_OWN_TEXT, *_SHOWN, t.XML)
+_INTEGERS: Final = (t.INT2, t.INT4, t.INT8)
+_FLOATS: Final = (t.FLOAT4, t.FLOAT8)
+
+
+def _same_range(symbol: str) -> EngineBuilder:
+    def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        if call.args[0].type.pg is t.NUMRANGE:
+            raise FeatureNotSupported("not supported: equality of numrange")
+        return sql(engine, f"$1 {symbol} $2", *args)
+
+    return build
+
+
+def _comparisons() -> Iterator[Function]:
+    for kinds, symbols in ((_ORDERED, _ALL), (_EQUAL, _EQUALITY)):
+        for kind in kinds:
+            for symbol in symbols:
+                yield op(symbol, (kind, kind), t.BOOL, f"$1 {symbol} $2")
+    for symbol in _EQUALITY:
+        yield op(symbol, (t.ANYRANGE, t.ANYRANGE), t.BOOL, **both(_same_range(symbol)))
+    for name in ("min", "max"):
+        for kind in (t.INET, t.MONEY, t.PG_LSN):
+            yield agg(name, (kind,), kind, f"{name}($1)")
+
+
+def _texts() -> Iterator[Function]:
+    for kind in _ITS_OWN_TEXT:
+        yield cast(kind, t.TEXT, "$1", context="assignment")
+    for kind in _SHOWN:
+        # An inet's cast says the mask of a whole address too; its output function does not.
+        masked = (
+            "CASE WHEN contains($2, '/') THEN $2 ELSE $2 || CASE WHEN contains($2, ':') THEN '/128' ELSE '/32' END END"
+        )
+        shown = f"sluice_{kind.name}_out($1)"
+        local = masked.replace("$2", shown) if kind is t.INET else shown
+        yield cast(kind, t.TEXT, local=local, spark=NOTHING, context="assignment")
+    for kind in _READ:
+        yield cast(t.TEXT, kind, local=f"sluice_{kind.name}_in($1)", spark=NOTHING)
+
+
+def _money() -> Iterator[Function]:
+    money = t.MONEY
+    for symbol in ("+", "-"):
+        yield op(symbol, (money, money), money, f"$1 {symbol} $2")
+    for kind in _INTEGERS:
+        yield op("*", (money, kind), money, "$1 * CAST($2 AS BIGINT)")
+        yield op("*", (kind, money), money, "CAST($1 AS BIGINT) * $2")
+        zero = "CASE WHEN $2 = 0 THEN RAISE('22012', 'division by zero') ELSE {} END"
+        yield op("/", (money, kind), money, local=zero.format("$1 // $2"), spark=zero.format("$1 div $2"))
+    for kind in _FLOATS:
+        whole = {"local": "CAST(round_even({}, 0) AS BIGINT)", "spark": "CAST(rint({}) AS BIGINT)"}
+        for name, args, product in (
+            ("*", (money, kind), "CAST($1 AS DOUBLE) * $2"),
+            ("*", (kind, money), "$1 * CAST($2 AS DOUBLE)"),
+        ):
+            local, spark = (text.format(product) for text in whole.values())
+            yield op(name, args, money, local=local, spark=spark)
+        zero = "CASE WHEN $2 = 0 THEN RAISE('22012', 'division by zero') ELSE {} END"
+        local, spark = (zero.format(text.format("CAST($1 AS DOUBLE) / $2")) for text in whole.values())
+        yield op("/", (money, kind), money, local=local, spark=spark)
+    ratio = "CASE WHEN $2 = 0 THEN RAISE('22012', 'division by zero') ELSE CAST($1 AS DOUBLE) / CAST($2 AS DOUBLE) END"
+    yield op("/", (money, money), t.FLOAT8, ratio)
+    yield agg("sum", (money,), money, "CAST(sum($1) AS BIGINT)")
+    cents = "CAST(CAST($1 AS DECIMAL(21, 2)) * CAST(0.01 AS DECIMAL(2, 2)) AS DECIMAL(21, 2))"
+    yield cast(money, t.NUMERIC, cents, context="assignment", rule=lambda _args: numeric(21, 2))
+    for kind in (t.INT4, t.INT8):
+        yield cast(kind, money, "CAST($1 AS BIGINT) * 100", context="assignment")
+    yield cast(t.NUMERIC, money, "CAST(round($1 * 100, 0) AS BIGINT)", context="assignment")
+
+
+def _fitted(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """A bit string cut, or filled with zeros, to the modifier of an explicit cast."""
+    size, pg = call.type.typmod, call.type.pg
+    if size < 0:
+        return args[0]
+    cut = f"substr($1, 1, {size})"
+    return sql(engine, f"rpad({cut}, {size}, '0')" if pg is t.BIT else cut, *args)
+
+
+def _bits() -> Iterator[Function]:
+    yield op("||", (t.VARBIT, t.VARBIT), t.VARBIT, "concat($1, $2)")
+    for name in ("length", "bit_length"):
+        yield fn(name, (t.BIT,), t.INT4, "CAST(length($1) AS INT)")
+    yield fn(
+        "octet_length",
+        (t.BIT,),
+        t.INT4,
+        local="CAST((length($1) + 7) // 8 AS INT)",
+        spark="CAST((length($1) + 7) div 8 AS INT)",
+    )
+    for kind in (t.BIT, t.VARBIT):
+        yield cast(kind, kind, **both(_fitted))
+
+
+ROWS: tuple[Function, ...] = (*_comparisons(), *_texts(), *_money(), *_bits())

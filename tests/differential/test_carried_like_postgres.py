@@ -1,0 +1,128 @@
+"""Types that are carried as others, as PostgreSQL's input, output, receive and send functions have them: texts and bytes of values,
+made by chance too, are asked of both and compared bit by bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from local_member import local_member
+from postgres_server import PostgresServer
+from psycopg import pq
+
+from wire import types as t
+
+pytestmark = pytest.mark.postgres
+
+VALUES = {
+    "inet": ("10.1.2.3", "10.1.2.3/8", "10.1/16", "::1", "fe80::1/64", "::ffff:1.2.3.4", "0.0.0.0/0"),
+    "cidr": ("10", "10.1", "192.168.1", "224", "224.1", "2001:db8::/32", "10.0.0.0/8"),
+    "macaddr": ("08:00:2b:01:02:03", "8-0-2b-1-2-3", "0800.2b01.0203", "08002b-010203"),
+    "macaddr8": ("08:00:2b:01:02:03", "08-00-2b-01-02-03-04-05", "08002b0102030405"),
+    "bit(9)": ("101010101",),
+    "varbit": ("", "1", "10101010", "101010101", "x1f"),
+    "money": ("1.005", "-1234567.89", "(2)", "$0.01", "92233720368547758.07"),
+    "point": ("1,2", "(1.50,-2e10)", "(1e20,1e-7)", "(NaN,Infinity)"),
+    "lseg": ("[(1,2),(3,4)]", "1,2,3,4"),
+    "box": ("(1,2),(3,4)", "(3,1),(1,3)"),
+    "path": ("((1,2),(3,4))", "[(1,2),(3,4),(5,6)]", "1,2,3,4"),
+    "polygon": ("((0,0),(1,1),(2,0))", "(1,2)"),
+    "line": ("{1,2,3}", "[(0,0),(1,1)]", "[(1,5),(1,6)]", "[(1,5),(3,5)]"),
+    "circle": ("<(1,2),3>", "((1,2),3)", "1,2,3"),
+    "int4range": ("[1,5]", "(1,5)", "empty", "(,5]", "[3,)", "(,)", '["1","2"]'),
+    "int8range": ("[1,9000000000]",),
+    "numrange": ("[1.0,2.50)", "(,1e3]", "[-1.5,-1.5]", "(1,1]"),
+    "daterange": ("[2020-01-01,2020-02-01]", "[infinity,infinity]", "(2020-01-01,2020-01-02)"),
+    "tsrange": ("[2020-01-01,2020-01-01 12:00:00.5)", "(,2020-01-01]"),
+    "tstzrange": ("[2020-01-01 00:00+02,)", '("2020-01-01 00:00+00","2020-01-02 00:00+00"]'),
+    "pg_lsn": ("0/0", "16/B374D848"),
+    "xid": ("0", "4294967295"),
+    "xid8": ("123456789012",),
+    "cid": ("5",),
+    "tid": ("(1,2)", "(4294967295,65535)"),
+    "refcursor": ("any text",),
+    "xml": ("<a>x</a>", "text"),
+    "inet[]": ("{10.0.0.1,NULL,::1}",),
+    "int4range[]": ('{"[1,2]",empty,NULL}',),
+    "point[]": ('{"(1,2)","(3,4)"}',),
+}
+
+
+@pytest.fixture(scope="module")
+def pair(
+    tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer
+) -> Iterator[tuple[psycopg.Connection[Any], psycopg.Connection[Any]]]:
+    folder: Path = tmp_path_factory.mktemp("carried")
+    with local_member(folder) as member, member.connect() as ours, psycopg.connect(postgres.dsn) as theirs:
+        theirs.autocommit = True
+        for connection in (ours, theirs):
+            connection.execute("set timezone = 'America/New_York'")
+        yield ours, theirs
+
+
+def _said(connection: psycopg.Connection[Any], typ: str, value: bytes, *, form: int, out: int) -> bytes | str:
+    """What a parameter comes back as, or the error's SQLSTATE and message."""
+    base = typ.partition("(")[0]
+    oid = t.array_of(t.BY_NAME[base[:-2]]).oid if base.endswith("[]") else t.BY_NAME[base].oid
+    result = connection.pgconn.exec_params(f"select $1::{base}".encode(), [value], [oid], [form], out)
+    if result.status != pq.ExecStatus.TUPLES_OK:
+        field = pq.DiagnosticField
+        return f"{result.error_field(field.SQLSTATE)!r} {result.error_field(field.MESSAGE_PRIMARY)!r}"
+    found = result.get_value(0, 0)
+    assert found is not None
+    return found
+
+
+def _same(pair: tuple[psycopg.Connection[Any], psycopg.Connection[Any]], typ: str, text: str) -> None:
+    ours, theirs = pair
+    for out in (0, 1):
+        expected = _said(theirs, typ, text.encode(), form=0, out=out)
+        assert _said(ours, typ, text.encode(), form=0, out=out) == expected, (typ, text)
+    if isinstance(expected, bytes):
+        for out in (0, 1):
+            again = _said(theirs, typ, expected, form=1, out=out)
+            assert _said(ours, typ, expected, form=1, out=out) == again, (typ, text, expected)
+
+
+@pytest.mark.parametrize("typ", VALUES)
+def test_values(pair: tuple[psycopg.Connection[Any], psycopg.Connection[Any]], typ: str) -> None:
+    for text in VALUES[typ]:
+        _same(pair, typ, text)
+
+
+_OCTET = st.integers(0, 260).map(str)
+_TEXTS = st.one_of(
+    st.tuples(st.sampled_from(("inet", "cidr")), st.builds(
+        lambda parts, mask: ".".join(parts) + mask,
+        st.lists(_OCTET, min_size=1, max_size=5), st.sampled_from(("", "/8", "/16", "/24", "/32", "/33", "/")),
+    )),
+    st.tuples(st.sampled_from(("macaddr", "macaddr8")), st.builds(
+        lambda parts, by: by.join(parts), st.lists(st.from_regex(r"\A[0-9a-fA-F]{2}\Z"), min_size=5, max_size=8),
+        st.sampled_from((":", "-", "", ".")),
+    )),
+    st.tuples(st.sampled_from(("int4range", "numrange")), st.builds(
+        lambda left, low, high, right: f"{left}{low},{high}{right}",
+        st.sampled_from("[("), st.one_of(st.integers(-9, 9), st.just("")), st.one_of(st.integers(-9, 9), st.just("")),
+        st.sampled_from("])"),
+    )),
+    st.tuples(st.just("varbit"), st.text("01", max_size=20)),
+    st.tuples(st.just("point"), st.builds(
+        "({!r},{!r})".format, st.floats(allow_nan=False, allow_infinity=False), st.floats(-1e16, 1e16)
+    )),
+    st.tuples(st.just("money"), st.decimals(-10**9, 10**9, places=3).map(str)),
+    st.tuples(st.sampled_from(("inet", "macaddr", "int4range", "point", "varbit", "box")), st.text("[]()1.,:/ \"e", max_size=8)),
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(_TEXTS)
+def test_values_by_chance(
+    pair: tuple[psycopg.Connection[Any], psycopg.Connection[Any]], given_value: tuple[str, str]
+) -> None:
+    _same(pair, *given_value)

@@ -1,0 +1,51 @@
+"""Bounds of ranges: from canonical values to the texts that `wire.text_ranges` keeps, back, and as a session writes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from wire import types as t
+from wire.byte_columns import ByteColumn, of_array
+from wire.carriers import carrier
+from wire.text_datetime import read_date, read_timestamp
+from wire.text_numbers import read_integer, read_numeric
+from wire.text_output_times import date_text, timestamp_text
+from wire.text_ranges import SUBTYPES, rewritten
+from wire.text_settings import InputSettings, OutputSettings
+from wire.whole_values import each
+
+_NUMBERS = (t.INT4, t.INT8, t.NUMERIC)
+
+
+def bound_text(subtype: t.PgType, value: Any, settings: OutputSettings | None = None) -> str:
+    """settings: ISO style and UTC if not given."""
+    if subtype in _NUMBERS:
+        return f"{value:f}" if subtype is t.NUMERIC else str(value)
+    write = date_text if subtype is t.DATE else timestamp_text
+    shown = write(pa.array([value], carrier(subtype)), settings or OutputSettings()).join()[0].as_py()
+    return bytes(shown).decode()
+
+
+def read_bound(subtype: t.PgType, text: str) -> Any:
+    """The canonical value of what `bound_text` gives."""
+    if subtype is t.NUMERIC:
+        return read_numeric(text, -1)
+    if subtype is t.DATE:
+        return read_date(text, InputSettings())
+    if subtype in _NUMBERS:
+        return read_integer(subtype, text)
+    return read_timestamp(subtype, text, -1, InputSettings())
+
+
+def range_text(typ: t.PgType, array: pa.Array, settings: OutputSettings) -> ByteColumn:
+    """A column of ranges in the session's styles."""
+    subtype = SUBTYPES[typ]
+    as_kept = settings.date_format == "ISO" and (subtype is not t.TIMESTAMPTZ or settings.time_zone == "UTC")
+    if as_kept or subtype in _NUMBERS:
+        return of_array(array)
+    return each(
+        array,
+        lambda text: rewritten(typ, text, read_bound, lambda sub, value: bound_text(sub, value, settings)).encode(),
+    )
