@@ -25,7 +25,7 @@ _CHANGES: Final = (
     s.CreateView, s.CreateForeignTable, s.ImportForeignSchema, s.CreateSchema, s.CreateTable, s.CreateTableAs,
     s.CreateMaterializedView, s.RefreshMaterializedView, s.CreateSequence, s.AlterTable,
     s.AlterSequence, s.AlterSchema, s.CreateEnum, s.AlterType,
-    s.Comment, s.Drop, s.MutationStatement, s.Truncate, s.Vacuum, s.Analyze, CopyFrom,
+    s.Comment, s.Drop, s.MutationStatement, s.WithChanges, s.Truncate, s.Vacuum, s.Analyze, CopyFrom,
     *get_args(RoleStatement),
 )  # fmt: skip
 _STANDBY: Final[Mapping[str, str]] = {"default_transaction_read_only": "on", "transaction_read_only": "on"}

@@ -28,7 +28,7 @@ from engine.explaining import ExplainRequest, explain
 from engine.explaining_changes import explain_change
 from engine.fault_policy import Policy, RepeatableQuery
 from engine.locking import lock_tables
-from engine.mutation import deferred
+from engine.mutation import deferred, with_running
 from engine.mutation import statement as mutations
 from engine.mutation.alone import LoneStatement, needs_turn
 from engine.mutation.deferral import Deferral
@@ -110,6 +110,9 @@ class Session(EngineSession):
             case s.MutationStatement():
                 change = await self._plan_mutation(statement, tuple(parameter_types), {})
                 return Prepared(statement, change.bound.parameters, change.bound.columns, change)
+            case s.WithChanges():
+                parts = await with_running.bind(self, self._engine, statement, parameter_types, {})
+                return Prepared(statement, parts.parameters, parts.last.columns, parts)
             case s.DeclareCursor() | s.CreateTableAs():
                 planned = await self.plan(statement.query, tuple(parameter_types), {})
                 return Prepared(statement, planned.parameters, None, planned)
@@ -137,6 +140,10 @@ class Session(EngineSession):
                 return await self.run_query(prepared, statement, arguments)
             case s.MutationStatement() as statement:
                 return await self._run_mutation(prepared, statement, arguments, alone=alone)
+            case s.WithChanges() as statement:
+                self._engine.initiation.require_for_statement(statement)
+                digits = digits_of(prepared.parameters, arguments)
+                return await with_running.execute(self, self._engine, statement, prepared, arguments, digits)
             case s.DeclareCursor() as statement:
                 return await self.run_query(prepared, statement.query, arguments)
             case s.Explain(inner=s.MutationStatement() as changing) as statement:
@@ -242,7 +249,10 @@ class Session(EngineSession):
 
     async def run_query(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> Execution:
         """Begin to run a query that was prepared at some time."""
-        planned = await self._replan(prepared, query, arguments)
+        return await self.run_planned(await self._replan(prepared, query, arguments), arguments)
+
+    async def run_planned(self, planned: PlannedQuery, arguments: Sequence[Any]) -> Execution:
+        """Begin to run a query as it was planned now."""
         self._engine.initiation.require_for_query(planned.reads)
         await self.guard(planned.locks, planned.reads)
         if planned.calls_session:

@@ -64,6 +64,14 @@ async def judge(ground: SessionGround, *, everything: bool) -> None:
         ground.deferral = ground.deferral.without(event)
 
 
+async def judge_events(events: Sequence[Event], ground: SessionGround) -> None:
+    """Judge these. Raises UniqueViolation and ForeignKeyViolation."""
+    for event in dict.fromkeys(events):
+        found = _constraint(ground.tables(), event.constraint)
+        if found is not None:
+            await _judge(event, *found, ground)
+
+
 def _constraint(tables: Sequence[Table], oid: int) -> tuple[Table, Constraint] | None:
     return next(((table, c) for table in tables for c in table.constraints if c.oid == oid), None)
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.catalog.objects import Relation, Table, View
+from engine.catalog.objects import Relation, SystemTable, Table, View
 from engine.sql.scope import Catalog
 
 #: The schema of such tables, which nobody can name.
@@ -27,7 +27,7 @@ def named(name: str, alias: str | None = None) -> exp.Table:
 class NamedTables:
     """`engine.sql.scope.Catalog`: these, with the files that they have, and beside them another one's relations."""
 
-    tables: Mapping[str, Table | View]
+    tables: Mapping[str, Table | View | SystemTable]
     around: Catalog | None = None
 
     def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:

@@ -156,12 +156,15 @@ def keeps_order(plan: Mutate, compiled: CompiledQuery) -> bool:
 
 @dataclass(slots=True)
 class SessionGround:
-    """`engine.mutation.run.Ground` of one execution. values: of the session, the same for all of its queries."""
+    """`engine.mutation.run.Ground` of one execution. values: of the session, the same for all of its queries.
+    judges_later: whether constraints that are not deferred are judged by whoever runs it, who finds them in `later`."""
 
     session: Session
     engine: Engine
     arguments: tuple[Any, ...]
     values: dict[str, Any] = field(default_factory=dict)
+    judges_later: bool = False
+    later: tuple[Event, ...] = ()
     _recorded: Intents = field(default_factory=Intents)
 
     async def open(self, plan: FinalNode, *, here: bool) -> BatchStream:
@@ -286,7 +289,9 @@ class SessionGround:
     def postpones(self, key: Constraint, cause: Cause = "key") -> bool:
         """Whether a constraint is judged later than with the statement; that it is to be, and why, is noted."""
         if not self.deferral.is_deferred(key):
-            return False
+            if self.judges_later:
+                self.later = (*self.later, Event(cause, key.oid))
+            return self.judges_later
         self.deferral = self.deferral.noting(Event(cause, key.oid))
         return True
 

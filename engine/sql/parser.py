@@ -16,7 +16,7 @@ from typing import Final
 
 from engine.sql.depth import bounded
 from engine.sql.lexer import Kind, tokenize
-from engine.sql.statements import Statement
+from engine.sql.statements import MutationStatement, Query, Statement, WithChanges
 from engine.sql.utility import (
     alterations,
     copying,
@@ -81,11 +81,29 @@ def read_statement(reader: StatementReader) -> Statement:
     start = reader.token.start
     reader.base = start
     if reader.mutation_at():
-        return reader.mutation_statement()
+        return _in_parts(reader.mutation_statement())
     if reader.query_at():
-        return select_into(reader.query_statement())
+        return _in_parts(select_into(reader.query_statement()))
     reading = _READERS.get(reader.token.text) if reader.token.kind is Kind.WORD else None
     if reading is None:
         refuse(reader)
     statement = reading(reader)
     return replace(statement, text=reader.text_since(start), offset=start)
+
+
+def _in_parts(statement: Statement) -> Statement:
+    """A statement whose WITH changes rows, as what it is."""
+    last: Query | MutationStatement
+    match statement:
+        case Query(tree=tree):
+            with_, last = tree.args.get("with_"), statement
+        case MutationStatement(with_=with_):
+            last = replace(statement, with_=None)
+        case _:
+            return statement
+    if with_ is None or not any("changes" in item.this.meta for item in with_.expressions):
+        return statement
+    recursive = bool(with_.args.get("recursive"))
+    return WithChanges(
+        items=tuple(with_.expressions), last=last, recursive=recursive, text=statement.text, offset=statement.offset
+    )

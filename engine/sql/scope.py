@@ -100,6 +100,8 @@ class ParameterTypes:
         self._types: dict[int, SqlType | None] = {}
         self._digits = digits or {}
         self._open: set[int] = set()
+        #: Whether more of the statement is to be bound.
+        self.partial = False
         for index, oid in enumerate(declared, 1):
             if oid in (0, t.UNKNOWN.oid):
                 self._types[index] = None
@@ -135,7 +137,10 @@ class ParameterTypes:
         self._open.add(index)
 
     def finish(self) -> tuple[t.PgType, ...]:
-        """The types of $1 to the highest parameter. Raises IndeterminateDatatype where one has remained unknown."""
+        """The types of $1 to the highest parameter; none yet while it is `partial`. Raises IndeterminateDatatype where one has
+        remained unknown."""
+        if self.partial:
+            return ()
         found = []
         for index in range(1, max(self._types, default=0) + 1):
             known = self._types.get(index)

@@ -687,6 +687,16 @@ class Merge(MutationStatement):
     whens: tuple[MergeWhen, ...] = field(compare=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithChanges(Statement):
+    """WITH of which items change rows (an item's `this.meta["changes"]` is its statement), and the statement behind it, without
+    its WITH."""
+
+    items: tuple[exp.CTE, ...] = field(compare=False)
+    last: Query | MutationStatement
+    recursive: bool = False
+
+
 LockMode = Literal[
     "access share", "row share", "row exclusive", "share update exclusive", "share", "share row exclusive", "exclusive",
     "access exclusive",

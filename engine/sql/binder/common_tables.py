@@ -63,6 +63,9 @@ def bind_with(binder: QueryBinder, with_: exp.With, scope: Scope) -> list[Item]:
 
 def _bind_item(binder: QueryBinder, item: exp.CTE, scope: Scope, recursive: bool) -> Item:
     table = scope.ctes[item.args["alias"].this.name]
+    if "changes" in item.this.meta:
+        message = "WITH clause containing a data-modifying statement must be at the top level"
+        raise FeatureNotSupported(message, position=cursor(position(item)))
     if recursive and reads(item.this, table.name):
         cte = _bind_recursive(binder, item, table, scope)
     else:

@@ -13,7 +13,7 @@ from typing import Final, Literal
 from sqlglot import exp
 
 from engine.sql.grammar.queries import QueryGrammar
-from engine.sql.lexer import Kind
+from engine.sql.lexer import Kind, Token
 from engine.sql.statements import (
     Assignment,
     Delete,
@@ -26,7 +26,7 @@ from engine.sql.statements import (
     Truncate,
     Update,
 )
-from wire.errors import SqlSyntaxError
+from wire.errors import FeatureNotSupported, SqlSyntaxError
 
 MUTATIONS: Final = frozenset(("insert", "update", "delete", "merge"))
 _Overriding = Literal["", "user", "system"]
@@ -52,6 +52,20 @@ class MutationGrammar(QueryGrammar):
                 return self._delete(with_)
             case _:
                 return self._merge(with_)
+
+    def _changes_at(self) -> bool:
+        return self.mutation_at()
+
+    def _changing_query(self, item: Token) -> exp.Expression:
+        token = self.token
+        if self._verb_at() == "merge":
+            raise FeatureNotSupported("MERGE not supported in WITH query", position=item.start + 1)
+        made = self.node(exp.Select, token)
+        made.meta["changes"] = self.mutation()
+        return made
+
+    def _verb_at(self) -> str:
+        return self._verb_after_with() if self.word_at("with") else self.token.text
 
     def truncate(self) -> Statement:
         self.expect("truncate")

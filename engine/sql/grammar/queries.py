@@ -232,9 +232,7 @@ class QueryGrammar(ExpressionGrammar):
         elif self.take("materialized"):
             materialized = True
         self.expect_symbol("(")
-        if self.word_at(*_WRITES):
-            self.unsupported(f"{self.token.text.upper()} in WITH")
-        query = self.query()
+        query = self._changing_query(token) if self._changes_at() else self.query()
         self.expect_symbol(")")
         if self.word_at("search", "cycle"):
             self.unsupported(f"{self.token.text.upper()} clause of WITH")
@@ -243,6 +241,16 @@ class QueryGrammar(ExpressionGrammar):
         if materialized is not None:
             made.set("materialized", materialized)
         return made
+
+    def _changes_at(self) -> bool:
+        """Whether a statement that changes rows comes next."""
+        return self.word_at(*_WRITES)
+
+    def _changing_query(self, item: Token) -> exp.Expression:
+        """A statement that changes rows where a query may stand: who reads statements knows (`meta["changes"]`).
+
+        item: where that of WITH begins."""
+        self.unsupported(f"{self.token.text.upper()} in WITH")
 
     # -- SELECT, VALUES, TABLE -----------------------------------------------------------------------------------
 
