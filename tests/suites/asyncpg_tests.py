@@ -22,7 +22,7 @@ def _run(server: Server) -> Outcomes:
         # Not in the source's folder, whose package would be found first.
         folder=workshop.FOLDER,
         report=f"asyncpg-{server.kind}",
-        minutes=15,
+        minutes=25,
         more={**server.environment(), "USE_UVLOOP": "0"},
     )
 

@@ -22,7 +22,7 @@ def _run(server: Server) -> Outcomes:
         [*workshop.NO_SETTINGS, "test", "-q", "--timeout", "120", "--benchmark-disable"],
         folder=workshop.unpacked("pg8000", _VERSION),
         report=f"pg8000-{server.kind}",
-        minutes=15,
+        minutes=25,
         more={"PGHOST": server.host, "PGPORT": str(server.port)},
     )
 

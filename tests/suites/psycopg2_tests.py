@@ -26,7 +26,7 @@ def _run(server: Server) -> Outcomes:
         [*workshop.NO_SETTINGS, "tests", "-q", "--timeout", "120"],
         folder=workshop.unpacked("psycopg2", _VERSION),
         report=f"psycopg2-{server.kind}",
-        minutes=15,
+        minutes=25,
         more=told,
     )
 

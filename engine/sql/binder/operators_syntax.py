@@ -309,12 +309,14 @@ def bind_in(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Exp
 
 def in_list(binder: ExpressionBinder, left: Expr, items: Sequence[Expr], at: int) -> Expr:
     """left IN (items): constants together under one common type, anything that has columns by itself."""
-    together = [i for i in items if not any(isinstance(x, ColumnRef) for x in i.walk())]
+    together, apart = list[Expr](), list[Expr]()
+    for item in items:
+        (apart if any(isinstance(part, ColumnRef) for part in item.walk()) else together).append(item)
     pg = binder.coercer.common_type([left, *together], None) if len(together) > 1 else t.UNKNOWN
     if pg is t.UNKNOWN or pg is t.RECORD or pg.is_array:
         return _or([comparison(binder, "=", left, i, at) for i in items], at)
     tests = [_in_common(binder, left, together, pg, at)]
-    tests += [comparison(binder, "=", left, i, at) for i in items if not any(i is x for x in together)]
+    tests += [comparison(binder, "=", left, i, at) for i in apart]
     return _or(tests, at)
 
 
