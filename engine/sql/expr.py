@@ -52,7 +52,8 @@ class Expr:
 
     def children(self) -> Iterator[Expr]:
         """The direct operands, in order; a subquery's plan is not among them."""
-        for name in _holding(self.__class__):
+        kind: Any = self.__class__
+        for name in _holding(kind):
             value = getattr(self, name)
             if isinstance(value, Expr):
                 yield value
