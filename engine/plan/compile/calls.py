@@ -71,10 +71,16 @@ def _place(node: exp.Expression, index: int, args: Sequence[exp.Expression]) -> 
     parent = node.parent
     assert parent is not None
     if index == 0:
-        node.replace([arg.copy() for arg in args])
+        node.replace([_own(arg) for arg in args])
     elif index > len(args):
         assert isinstance(parent, exp.Anonymous), "an optional argument stands in a call's list"
         node.pop()
     else:
-        arg = args[index - 1].copy()
+        arg = _own(args[index - 1])
         node.replace(arg if isinstance(parent, ENCLOSING) else operand(arg))
+
+
+def _own(arg: exp.Expression) -> exp.Expression:
+    """An argument to be put in place: itself where it stands nowhere yet, since copying it at each level of a deep expression is
+    most of what compiling that costs; else a copy."""
+    return arg if arg.parent is None else arg.copy()
