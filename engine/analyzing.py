@@ -40,6 +40,7 @@ async def run(session: Session, engine: Engine, statement: Analyze) -> str:
         session.search_path(),
         int(session.settings.get("default_statistics_target")),
         session.client.notice,
+        session.authority(),
     )
     for wanted in meant(statement, around):
         await _analyze(session, engine, wanted, around, verbose=statement.verbose)

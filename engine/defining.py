@@ -52,7 +52,9 @@ async def _create_view(session: Session, engine: Engine, statement: s.CreateView
         raise FeatureNotSupported("views must not contain parameters")
     path = session.search_path()
     definer = session.definer()
-    await engine.in_operation_pool(lambda: create_view(statement, planned, session.catalog, path, definer.notify))
+    await engine.in_operation_pool(
+        lambda: create_view(statement, planned, session.catalog, path, definer.notify, definer.authority)
+    )
     return "CREATE VIEW"
 
 
@@ -65,6 +67,8 @@ async def _create_table_as(
 ) -> str:
     planned = await session.plan(statement.query, tuple(p.oid for p in parameters), {})
     definer = session.definer()
+    if statement.with_data:
+        definer.authority.require(planned.requirements)
     table = await engine.in_operation_pool(lambda: create_table_as(statement, planned.columns, definer))
     if table is None or not statement.with_data:
         return "CREATE TABLE AS"
@@ -77,6 +81,8 @@ async def _create_materialized_view(session: Session, engine: Engine, statement:
     if planned.parameters:
         raise FeatureNotSupported("materialized views may not be defined using bound parameters")
     definer = session.definer()
+    if statement.with_data:
+        definer.authority.require(planned.requirements)
     table = await engine.in_operation_pool(lambda: materialized.create(statement, planned, definer))
     if table is None or not statement.with_data:
         return "CREATE MATERIALIZED VIEW"
@@ -142,7 +148,7 @@ async def _ask(session: Session, questions: Sequence[Question]) -> None:
 
 async def _first_row(session: Session, query: s.Query) -> pa.RecordBatch | None:
     planned = await session.plan(query, (), {})
-    execution = await session.run_query(Prepared(query, (), planned.columns, planned), query, ())
+    execution = await session.run_query(Prepared(query, (), planned.columns, planned), query, (), trusted=True)
     try:
         while (batch := await execution.stream.next_batch()) is not None:
             if batch.num_rows:

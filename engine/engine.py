@@ -112,11 +112,12 @@ class Engine:
 
     def session(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> Session:
         """A session for one client (`engine.api.SessionFactory`). Raises SqlError for an option that is wrong."""
-        role = self.store.snapshot.roles.of(user)
+        roles = self.store.snapshot.roles
+        role = roles.of(user)
         for name in options:
             if (row := SETTINGS.get(name.lower())) is not None and row.privileged and not role.superuser:
                 raise denied(row)
-        settings = session_settings(self.config.role, {**self.config.settings, **dict(role.settings)}, options)
+        settings = session_settings(self.config.role, {**self.config.settings, **roles.settings_of(role)}, options)
         return Session(self, user=user, database=database, settings=settings, client=client)
 
     @property

@@ -18,6 +18,7 @@ from engine.runtime.mesh import MemberInfo, Mesh, Role
 from engine.settings import SessionSettings
 from engine.sql import statements as s
 from engine.sql.copy_statement import CopyFrom
+from engine.sql.privilege_statements import PrivilegeStatement
 from engine.sql.role_statements import RoleStatement
 from wire.errors import FeatureNotSupported
 
@@ -26,7 +27,7 @@ _CHANGES: Final = (
     s.CreateMaterializedView, s.RefreshMaterializedView, s.CreateSequence, s.AlterTable,
     s.AlterSequence, s.AlterSchema, s.CreateEnum, s.AlterType,
     s.Comment, s.Drop, s.MutationStatement, s.WithChanges, s.Truncate, s.Vacuum, s.Analyze, CopyFrom,
-    *get_args(RoleStatement),
+    *get_args(RoleStatement), *get_args(PrivilegeStatement),
 )  # fmt: skip
 _STANDBY: Final[Mapping[str, str]] = {"default_transaction_read_only": "on", "transaction_read_only": "on"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from engine.authority import Authority
 from engine.catalog.files import refresh
 from engine.catalog.objects import Relation, StoredRelation, Table
 from engine.catalog.objects import Sequence as NumberSequence
@@ -21,21 +22,30 @@ from wire import types as t
 class RecordingCatalog:
     """A snapshot whose files are looked up now, with a note of what was asked for.
 
-    reads: the user's relations. volatile: something was asked for that changes without a commit.
+    reads: the user's relations. volatile: something was asked for that changes without a commit. schemas: those that were named.
+    authority: whose names they are.
     """
 
     context: SystemContext
     system: SystemCatalog
     store: CatalogStore
+    authority: Authority
     reads: dict[int, Relation] = field(default_factory=dict)
     volatile: bool = False
+    schemas: set[str] = field(default_factory=set)
 
     def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
         system = self.system.find(search_path if schema is None else (schema,), name, self.context)
         if system is not None:
             self.volatile = self.volatile or self.system.is_volatile(system)
             return system
+        self._require_usage(schema)
         return self._noted(self.context.snapshot.resolve(schema, name, search_path))
+
+    def _require_usage(self, schema: str | None) -> None:
+        if schema is not None:
+            self.schemas.add(schema)
+            self.authority.require_usage(self.context.snapshot, schema)
 
     def by_oid(self, oid: int) -> Relation | None:
         found = (relation for relation in self.context.snapshot.relations.values() if relation.oid == oid)
@@ -55,7 +65,10 @@ class RecordingCatalog:
 
     def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
         system = self.system.oid_of(search_path if schema is None else (schema,), name)
-        return system if system is not None else oid_named(self.context.snapshot, schema, name, search_path)
+        if system is not None:
+            return system
+        self._require_usage(schema)
+        return oid_named(self.context.snapshot, schema, name, search_path)
 
     def schema_oid(self, name: str) -> int | None:
         return schema_oid(self.context.snapshot, name)

@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from engine import analyzing, defining, session_functions, upkeep
 from engine.advisory_locks import SessionLocks
 from engine.api import Client, EngineSession, Execution, Prepared, ResultColumn
+from engine.authority import Authority
 from engine.catalog.objects import Relation, Table
+from engine.catalog.rights import Judge, Rights
+from engine.catalog.roles import Roles
 from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.system import PG_CATALOG, SystemCatalog, SystemContext
 from engine.catalog.transaction import SessionCatalog
@@ -47,6 +50,7 @@ from engine.session_transaction import SessionTransaction
 from engine.settings import SessionSettings
 from engine.sql import statements as s
 from engine.sql import types as st
+from engine.sql.accesses import Accesses
 from engine.sql.binder import bind_query, regnames
 from engine.sql.copy_statement import CopyFrom, CopyTo
 from engine.sql.scope import BindContext, ParameterTypes, RowLock
@@ -56,7 +60,7 @@ from engine.utility.definer import Definer
 from engine.utility.definitions import DEFINITIONS, define, refuse_in_read_only
 from engine.utility.drop import drop
 from engine.utility.foreign_table import create_foreign_table
-from engine.utility.role import RoleGround
+from engine.utility.role_ground import RoleGround
 from engine.utility.roles import ROLE_STATEMENTS, change_roles
 from wire import types as t
 from wire.errors import (
@@ -82,10 +86,11 @@ class Session(EngineSession):
         self.settings = settings
         self.database = database
         self.client = client
-        self.catalog = SessionCatalog(engine.store, self._is_repeatable)
+        self.catalog = SessionCatalog(engine.store, self._is_repeatable, lambda: self.roles.current.oid)
         self.roles = SessionRoles(
             user, settings, lambda: self.catalog.current().roles, lambda: engine.store.snapshot.roles
         )
+        self._judge = Judge(Rights(), Roles())
         self.sequences = SessionSequences(engine.store)
         self._engine = engine
         self._system = SystemCatalog()
@@ -133,7 +138,7 @@ class Session(EngineSession):
         if self._seen != self.client.turn:
             await self._engine.see_commits()
         self._seen = None
-        require_permitted(prepared.statement, lambda: self.roles.current)
+        require_permitted(prepared.statement, self.authority)
         arguments = regnames.with_oids(prepared.parameters, arguments, lambda: self.bind_context((), {})[0])
         match prepared.statement:
             case s.Query() as statement:
@@ -174,6 +179,8 @@ class Session(EngineSession):
             settings.date_order, settings.time_zone, settings.interval_style,
         )  # fmt: skip
         if version is not None and (found := self._engine.statements.find(key)) and found.fresh():
+            for schema in found.schemas:
+                self.authority().require_usage(self.catalog.current(), schema)
             return found
         context, catalog = self.bind_context(parameter_types, digits)
 
@@ -181,7 +188,7 @@ class Session(EngineSession):
             bound = bind_query(query, context)
             return PlannedQuery(
                 optimise(bound.plan), tuple(bound.columns), tuple(bound.parameters), tuple(catalog.reads.values()),
-                bound.locks,
+                bound.locks, context.accesses.finished(), frozenset(catalog.schemas),
             )  # fmt: skip
 
         planned = await self._engine.in_operation_pool(bind)
@@ -194,9 +201,12 @@ class Session(EngineSession):
         catalog = self._recording_catalog()
         parameters = ParameterTypes(parameter_types, digits, catalog.type_by_oid)
         path, settings = self.search_path(), self._input_settings()
+        rights = catalog.context.snapshot.rights
+        accesses = Accesses(lambda oid: rights.of(oid).owner)
         context = BindContext(
             catalog, path, settings, parameters, self.database, self.notify, find_type=catalog.type_named,
             type_names=catalog.type_names, role_oid=self._role_oid,
+            accesses=accesses,
         )  # fmt: skip
         return context, catalog
 
@@ -211,9 +221,9 @@ class Session(EngineSession):
         context = SystemContext(
             self.catalog.current(), self.settings, self.client, self.roles.session_name, self.database, members,
             self._engine.store.pending, self.roles.current.superuser, self.roles.may_see,
-            copies=self._engine.copies.running,
+            copies=self._engine.copies.running, authority=self.authority(),
         )  # fmt: skip
-        return RecordingCatalog(context, self._system, self._engine.store)
+        return RecordingCatalog(context, self._system, self._engine.store, self.authority())
 
     async def _replan(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> PlannedQuery:
         """The prepared query as of now, with the digits of this execution's numeric parameters."""
@@ -247,12 +257,17 @@ class Session(EngineSession):
         values = {name: self.context_value(name) for name in planned.context_names}
         return plan, Bindings(parameters, values, self.settings.get("TimeZone"))
 
-    async def run_query(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> Execution:
-        """Begin to run a query that was prepared at some time."""
-        return await self.run_planned(await self._replan(prepared, query, arguments), arguments)
+    async def run_query(
+        self, prepared: Prepared, query: s.Query, arguments: Sequence[Any], *, trusted: bool = False
+    ) -> Execution:
+        """Begin to run a query that was prepared at some time. trusted: it is our own. Raises InsufficientPrivilege."""
+        planned = await self._replan(prepared, query, arguments)
+        if not trusted:
+            self.authority().require(planned.requirements)
+        return await self.run_planned(planned, arguments)
 
     async def run_planned(self, planned: PlannedQuery, arguments: Sequence[Any]) -> Execution:
-        """Begin to run a query as it was planned now."""
+        """Begin to run a query as it was planned now, and as it was permitted."""
         self._engine.initiation.require_for_query(planned.reads)
         await self.guard(planned.locks, planned.reads)
         if planned.calls_session:
@@ -331,6 +346,7 @@ class Session(EngineSession):
             if planned.key is None or planned.key != self._mutation_key(digits) or not planned.fresh():
                 planned = await self._plan_mutation(statement, tuple(p.oid for p in prepared.parameters), digits)
             _require_same_columns(columns, planned.bound.columns or ())
+            self.authority().require(planned.requirements)
             await self.guard(planned.bound.locks, planned.reads)
             return await mutations.outcome(self, self._engine, planned, arguments)
 
@@ -353,6 +369,7 @@ class Session(EngineSession):
         planned = await self.plan(
             query, tuple(p.oid for p in prepared.parameters), digits_of(prepared.parameters, arguments)
         )
+        self.authority().require(planned.requirements)
         plan, bindings = self._bound(planned, arguments, effects=statement.analyze)
         request = ExplainRequest(plan, Terms.of(self.settings), bindings, statement, self.execution_context())
         if statement.analyze:
@@ -373,6 +390,7 @@ class Session(EngineSession):
         started = time.perf_counter()
         oids = tuple(p.oid for p in prepared.parameters)
         planned = await self._plan_mutation(changing, oids, digits_of(prepared.parameters, arguments))
+        self.authority().require(planned.requirements)
         actual: dict[str, float | int | str] = {"Planning Time": (time.perf_counter() - started) * 1e3}
         if statement.analyze:
             started = time.perf_counter()
@@ -404,13 +422,14 @@ class Session(EngineSession):
             case s.CreateForeignTable():
                 await self._engine.in_operation_pool(
                     lambda: create_foreign_table(
-                        statement, self.catalog, self.search_path(), self._engine.roots, self.notify
+                        statement, self.catalog, self.search_path(), self._engine.roots, self.notify, self.authority()
                     )
                 )
                 return StreamExecution(None, "CREATE FOREIGN TABLE")
             case s.Drop():
+                authority = self.authority()
                 await self._engine.in_operation_pool(
-                    lambda: drop(statement, self.catalog, self.search_path(), self.notify)
+                    lambda: drop(statement, self.catalog, self.search_path(), self.notify, authority)
                 )
                 return StreamExecution(None, f"DROP {statement.kind.upper()}")
             case _ if isinstance(statement, ROLE_STATEMENTS):
@@ -463,7 +482,8 @@ class Session(EngineSession):
 
     async def _change_roles(self, statement: s.Statement) -> Execution:
         ground = RoleGround(
-            self.catalog, self.roles.current, self.roles.session, self.settings, self._input_settings(), self.client.notice
+            self.catalog, self.roles.current, self.roles.session, self.settings, self._input_settings(), self.client.notice,
+            self.search_path(),
         )  # fmt: skip
         tag = await self._engine.in_operation_pool(lambda: change_roles(statement, ground))
         return StreamExecution(None, tag)
@@ -482,7 +502,7 @@ class Session(EngineSession):
             catalog = self._recording_catalog(members)
             return BindContext(catalog, path, settings, database=self.database, notice=self.notify)
 
-        return Definer(self.catalog, path, self.notify, context, self.sequences, self._debug)
+        return Definer(self.catalog, path, self.notify, context, self.sequences, self.authority(), self._debug)
 
     def _debug(self, message: str) -> None:
         """Tell a client whose client_min_messages is debug1 or less."""
@@ -533,14 +553,24 @@ class Session(EngineSession):
         self.catalog.rollback()
         self.catalog.discard_temporary()
 
+    def authority(self) -> Authority:
+        """What the role that the session is may do, as of now."""
+        snapshot = self.catalog.current()
+        if self._judge.rights is not snapshot.rights or self._judge.roles is not snapshot.roles:
+            self._judge = Judge(snapshot.rights, snapshot.roles)
+        return Authority(self.roles.current, self._judge)
+
     # -- context -------------------------------------------------------------------------------------------------
 
     def search_path(self) -> tuple[str, ...]:
-        """The effective search path: `$user` and schemas that do not exist left out, pg_catalog first unless named."""
-        snapshot = self.catalog.current()
+        """The effective search path: `$user`, without schemas that do not exist or may not be used, pg_catalog first unless
+        named."""
+        snapshot, authority = self.catalog.current(), self.authority()
         names = [_unquoted(part) for part in self.settings.get("search_path").split(",")]
         named = [self.roles.current_name if name == "$user" else name for name in names if name]
         there = [name for name in named if snapshot.has_schema(name) or name in _SYSTEM_SCHEMAS]
+        if not authority.role.superuser:
+            there = [name for name in there if authority.may_use(snapshot, name)]
         return (*(x for x in _SYSTEM_SCHEMAS if x not in there), *there)
 
     def _input_settings(self) -> InputSettings:

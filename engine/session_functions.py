@@ -13,7 +13,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from engine import advisory_functions
+from engine import advisory_functions, privilege_functions
+from engine.catalog import acl
 from engine.catalog.objects import Sequence, Table
 from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.system import PG_CATALOG
@@ -124,11 +125,15 @@ def _require_writable(session: Session, sequence: Sequence, function: str) -> Se
 
 
 def _nextval(session: Session, arguments: Arguments) -> Any:
-    return session.sequences.next(_require_writable(session, _sequence(session, arguments[0]), "nextval"))
+    sequence = _sequence(session, arguments[0])
+    session.authority().require_sequence(sequence, acl.USAGE, acl.UPDATE)
+    return session.sequences.next(_require_writable(session, sequence, "nextval"))
 
 
 def _currval(session: Session, arguments: Arguments) -> Any:
-    return session.sequences.current(_sequence(session, arguments[0]))
+    sequence = _sequence(session, arguments[0])
+    session.authority().require_sequence(sequence, acl.USAGE, acl.SELECT)
+    return session.sequences.current(sequence)
 
 
 def _lastval(session: Session, _arguments: Arguments) -> Any:
@@ -139,7 +144,9 @@ def _setval(session: Session, arguments: Arguments) -> Any:
     called = arguments[2] if len(arguments) > 2 else True
     if arguments[1] is None or called is None:
         return None
-    sequence = _require_writable(session, _sequence(session, arguments[0]), "setval")
+    sequence = _sequence(session, arguments[0])
+    session.authority().require_sequence(sequence, acl.UPDATE)
+    _require_writable(session, sequence, "setval")
     return session.sequences.set(sequence, arguments[1], called)
 
 
@@ -189,7 +196,9 @@ _FUNCTIONS: Final[dict[str, Callable[[Session, Arguments], Any]]] = {
     "pg_notify": _notify,
     "pg_notification_queue_usage": _notifications_waiting,
     **advisory_functions.FUNCTIONS,
+    **privilege_functions.FUNCTIONS,
 }
+_STRICT: Final = frozenset(privilege_functions.FUNCTIONS)
 #: Those that return sets: the elements of an array.
 _SETS: Final[dict[str, Callable[[Session], Sequential[Any]]]] = {
     "pg_listening_channels": _listening,
@@ -241,6 +250,8 @@ def evaluate(plan: NodeT, session: Session, parameters: Mapping[int, Any], *, ef
         if name in _SETS:
             return _elements(expr, _SETS[name](session))
         arguments = [_argument(session, expr, argument, parameters) for argument in expr.args]
+        if None in arguments and name in _STRICT:
+            return Const(expr.type, None)
         missing = bool(arguments) and arguments[0] is None and name not in _NOT_STRICT
         if missing or (not effects and name in _EFFECTS):
             return Const(expr.type, None)
@@ -288,6 +299,10 @@ def _require_one_row(node: Node) -> None:
             )
 
 
+#: What a name that the session says may be cast to.
+_NAMES_OF: Final = (t.TEXT, t.NAME)
+
+
 def _argument(session: Session, call: Call, argument: Expr, parameters: Mapping[int, Any]) -> Any:
     if isinstance(argument, Const):
         return argument.value
@@ -295,4 +310,6 @@ def _argument(session: Session, call: Call, argument: Expr, parameters: Mapping[
         return parameters[argument.index]
     if isinstance(argument, ContextRef):
         return session.context_value(argument.name)
+    if isinstance(argument, Call) and argument.function.kind == "cast" and argument.type.pg in _NAMES_OF:
+        return _argument(session, call, argument.args[0], parameters)
     raise FeatureNotSupported(f"not supported: {call.function.name} of something that is not a constant")

@@ -21,6 +21,7 @@ from engine.distribution import CompiledQuery
 from engine.plan.logical import Final as FinalNode
 from engine.plan.logical import TableReader
 from engine.plan.rewrite import walk_all
+from engine.sql.accesses import Requirement
 from engine.sql.scope import RowLock
 from wire import types as t
 
@@ -33,7 +34,8 @@ class PlannedQuery:
     """A query ready for any engine.
 
     plan: after all passes. columns, parameters: as Describe tells them. reads: the relations it names directly.
-    locks: the relations of which FOR UPDATE asks for rows.
+    locks: the relations of which FOR UPDATE asks for rows. requirements: what has to be permitted whenever it runs.
+    schemas: those that it names, which have to be usable already when it is prepared.
     compiled: what it was compiled to, by the session's terms, the members, parameter values and context; the last few.
     """
 
@@ -42,6 +44,8 @@ class PlannedQuery:
     parameters: tuple[t.PgType, ...]
     reads: tuple[Relation, ...]
     locks: tuple[RowLock, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
+    schemas: frozenset[str] = frozenset()
     compiled: OrderedDict[Hashable, CompiledQuery] = field(default_factory=OrderedDict)
 
     @functools.cached_property

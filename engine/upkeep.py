@@ -24,6 +24,7 @@ async def run(session: Session, engine: Engine, statement: Vacuum) -> str:
         session.database,
         session.settings.time_ms("sluice.vacuum_retention") / 1000,
         session.client.notice,
+        session.authority(),
     )
     meant = vacuumed(statement, around)
     for table in meant if statement.full else ():

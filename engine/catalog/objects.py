@@ -45,6 +45,8 @@ class TableColumn:
         return self.stored or self.name
 
 
+#: The schema of relations that are their session's alone.
+TEMPORARY: Final = "pg_temp"
 #: The one database that there is.
 DATABASE: Final = "sluice"
 #: What becomes of rows whose foreign key names a row that is gone, or has another key now.

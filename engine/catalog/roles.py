@@ -18,6 +18,17 @@ from typing import Final
 
 #: The role of who created the first one. As in PostgreSQL it cannot be dropped.
 FIRST_ROLE: Final = 10
+#: Roles that are there from the beginning (pg_authid.dat), by which ordinary ones are given rights that are no object's.
+#: Whoever owns the database is a member of it, and nobody else can be.
+DATABASE_OWNER: Final = 6171
+READ_ALL_DATA: Final = 6181
+WRITE_ALL_DATA: Final = 6182
+READ_ALL_SETTINGS: Final = 3374
+READ_ALL_STATS: Final = 3375
+SIGNAL_BACKEND: Final = 4200
+READ_SERVER_FILES: Final = 4569
+WRITE_SERVER_FILES: Final = 4570
+CHECKPOINT: Final = 4544
 #: Names that mean something else where a role is named.
 RESERVED: Final = ("public", "none")
 FOREVER: Final = 2**63 - 1
@@ -36,7 +47,8 @@ class Membership:
 class Role:
     """login: whether it may connect. inherit: whether it may do what its roles may without SET ROLE.
     connection_limit: -1 is none. password: what it keeps of it; None is none. valid_until: of the password, microseconds since
-    1970; None is for ever, and FOREVER is too, said. settings: name and value, in the order they were given.
+    1970; None is for ever, and FOREVER is too, said. settings: name and value, in the order they were given; here: those
+    of the database, which win. all_settings, all_here: of the first role: the same of everybody, over which a role's own win.
     secret: of the first role: what verifiers of roles that do not exist are made with, in hexadecimal digits."""
 
     oid: int
@@ -53,6 +65,9 @@ class Role:
     valid_until: int | None = None
     member_of: tuple[Membership, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
+    here: tuple[tuple[str, str], ...] = ()
+    all_settings: tuple[tuple[str, str], ...] = ()
+    all_here: tuple[tuple[str, str], ...] = ()
     comment: str | None = None
     secret: str = field(default="", repr=False)
 
@@ -65,9 +80,29 @@ def anybody(name: str) -> Role:
     return Role(FIRST_ROLE, name, superuser=True, createrole=True, createdb=True, login=True)
 
 
+_MONITORING: Final = (3374, 3375, 3377)
+PREDEFINED: Final[Mapping[str, Role]] = {
+    role.name: role
+    for role in (
+        Role(DATABASE_OWNER, "pg_database_owner"),
+        Role(READ_ALL_DATA, "pg_read_all_data"),
+        Role(WRITE_ALL_DATA, "pg_write_all_data"),
+        Role(3373, "pg_monitor", member_of=tuple(Membership(oid) for oid in _MONITORING)),
+        Role(READ_ALL_SETTINGS, "pg_read_all_settings"),
+        Role(READ_ALL_STATS, "pg_read_all_stats"),
+        Role(3377, "pg_stat_scan_tables"),
+        Role(READ_SERVER_FILES, "pg_read_server_files"),
+        Role(WRITE_SERVER_FILES, "pg_write_server_files"),
+        Role(4571, "pg_execute_server_program"),
+        Role(SIGNAL_BACKEND, "pg_signal_backend"),
+        Role(CHECKPOINT, "pg_checkpoint"),
+    )
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """All roles by name."""
+    """All roles by name. Those that were there from the beginning come with the first one that is made; they are not stored."""
 
     by_name: Mapping[str, Role] = field(default_factory=dict)
 
@@ -75,10 +110,12 @@ class Roles:
         return bool(self.by_name)
 
     def __iter__(self) -> Iterator[Role]:
-        return iter(self.by_name.values())
+        yield from self.by_name.values()
+        if self.by_name:
+            yield from PREDEFINED.values()
 
     def named(self, name: str) -> Role | None:
-        return self.by_name.get(name)
+        return self.by_name.get(name) or (PREDEFINED.get(name) if self.by_name else None)
 
     def of(self, name: str) -> Role:
         """Who a session's user is."""
@@ -101,6 +138,26 @@ class Roles:
                 pending += filter(None, (self.with_oid(m.role) for m in at.member_of))
         return found
 
+    def rights_of(self, oid: int) -> set[int]:
+        """The OIDs of the roles whose rights a role has without SET ROLE, itself among them."""
+        role = self.with_oid(oid)
+        if role is None:
+            return {oid}
+        return {each.oid for each in self} if role.superuser else self.all_of(role, inherited=True)
+
+    def rights_in_order(self, role: Role) -> list[int]:
+        """As `rights_of`, the role first, then those that it is a member of, then theirs (roles_is_member_of)."""
+        found = [role.oid]
+        for oid in found:
+            at = role if oid == role.oid else self.with_oid(oid)
+            if at is not None and at.inherit:
+                found += [m.role for m in at.member_of if m.role not in found]
+        return found
+
+    def has_rights_of(self, role: int, of: int) -> bool:
+        """Of OIDs (has_privs_of_role)."""
+        return role == of or of in self.rights_of(role)
+
     def is_member(self, role: Role, of: Role) -> bool:
         """Whether `role` may become `of`; a superuser may become anybody."""
         return role.superuser or of.oid in self.all_of(role)
@@ -109,6 +166,12 @@ class Roles:
         """Whether a user is of a role, superusers only where they were put into it (is_member of hba.c)."""
         role, of = self.named(name), self.named(to)
         return role is not None and of is not None and of.oid in self.all_of(role)
+
+    def settings_of(self, role: Role) -> dict[str, str]:
+        """What a role's sessions begin with, by name."""
+        first = self.with_oid(FIRST_ROLE)
+        everybody = (first.all_settings, first.all_here) if first is not None else ()
+        return {name: value for said in (*everybody, role.settings, role.here) for name, value in said}
 
     @property
     def secret(self) -> bytes:

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
+from engine.catalog.acl import Acl, Kind
 from engine.catalog.objects import (
     Constraint,
     Lake,
@@ -28,6 +29,7 @@ from engine.catalog.objects import (
     TableColumn,
     View,
 )
+from engine.catalog.rights import DefaultKey, ObjectRights, Rights
 from engine.catalog.roles import Role, Roles
 from engine.catalog.snapshot import Analysis, AnyChange, Change, RoleChange, Snapshot, TypeChange, net_changes
 from engine.catalog.statistics import TableStatistics, by_relation, encoded
@@ -55,6 +57,8 @@ StepKind = Literal[
     "drop role",
     "put type",
     "drop type",
+    "put rights",
+    "drop rights",
 ]
 
 
@@ -63,7 +67,7 @@ class Step:
     """One row written or deleted. values: (name, oid, comment) or (name,) of a schema; (schema, name, oid, kind, body) or
     (schema, name) of a relation; (location,) of a stored table's folder that comes or goes; (number, location, body) of a
     decision; (location, seconds) of a folder that was dropped; (oid, body) or (oid,) of a table's statistics; (name, body) or
-    (name,) of a role; (oid, body) or (oid,) of a type."""
+    (name,) of a role; (oid, body) or (oid,) of a type; (key, body) or (key,) of privileges."""
 
     kind: StepKind
     values: tuple[str | int | None, ...]
@@ -79,6 +83,7 @@ def steps(before: Snapshot, changes: Iterable[AnyChange], after: Snapshot, secon
             yield _role_step(change)
         elif isinstance(change, TypeChange):
             yield _type_step(change)
+    yield from _rights_steps(before, after)
     known, live = _locations(before), _locations(after)
     for location in sorted(live - known):
         yield Step("put storage", (location,))
@@ -128,6 +133,35 @@ def _type_step(change: TypeChange) -> Step:
         return Step("put type", (change.after.oid, msgspec.json.encode(change.after).decode()))
     assert change.before is not None
     return Step("drop type", (change.before.oid,))
+
+
+def _rights_steps(before: Snapshot, after: Snapshot) -> Iterator[Step]:
+    if before.rights is after.rights:
+        return
+    known, now = _rights_rows(before.rights), _rights_rows(after.rights)
+    for key in known.keys() - now.keys():
+        yield Step("drop rights", (key,))
+    for key, said in now.items():
+        if known.get(key) != said:
+            yield Step("put rights", (key, msgspec.json.encode(said).decode()))
+
+
+def _rights_rows(rights: Rights) -> dict[str, ObjectRights | Acl]:
+    """An object's key is its OID; that of default privileges, `default role schema kind`."""
+    objects: dict[str, ObjectRights | Acl] = {str(oid): said for oid, said in rights.objects.items()}
+    return objects | {f"default {of.role} {of.schema} {of.kind}": said for of, said in rights.defaults.items()}
+
+
+def _rights(rows: Iterable[tuple[str, str]]) -> Rights:
+    objects: dict[int, ObjectRights] = {}
+    defaults: dict[DefaultKey, Acl] = {}
+    for key, body in rows:
+        if key.startswith("default "):
+            _, role, schema, kind = key.split()
+            defaults[DefaultKey(int(role), int(schema), cast("Kind", kind))] = msgspec.json.decode(body, type=Acl)
+        else:
+            objects[int(key)] = msgspec.json.decode(body, type=ObjectRights)
+    return Rights(objects, defaults)
 
 
 def _counters(snapshot: Snapshot) -> set[int]:
@@ -184,9 +218,10 @@ def snapshot(
     root: Path,
     roles: Iterable[tuple[Any, ...]],
     types: Iterable[tuple[Any, ...]],
+    rights: Iterable[tuple[str, str]],
 ) -> Snapshot:
     """The state that a database's rows describe: (name, oid, comment) of schemas, (schema, name, oid, kind, body) of relations,
-    (oid, body) of tables' statistics, (name, body) of roles, (body,) of types.
+    (oid, body) of tables' statistics, (name, body) of roles, (body,) of types, (key, body) of privileges.
 
     root: the folder of stored tables.
     """
@@ -200,6 +235,7 @@ def snapshot(
         {(row[0], row[1]): _placed(_relation(*row, find=find), content, analysed, root) for row in relations},
         Roles({name: msgspec.json.decode(body, type=Role) for name, body in roles}),
         known,
+        _rights(rights),
     )
 
 

@@ -11,7 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
+from engine.catalog import objects
+from engine.catalog.acl import Acl
 from engine.catalog.objects import Schema, StoredRelation, Table, View
+from engine.catalog.rights import DATABASE_OID, DefaultKey, ObjectRights, Rights
 from engine.catalog.roles import Role, Roles
 from engine.catalog.statistics import TableStatistics
 from engine.catalog.user_types import UserType, retyped
@@ -26,7 +29,7 @@ from wire.errors import (
     UndefinedTable,
 )
 
-TEMPORARY: Final = "pg_temp"
+TEMPORARY: Final = objects.TEMPORARY
 PUBLIC: Final = "public"
 #: The schema of relations that show Sluice itself (`engine.catalog.system`); nothing can be created in it.
 SLUICE: Final = "sluice"
@@ -131,7 +134,35 @@ class TypeChange:
         return typ.schema, typ.name
 
 
-AnyChange = Change | DataChange | Guard | Analysis | RoleChange | TypeChange
+@dataclass(frozen=True, slots=True)
+class RightsChange:
+    """An object's owner and privileges, by its OID, as they are after a statement. name: what messages call it.
+    before: as the statement saw them; None: there was no entry."""
+
+    oid: int
+    name: str
+    after: ObjectRights
+    before: ObjectRights | None
+
+    @property
+    def key(self) -> Key:
+        return "", self.name
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultsChange:
+    """Default privileges; after: None where nothing is said any more."""
+
+    of: DefaultKey
+    after: Acl | None
+    before: Acl | None
+
+    @property
+    def key(self) -> Key:
+        return "", ""
+
+
+AnyChange = Change | DataChange | Guard | Analysis | RoleChange | TypeChange | RightsChange | DefaultsChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +175,7 @@ class Snapshot:
     relations: Mapping[Key, StoredRelation] = field(default_factory=dict)
     roles: Roles = field(default_factory=Roles)
     types: Mapping[Key, UserType] = field(default_factory=dict)
+    rights: Rights = field(default_factory=Rights)
 
     def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> StoredRelation | None:
         """The relation that `name` means: in `schema` if given, else in the first schema of the path that has it.
@@ -187,6 +219,11 @@ class Snapshot:
     def with_declared(self, tables: Iterable[Table]) -> Snapshot:
         """With tables that the topology declares, which hide what was stored under their names."""
         return replace(self, relations={**self.relations, **{(table.schema, table.name): table for table in tables}})
+
+    def oids(self) -> set[int]:
+        """Of everything that has an owner and privileges of its own."""
+        found = {made.oid for made in (*self.relations.values(), *self.types.values())}
+        return found | {schema.oid for schema in self.schemas.values()} | {DATABASE_OID}
 
     def tables(self) -> Iterator[Table]:
         for relation in self.relations.values():
@@ -252,6 +289,20 @@ class Snapshot:
             raise _changed_by_another(change.name)
         return replace(self, roles=Roles(_changed(self.roles.by_name, change.name, change.after)))
 
+    def put_defaults(self, of: DefaultKey, after: Acl | None) -> tuple[Snapshot, DefaultsChange]:
+        change = DefaultsChange(of, after, self.rights.defaults.get(of))
+        return self._with_defaults(change), change
+
+    def _with_rights(self, change: RightsChange) -> Snapshot:
+        if self.rights.objects.get(change.oid) != change.before:
+            raise _changed_by_another(change.name)
+        return replace(self, rights=self.rights.with_object(change.oid, change.after))
+
+    def _with_defaults(self, change: DefaultsChange) -> Snapshot:
+        if self.rights.defaults.get(change.of) != change.before:
+            raise _changed_by_another("default privileges")
+        return replace(self, rights=self.rights.with_default(change.of, change.after))
+
     def _apply(self, change: Change) -> Snapshot:
         schema, name = change.key
         if not name:
@@ -290,13 +341,16 @@ class Snapshot:
         snapshot = self.replay(changes)
         locations = {change.location for change in changes if isinstance(change, DataChange)}
         relations = dict(snapshot.relations) if locations else snapshot.relations
+        rights = snapshot.rights
+        if any(isinstance(change, Change | TypeChange) and change.after is None for change in changes):
+            rights = rights.kept(snapshot.oids)
         for table in snapshot.tables() if locations else ():
             storage = table.storage
             if storage is not None and storage.location in locations:
                 files = FileChange(storage.added, storage.removed)
                 decided = tables.committed(table, storage.version, snapshot.version, files)
                 relations[table.schema, table.name] = decided  # type: ignore[index]
-        return replace(snapshot, relations=relations)
+        return replace(snapshot, relations=relations, rights=rights)
 
     def _changed(self, change: AnyChange, moving: dict[str, Table]) -> Snapshot:
         match change:
@@ -311,6 +365,10 @@ class Snapshot:
                 return self._with_role(change)
             case TypeChange():
                 return self._with_type(change)
+            case RightsChange():
+                return self._with_rights(change)
+            case DefaultsChange():
+                return self._with_defaults(change)
             case _:
                 return self._with(change, moving)
 

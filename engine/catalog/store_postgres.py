@@ -27,8 +27,8 @@ from wire.errors import DataCorrupted, IoError, SqlError, StatementCompletionUnk
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-#: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types.
-_FORMAT: Final = 4
+#: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types. 5: privileges.
+_FORMAT: Final = 5
 _CONNECT_SECONDS: Final = 10
 #: A member that stops in the middle of a commit must not hold up the others for ever.
 _SESSION: Final = (
@@ -58,6 +58,7 @@ _SCHEMA: Final = (
     "create table if not exists sluice_catalog.statistics (oid bigint primary key, body text not null)",
     "create table if not exists sluice_catalog.roles (name text primary key, body text not null)",
     "create table if not exists sluice_catalog.types (oid bigint primary key, body text not null)",
+    "create table if not exists sluice_catalog.rights (key text primary key, body text not null)",
 )
 _STEPS: Final[dict[StepKind, str]] = {
     "put schema": (
@@ -88,6 +89,10 @@ _STEPS: Final[dict[StepKind, str]] = {
         "insert into sluice_catalog.types values (%s, %s) on conflict (oid) do update set body = excluded.body"
     ),
     "drop type": "delete from sluice_catalog.types where oid = %s",
+    "put rights": (
+        "insert into sluice_catalog.rights values (%s, %s) on conflict (key) do update set body = excluded.body"
+    ),
+    "drop rights": "delete from sluice_catalog.rights where key = %s",
 }
 _COUNTER: Final = "select value, called from sluice_catalog.counters where oid = %s"
 _DECISIONS: Final = "select number, location, body from sluice_catalog.decisions"
@@ -256,6 +261,7 @@ def _read(connection: Connection, tables: Path) -> Snapshot:
         tables,
         connection.execute("select name, body from sluice_catalog.roles"),
         connection.execute("select body from sluice_catalog.types"),
+        connection.execute("select key, body from sluice_catalog.rights"),
     )
 
 

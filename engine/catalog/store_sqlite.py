@@ -22,8 +22,8 @@ from engine.catalog.snapshot import FIRST_OID, PUBLIC, AnyChange, Snapshot
 from engine.storage.delta import Published
 from wire.errors import DataCorrupted, IoError
 
-#: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types.
-_FORMAT: Final = 4
+#: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types. 5: privileges.
+_FORMAT: Final = 5
 #: How long a commit may wait for those of other members.
 _BUSY_SECONDS: Final = 10.0
 _RETRY_SECONDS: Final = 0.02
@@ -43,9 +43,10 @@ _SCHEMA: Final = (
     "create table if not exists statistics (oid integer primary key, body text not null) strict",
     "create table if not exists roles (name text primary key, body text not null) strict",
     "create table if not exists types (oid integer primary key, body text not null) strict",
+    "create table if not exists rights (key text primary key, body text not null) strict",
 )
 #: What makes an older format this one, after `_SCHEMA`.
-_UPGRADES: Final = {1: ("alter table schemas add column comment text",), 2: (), 3: ()}
+_UPGRADES: Final = {1: ("alter table schemas add column comment text",), 2: (), 3: (), 4: ()}
 _STEPS: Final[dict[StepKind, str]] = {
     "put schema": "insert or replace into schemas values (?, ?, ?)",
     "drop schema": "delete from schemas where name = ?",
@@ -63,6 +64,8 @@ _STEPS: Final[dict[StepKind, str]] = {
     "drop role": "delete from roles where name = ?",
     "put type": "insert or replace into types values (?, ?)",
     "drop type": "delete from types where oid = ?",
+    "put rights": "insert or replace into rights values (?, ?)",
+    "drop rights": "delete from rights where key = ?",
 }
 _DECISIONS: Final = "select number, location, body from decisions"
 _VERSION: Final = "select value from meta where key = 'version'"
@@ -143,6 +146,7 @@ class SqliteDatabase:
             self._tables,
             self._writer.execute("select name, body from roles"),
             self._writer.execute("select body from types"),
+            self._writer.execute("select key, body from rights"),
         )
 
     def next_oid(self) -> int:

@@ -12,13 +12,16 @@ because of a conflict is taken back; one of which nobody knows how it ended leav
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Sequence as Sequential
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from engine.catalog.objects import DataFile, Schema, StoredRelation, Table
-from engine.catalog.roles import Role
+from engine.catalog.acl import Acl, Kind
+from engine.catalog.objects import DataFile, Schema, Sequence, StoredRelation, Table
+from engine.catalog.rights import DefaultKey, ObjectRights
+from engine.catalog.roles import FIRST_ROLE, Role
 from engine.catalog.snapshot import (
     TEMPORARY,
     Analysis,
@@ -27,6 +30,7 @@ from engine.catalog.snapshot import (
     DataChange,
     Guard,
     Key,
+    RightsChange,
     Snapshot,
     analysed,
     net_changes,
@@ -47,12 +51,21 @@ _Token = tuple[int, dict[Key, StoredRelation], int]
 class SessionCatalog:
     """Not thread-safe: one statement of a session at a time changes it. `commit` may block on the disk.
 
-    repeatable: whether the transaction that is open is to see one state; asked until it says so.
+    repeatable: whether the transaction that is open is to see one state; asked until it says so. creator: the OID of the role that
+    the session is, whose everything is that it creates.
     """
 
-    def __init__(self, store: CatalogStore, repeatable: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self,
+        store: CatalogStore,
+        repeatable: Callable[[], bool] = lambda: False,
+        creator: Callable[[], int] = lambda: FIRST_ROLE,
+    ) -> None:
         self._store = store
         self._repeatable = repeatable
+        self._creator = creator
+        #: OIDs of what is about to be created.
+        self._unused: set[int] = set()
         self._frozen: Snapshot | None = None
         self._changes: list[AnyChange] = []
         #: The folders that this transaction has made.
@@ -134,27 +147,32 @@ class SessionCatalog:
             claim.release()
 
     def new_oid(self) -> int:
-        return self._store.next_oid()
+        oid = self._store.next_oid()
+        self._unused.add(oid)
+        return oid
 
     def put(self, relation: StoredRelation, *, replacing: bool = False) -> None:
-        _, change = self.current().put(relation, replacing=replacing)
-        self._record(change)
+        snapshot = self.current()
+        _, change = snapshot.put(relation, replacing=replacing)
+        self._record(change, *self._owned(snapshot, relation))
 
     def remove(self, relation: StoredRelation) -> None:
         _, change = self.current().remove(relation)
         self._record(change)
 
     def put_schema(self, schema: Schema, *, replacing: bool = False) -> None:
-        _, change = self.current().put_schema(schema, replacing=replacing)
-        self._record(change)
+        snapshot = self.current()
+        _, change = snapshot.put_schema(schema, replacing=replacing)
+        self._record(change, *self._owned(snapshot, schema))
 
     def remove_schema(self, name: str) -> None:
         _, change = self.current().remove_schema(name)
         self._record(change)
 
     def put_type(self, made: UserType, before: UserType | None = None) -> None:
-        _, change = self.current().put_type(made, before)
-        self._record(change)
+        snapshot = self.current()
+        _, change = snapshot.put_type(made, before)
+        self._record(change, *self._owned(snapshot, made))
 
     def remove_type(self, gone: UserType) -> None:
         _, change = self.current().remove_type(gone)
@@ -168,9 +186,38 @@ class SessionCatalog:
         _, change = self.current().remove_role(role)
         self._record(change)
 
+    def put_rights(self, changes: Sequential[RightsChange]) -> None:
+        """At least one; made against the state that is current."""
+        self._record(*changes)
+
+    def put_defaults(self, of: DefaultKey, said: Acl | None) -> None:
+        _, change = self.current().put_defaults(of, said)
+        self._record(change)
+
+    def _owned(self, snapshot: Snapshot, made: StoredRelation | Schema | UserType) -> list[RightsChange]:
+        """What is new is its creator's, with the privileges that he wants of such things. What is temporary is the session's."""
+        if made.oid not in self._unused:
+            return []
+        self._unused.discard(made.oid)
+        if isinstance(made, Schema):
+            schema = 0
+        elif made.schema == TEMPORARY:
+            return []
+        else:
+            there = snapshot.schemas.get(made.schema)
+            schema = 0 if there is None else there.oid
+        kind: Kind = "n" if isinstance(made, Schema) else "T" if isinstance(made, UserType) else "r"
+        if isinstance(made, Sequence):
+            kind = "s"
+        owner = self._creator()
+        said = snapshot.rights.of_new(owner, schema, kind, snapshot.roles)
+        if owner == FIRST_ROLE and said is None:
+            return []
+        return [RightsChange(made.oid, made.name, ObjectRights(owner, said), None)]
+
     # -- stored tables -------------------------------------------------------------------------------------------
 
-    def create_table(self, table: Table, *, partition_by: Sequence[str] = (), sort_by: Sequence[str] = ()) -> Table:
+    def create_table(self, table: Table, *, partition_by: Sequential[str] = (), sort_by: Sequential[str] = ()) -> Table:
         """A new stored table without rows, recorded; also a temporary one. May block on the disk.
 
         table: its oid, schema, name, columns and constraints; where its files are is decided here. partition_by, sort_by:
@@ -192,7 +239,7 @@ class SessionCatalog:
         self._put_stored(stored, replacing=True)
         return stored
 
-    def _stored(self, table: Table, partition_by: Sequence[str], sort_by: Sequence[str]) -> Table:
+    def _stored(self, table: Table, partition_by: Sequential[str], sort_by: Sequential[str]) -> Table:
         storage = tables.create(self._store.tables, table.columns, partition_by=partition_by, sort_by=sort_by)
         folder = str(tables.folder(self._store.tables, storage))
         placed = replace(
@@ -266,11 +313,11 @@ class SessionCatalog:
         """What ANALYZE found about a table, as the statement saw it; seen by others at the commit."""
         self._record(Analysis(table, statistics))
 
-    def files(self, table: Table) -> Sequence[DataFile]:
+    def files(self, table: Table) -> Sequential[DataFile]:
         """A stored table's files. May block."""
         return tuple(tables.described(table).values())
 
-    def own_files(self, table: Table) -> Sequence[str]:
+    def own_files(self, table: Table) -> Sequential[str]:
         """The files of a table that are the transaction's own: paths below its folder. All of a temporary table's. May block."""
         if table.schema == TEMPORARY:
             return [file.path for file in self.files(table)]
@@ -280,13 +327,14 @@ class SessionCatalog:
 
     # -- changes -------------------------------------------------------------------------------------------------
 
-    def _record(self, change: AnyChange) -> None:
+    def _record(self, change: AnyChange, *more: AnyChange) -> None:
+        """more: what else is to be committed with it."""
         if change.key[0] == TEMPORARY:
             self._record_temporary(change)
         elif self.in_transaction:
-            self._changes.append(change)
+            self._changes += (change, *more)
         else:
-            self._commit([change])
+            self._commit([change, *more])
 
     def _record_temporary(self, change: AnyChange) -> None:
         self._temporary = dict(self._temporary)
@@ -305,7 +353,7 @@ class SessionCatalog:
                 assert not isinstance(relation, Schema), "a schema is not temporary"
                 self._temporary[change.key] = relation
 
-    def _commit(self, changes: Sequence[AnyChange], made: Sequence[str] = ()) -> None:
+    def _commit(self, changes: Sequential[AnyChange], made: Sequential[str] = ()) -> None:
         """made: folders that these changes have made."""
         try:
             committed = self._store.commit(changes)
@@ -323,7 +371,7 @@ class SessionCatalog:
             if isinstance(change, DataChange):
                 tables.unlink(self._store.tables, change.location, change.files.added)
 
-    def _remove_unused(self, changes: Sequence[AnyChange], made: Iterable[str], committed: Snapshot) -> None:
+    def _remove_unused(self, changes: Sequential[AnyChange], made: Iterable[str], committed: Snapshot) -> None:
         """Remove what the transaction itself did away with again: tables made and dropped, files added and removed."""
         live = {_location(table) for table in (*committed.tables(), *self._temporary.values())}
         for location in made:
@@ -360,7 +408,7 @@ class SessionCatalog:
         if action != "preserve":
             self._at_commit[table.oid] = action
 
-    def due_at_commit(self) -> Sequence[tuple[Table, OnCommit]]:
+    def due_at_commit(self) -> Sequential[tuple[Table, OnCommit]]:
         """The temporary tables of which the commit that is about to take place leaves less."""
         if not self._at_commit:
             return ()
@@ -396,6 +444,7 @@ class SessionCatalog:
             changes, self._changes = self._changes, []
             made, self._made = self._made, []
         self._frozen = self._seen = None
+        self._unused.clear()
         return changes, made
 
     def savepoint(self) -> _Token:

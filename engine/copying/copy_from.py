@@ -15,7 +15,7 @@ from engine.api import ResultColumn
 from engine.catalog.objects import Constraint, FileFormat, Table
 from engine.copying import lake_files
 from engine.copying.copy_rows import CopiedRows, ReceiveColumn
-from engine.copying.files import FileRows, opened, require_may_use_files
+from engine.copying.files import FileRows, opened
 from engine.copying.options import FILE_FORMS, CopyFormat, copy_format, names_of, written_form
 from engine.copying.progress import CopyProgress
 from engine.copying.source import RowSource
@@ -46,7 +46,6 @@ T = TypeVar("T")
 
 async def copy_from(session: Session, engine: Engine, statement: CopyFrom) -> CopyFromExecution | CopiedFiles:
     """Begin a COPY: everything that can be refused before the client sends anything."""
-    require_may_use_files(statement, superuser=session.roles.current.superuser)
     context, _ = session.bind_context((), {})
     table = statement.table
     assert table is not None, "COPY FROM has a table"
@@ -54,6 +53,7 @@ async def copy_from(session: Session, engine: Engine, statement: CopyFrom) -> Co
     if form in FILE_FORMS and statement.file is not None:
         return await _of_files(session, engine, statement, statement.file, form)
     bound = await engine.in_operation_pool(lambda: bind_copy(table, statement.columns, statement.where, context))
+    session.authority().require(context.accesses.finished())
     require_writable(session, "COPY FROM", bound.plan.table)
     how = copy_format(statement, names_of(bound.targets))
     if how.freeze:
@@ -90,6 +90,7 @@ async def _of_files(session: Session, engine: Engine, statement: CopyFrom, file:
         return lake_files.plan(path, file, form, target, statement.columns, statement.where, context)
 
     plan = await engine.in_operation_pool(bind)
+    session.authority().require(context.accesses.finished())
     require_writable(session, "COPY FROM", plan.table)
     if how.freeze:
         _require_new(session, plan.table)

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from engine.mutation.to_its_end import to_its_end
-from engine.sql.copy_statement import Copy, CopyFrom
 from wire.errors import InsufficientPrivilege, InvalidName, IoError, SqlError, UndefinedFile, WrongObjectType
 
 _PIECE_BYTES: Final = 1 << 20
@@ -62,18 +61,6 @@ class CopyRoots:
                 "and TO STDOUT, as with psql's \\copy.",
             )
         return found
-
-
-def require_may_use_files(statement: Copy, *, superuser: bool) -> None:
-    """Raises InsufficientPrivilege for a file of the server in the statement of somebody who may not reach them."""
-    if statement.file is not None and not superuser:
-        role, doing = (
-            ("pg_read_server_files", "from") if isinstance(statement, CopyFrom) else ("pg_write_server_files", "to")
-        )
-        raise InsufficientPrivilege(
-            f"must be superuser or have privileges of the {role} role to COPY {doing} a file",
-            hint="Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.",
-        )
 
 
 class FileRows:

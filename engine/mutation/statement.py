@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from engine import session_functions
 from engine.api import Execution, Prepared
+from engine.catalog import acl
 from engine.catalog.files import refresh
 from engine.catalog.objects import Constraint, Relation, Table
 from engine.catalog.objects import Sequence as NumberSequence
@@ -40,6 +41,7 @@ from engine.plan.rewrite import walk_all
 from engine.results import BatchesStream, StreamExecution
 from engine.spark.session import embedded
 from engine.spark.write_task import rules
+from engine.sql.accesses import Requirement
 from engine.sql.binder.mutations import BoundMutation, bind_mutation
 from engine.sql.binder.mutations.target import find_table
 from engine.sql.binder.queries import QueryBinder
@@ -62,12 +64,13 @@ _TAGS: Final = {"insert": "INSERT 0", "update": "UPDATE", "delete": "DELETE", "m
 class PlannedMutation:
     """A bound statement, and under what it is valid: equal keys mean that binding it again would give the same.
 
-    key: None where it never would. reads: the relations that it names.
+    key: None where it never would. reads: the relations that it names. requirements: what has to be permitted whenever it runs.
     """
 
     bound: BoundMutation
     key: Hashable | None
     reads: tuple[Relation, ...]
+    requirements: tuple[Requirement, ...] = ()
 
     def fresh(self) -> bool:
         """Whether the files of its tables are still those it was bound for."""
@@ -83,7 +86,7 @@ async def plan(
 ) -> PlannedMutation:
     """Bind a statement, on an operation thread."""
     bound = await engine.in_operation_pool(lambda: bind_mutation(statement, context))
-    return PlannedMutation(bound, key if context.stable else None, tuple(reads()))
+    return PlannedMutation(bound, key if context.stable else None, tuple(reads()), context.accesses.finished())
 
 
 async def outcome(session: Session, engine: Engine, planned: PlannedMutation, arguments: Sequence[Any]) -> Outcome:
@@ -114,6 +117,7 @@ async def truncate(session: Session, engine: Engine, statement: Truncate, contex
 
     tables = await engine.in_operation_pool(all_files)
     for table in _with_referencing(session, tables, cascade=statement.cascade):
+        session.authority().require_relation(table, "table", acl.TRUNCATE)
         require_writable(session, "TRUNCATE TABLE", table)
         if statement.restart:
             await engine.in_operation_pool(lambda table=table: restart_owned(table, session.catalog))  # type: ignore[misc]
@@ -269,7 +273,9 @@ class SessionGround:
         return await self.engine.in_writer_pool(call)
 
     def take(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
-        return self.session.sequences.take(self._sequence(sequence), count)
+        found = self._sequence(sequence)
+        self.session.authority().require_sequence(found, acl.USAGE, acl.UPDATE)
+        return self.session.sequences.take(found, count)
 
     def _sequence(self, oid: int) -> NumberSequence:
         for relation in self.session.catalog.current().relations.values():

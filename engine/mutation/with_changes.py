@@ -20,6 +20,7 @@ from engine.catalog.objects import SystemTable, TableColumn
 from engine.mutation.named_tables import NamedTables, named
 from engine.plan.compile.block import is_volatile
 from engine.plan.rewrite import expressions, walk_all
+from engine.sql.accesses import Requirement
 from engine.sql.binder.common_tables import references
 from engine.sql.binder.mutations import BoundMutation, bind_mutation
 from engine.sql.binder.queries import BoundQuery, bind_query
@@ -35,11 +36,13 @@ RETURNED_OID = 0xFFFF_FFFF
 
 @dataclass(frozen=True, slots=True)
 class BoundWith:
-    """changes: the items that change rows, in their order, each with the relation of what it returns. last: what follows them."""
+    """changes: the items that change rows, in their order, each with the relation of what it returns. last: what follows them.
+    requirements: what has to be permitted whenever it runs."""
 
     changes: tuple[tuple[BoundMutation, SystemTable], ...]
     last: BoundQuery | BoundMutation
     parameters: tuple[t.PgType, ...]
+    requirements: tuple[Requirement, ...] = ()
 
     @property
     def mutations(self) -> list[BoundMutation]:
@@ -59,7 +62,7 @@ def bind_with_changes(statement: WithChanges, context: BindContext) -> BoundWith
             parts.items.append(item)
     last = parts.last(statement.last)
     context.parameters.partial = False
-    found = BoundWith(tuple(parts.changes), last, context.parameters.finish())
+    found = BoundWith(tuple(parts.changes), last, context.parameters.finish(), context.accesses.finished())
     _require_added_up(found)
     return found
 

@@ -71,6 +71,7 @@ async def execute(
             await engine.in_operation_pool(functools.partial(session.catalog.claim, change.plan.table))
     await engine.see_commits()
     bound = await bind(session, engine, statement, oids, digits)
+    session.authority().require(bound.requirements)
     return await _Running(session, engine, bound, tuple(arguments)).run(prepared)
 
 

@@ -26,6 +26,7 @@ from engine.sql.utility import (
     locking,
     notifications,
     prepared,
+    privileges,
     roles,
     settings,
     transactions,
@@ -50,6 +51,7 @@ _READERS: Final[dict[str, _Reading]] = {
     **copying.READERS,
     **roles.READERS,
     **locking.READERS,
+    **privileges.READERS,
     "truncate": StatementReader.truncate,
 }
 

@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-from engine.sql.statements import Statement
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoleName:
-    """A role as a statement names it. special: instead of a name, "current" (also CURRENT_ROLE), "session" or "public"."""
-
-    name: str = ""
-    special: Literal["", "current", "session", "public"] = ""
+from engine.sql.statements import RoleName, Statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +47,11 @@ class RenameRole(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterRoleSetting(Statement):
-    """SET name TO value; value None is RESET (or TO DEFAULT), name "all" then RESET ALL."""
+    """SET name TO value; value None is RESET (or TO DEFAULT), name "all" then RESET ALL. role: None is ALL. database: empty where
+    none is named."""
 
-    role: RoleName
+    role: RoleName | None
+    database: str = ""
     name: str
     value: str | None
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 from sqlglot import exp
 
 from engine.sql import types as st
+from engine.sql.accesses import Accesses
 from engine.sql.expr import Column, ColumnRef, Expr, Row
 from engine.sql.suggestions import column_hint
 from engine.sql.types import SqlType
@@ -198,7 +199,8 @@ class BindContext:
     input_settings: DateStyle, TimeZone, IntervalStyle and `now` for literals.
     parameter_digits: (precision, scale) of numeric parameters whose values are known (at Bind); empty at Parse.
     stable: set to False by whoever folds something that holds for this execution only, so that the plan is not cached.
-    row_locks: what FOR UPDATE and its kin ask for. role_oid: a role's OID by its name.
+    row_locks: what FOR UPDATE and its kin ask for. accesses: what has to be permitted before the statement runs.
+    role_oid: a role's OID by its name.
     find_type: a type that users have made, by its schema, if one was written, its name and the search path.
     type_names: what format_type says of those types, by their OIDs.
     """
@@ -214,6 +216,7 @@ class BindContext:
     owners: dict[int, Scope] = field(default_factory=dict)
     origins: dict[int, tuple[int, int]] = field(default_factory=dict)
     row_locks: list[RowLock] = field(default_factory=list)
+    accesses: Accesses = field(default_factory=Accesses)
     find_type: Callable[[str | None, str, Sequence[str]], t.PgType | None] = lambda _schema, _name, _path: None
     type_names: Callable[[], Mapping[int, str]] = dict
     _columns: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -356,17 +359,23 @@ class Scope:
             found = self._qualified(names[1], names[2], names[3], at)
         else:
             self._too_many(names, at)
+        self.context.accesses.note(found)
         return replace(found, position=at)
 
     def star(self, parts: Sequence[exp.Identifier], at: int) -> tuple[SourceColumn, ...]:
         """The columns of `*` (no parts) or of `name.*`."""
         if not parts:
             visible = [s for s in self.sources if s.columns_visible and not s.lateral_only]
-            return tuple(c for s in visible for c in s.columns)
+            return self._noted(tuple(c for s in visible for c in s.columns))
         source = self.find_source(parts)
         if source is None:
             self._missing_source([p.name for p in parts][-1], position(parts[0]))
-        return source.columns
+        return self._noted(source.columns)
+
+    def _noted(self, columns: tuple[SourceColumn, ...]) -> tuple[SourceColumn, ...]:
+        for column in columns:
+            self.context.accesses.note(column.expr)
+        return columns
 
     def has_column(self, name: str, at: int) -> bool:
         """Whether a bare name is a column of this level. Raises AmbiguousColumn."""

@@ -55,6 +55,14 @@ class QualifiedName:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RoleName:
+    """A role as a statement names it. special: instead of a name, "current" (also CURRENT_ROLE), "session" or "public"."""
+
+    name: str = ""
+    special: Literal["", "current", "session", "public"] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateView(Statement):
     name: QualifiedName
     columns: tuple[str, ...]
@@ -244,7 +252,10 @@ class ImportForeignSchema(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateSchema(Statement):
+    """name: empty where it is the owner's. owner: AUTHORIZATION."""
+
     name: str
+    owner: RoleName | None = None
     if_not_exists: bool = False
 
 

@@ -110,6 +110,7 @@ def alter_table(statement: s.AlterTable, definer: Definer) -> TableChange:
             raise UndefinedTable(f'relation "{statement.name}" does not exist')
         definer.notify(f'relation "{statement.name.name}" does not exist, skipping')
         return TableChange()
+    definer.authority.require_owner(relation, kind_of(relation))
     _check_kind(statement, relation)
     if isinstance(relation, Table) and relation.parts:
         raise FeatureNotSupported(f'not supported: ALTER of "{relation.name}", which the topology file declares')
@@ -131,6 +132,7 @@ def _alter_index(statement: s.AlterTable, table: Table, index: Constraint, defin
     """ALTER INDEX, or ALTER TABLE of what is an index."""
     if statement.kind not in ("table", "index"):
         raise WrongObjectType(f'"{index.name}" is not a {statement.kind}')
+    definer.authority.require_owner(replace(table, name=index.name), "index")
     match statement.actions[0]:
         case s.RenameRelation(to=to):
             rename_found(table, index, to, definer)

@@ -25,6 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.authority import UNBOUNDED, Authority
 from engine.catalog.objects import Table, TableColumn
 from engine.catalog.snapshot import Snapshot
 from engine.catalog.statistics import ColumnStatistics, TableStatistics
@@ -38,6 +39,7 @@ from engine.sql.functions.building import agg
 from engine.sql.functions.registry import registry
 from engine.sql.statements import Analyze, QualifiedName
 from engine.sql.types import SqlType
+from engine.utility.vacuum import may_look_after
 from wire import types as t
 from wire.errors import DuplicateColumn, FeatureNotSupported, InvalidSchemaName, Notice, UndefinedColumn, UndefinedTable
 from wire.text_output import EncodedColumn, OutputSettings, text_column
@@ -74,6 +76,7 @@ class Analyzing:
     search_path: Sequence[str]
     target: int
     notice: Callable[[Notice], None]
+    authority: Authority = UNBOUNDED
 
     @property
     def sample_rows(self) -> int:
@@ -93,9 +96,15 @@ def meant(statement: Analyze, session: Analyzing) -> list[Meant]:
     FeatureNotSupported."""
     if not statement.tables:
         stored = (table for table in session.snapshot.tables() if table.storage is not None)
-        return [Meant(table, table.columns) for table in stored]
+        return [Meant(table, table.columns) for table in stored if _may(table, session)]
     found = [(_named(name, session), columns) for name, columns in statement.tables]
-    return [Meant(table, _columns(table, columns)) for table, columns in found if table is not None]
+    return [
+        Meant(table, _columns(table, columns)) for table, columns in found if table is not None and _may(table, session)
+    ]
+
+
+def _may(table: Table, session: Analyzing) -> bool:
+    return may_look_after(table, "analyze", session.authority, session.notice)
 
 
 def _named(name: QualifiedName, session: Analyzing) -> Table | None:

@@ -37,6 +37,7 @@ def comment(statement: Comment, definer: Definer) -> None:
             relation = _relation(statement, definer)
             if kind_of(relation) != statement.kind:
                 raise WrongObjectType(f'"{relation.name}" is not a {statement.kind}')
+            definer.authority.require_owner(relation, kind_of(relation))
             definer.catalog.put(replace(relation, comment=text), replacing=True)
 
 
@@ -51,6 +52,7 @@ def _on_schema(statement: Comment, text: str | None, definer: Definer) -> None:
     schema = definer.snapshot.schemas.get(statement.name.name)
     if schema is None:
         raise InvalidSchemaName(f'schema "{statement.name.name}" does not exist')
+    definer.authority.require_schema_owner(schema.oid, schema.name)
     definer.catalog.put_schema(replace(schema, comment=text), replacing=True)
 
 
@@ -63,6 +65,7 @@ def _on_column(statement: Comment, text: str | None, definer: Definer) -> None:
         )
     if all(column.name != statement.part for column in relation.columns):
         raise UndefinedColumn(f'column "{statement.part}" of relation "{relation.name}" does not exist')
+    definer.authority.require_owner(relation, "relation")
     columns = tuple(replace(c, comment=text) if c.name == statement.part else c for c in relation.columns)
     definer.catalog.put(replace(relation, columns=columns), replacing=True)
 
@@ -71,6 +74,7 @@ def _on_constraint(name: str, relation: StoredRelation, text: str | None, define
     there = relation.constraints if isinstance(relation, Table) else ()
     if not isinstance(relation, Table) or all(c.name != name or c.is_index for c in there):
         raise UndefinedObject(f'constraint "{name}" for table "{relation.name}" does not exist')
+    definer.authority.require_owner(relation, "relation")
     constraints = tuple(replace(c, comment=text) if c.name == name and not c.is_index else c for c in there)
     definer.catalog.put(replace(relation, constraints=constraints), replacing=True)
 
@@ -81,6 +85,7 @@ def _on_index(statement: Comment, definer: Definer) -> None:
     found = definer.index(name)
     if found is not None and found[1].is_index:
         table, index = found
+        definer.authority.require_owner(replace(table, name=index.name), "index")
         constraints = tuple(replace(c, comment=statement.comment) if c is index else c for c in table.constraints)
         definer.catalog.put(replace(table, constraints=constraints), replacing=True)
         return

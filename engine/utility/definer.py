@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from engine.authority import Authority
 from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table, View
 from engine.catalog.snapshot import SLUICE, TEMPORARY, Snapshot
 from engine.catalog.system import PG_CATALOG
@@ -31,13 +32,15 @@ def _to_nobody(_message: str) -> None: ...
 @dataclass(frozen=True, slots=True)
 class Definer:
     """A session's ground for definitions. notify: takes notices; debug: those for clients that want to know everything.
-    context: a new one for each expression that is bound."""
+    context: a new one for each expression that is bound.
+    authority: what whoever defines may do, as of the statement's beginning."""
 
     catalog: SessionCatalog
     search_path: tuple[str, ...]
     notify: Callable[[str], None]
     context: Callable[[], BindContext]
     sequences: SessionSequences
+    authority: Authority
     debug: Callable[[str], None] = _to_nobody
 
     @property
@@ -45,6 +48,9 @@ class Definer:
         return self.catalog.current()
 
     def resolve(self, name: QualifiedName) -> StoredRelation | None:
+        """Raises InsufficientPrivilege for a name in a schema that may not be used."""
+        if name.schema is not None:
+            self.authority.require_usage(self.snapshot, name.schema)
         return self.snapshot.resolve(name.schema, name.name, self.search_path)
 
     def user_type(self, schema: str | None, name: str) -> t.PgType | None:
@@ -84,16 +90,19 @@ class Definer:
                 "cannot create temporary relation in non-temporary schema", position=cursor(name.position)
             )
         if temporary or name.schema == TEMPORARY:
+            self.authority.require_creation(self.snapshot, TEMPORARY)
             return TEMPORARY
         if name.schema in (PG_CATALOG, SLUICE):
             raise InsufficientPrivilege(
                 f'permission denied to create "{name}"', detail="System catalog modifications are currently disallowed."
             )
         try:
-            return self.snapshot.creation_schema(name.schema, self.search_path)
+            schema = self.snapshot.creation_schema(name.schema, self.search_path)
         except InvalidSchemaName as error:
             error.position = cursor(name.position) if name.schema is not None else None
             raise
+        self.authority.require_creation(self.snapshot, schema)
+        return schema
 
     def sequence(self, name: QualifiedName) -> Sequence:
         """Raises UndefinedTable, WrongObjectType."""

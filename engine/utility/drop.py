@@ -8,17 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from engine.authority import UNBOUNDED, Authority
 from engine.catalog.objects import Constraint, StoredRelation, Table
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.snapshot import SLUICE, Snapshot
 from engine.catalog.system import PG_CATALOG
 from engine.catalog.transaction import SessionCatalog
+from engine.catalog.user_types import UserType
 from engine.sql.statements import Drop, QualifiedName
 from engine.utility.dependencies import Dependencies, Notify, Thing, kind_of, remove
 from engine.utility.names import key_named
 from wire import types as t
 from wire.errors import (
     DependentObjectsStillExist,
+    InsufficientPrivilege,
     InvalidSchemaName,
     SqlError,
     UndefinedObject,
@@ -31,11 +34,18 @@ _ARTICLES: Final = {"index": "an"}
 _OBJECTS: Final = ("index", "foreign table")
 
 
-def drop(statement: Drop, catalog: SessionCatalog, search_path: Sequence[str], notify: Notify) -> None:
-    """Carry out a DROP. Raises UndefinedTable, WrongObjectType, DependentObjectsStillExist, as PostgreSQL says them."""
+def drop(
+    statement: Drop,
+    catalog: SessionCatalog,
+    search_path: Sequence[str],
+    notify: Notify,
+    authority: Authority = UNBOUNDED,
+) -> None:
+    """Carry out a DROP. Raises UndefinedTable, WrongObjectType, DependentObjectsStillExist, InsufficientPrivilege, as PostgreSQL
+    says them."""
     snapshot = catalog.current()
     find = {"schema": _find_schema, "type": _find_type}.get(statement.kind, _find_relation)
-    things = [find(name, statement, snapshot, search_path, notify) for name in statement.names]
+    things = [find(name, statement, snapshot, search_path, notify, authority) for name in statement.names]
     named = list(dict.fromkeys(thing for thing in things if thing is not None))
     dependencies = Dependencies(snapshot, search_path)
     for found in dependencies.closure(named):
@@ -49,7 +59,7 @@ def drop(statement: Drop, catalog: SessionCatalog, search_path: Sequence[str], n
 
 
 def _find_schema(
-    name: QualifiedName, statement: Drop, snapshot: Snapshot, _path: Sequence[str], notify: Notify
+    name: QualifiedName, statement: Drop, snapshot: Snapshot, _path: Sequence[str], notify: Notify, authority: Authority
 ) -> Thing | None:
     if name.name in (PG_CATALOG, SLUICE, "information_schema"):
         raise DependentObjectsStillExist(
@@ -57,6 +67,7 @@ def _find_schema(
         )
     schema = snapshot.schemas.get(name.name)
     if schema is not None:
+        authority.require_schema_owner(schema.oid, schema.name)
         return Thing(schema.oid, kind="schema")
     if not statement.if_exists:
         raise InvalidSchemaName(f'schema "{name.name}" does not exist')
@@ -65,10 +76,11 @@ def _find_schema(
 
 
 def _find_type(
-    name: QualifiedName, statement: Drop, snapshot: Snapshot, path: Sequence[str], notify: Notify
+    name: QualifiedName, statement: Drop, snapshot: Snapshot, path: Sequence[str], notify: Notify, authority: Authority
 ) -> Thing | None:
     found = snapshot.type_named(name.schema, name.name, path)
     if found is not None:
+        _require_may_drop(found, "type", found.name, snapshot, authority)
         return Thing(found.oid, kind="type")
     if name.schema in (None, PG_CATALOG) and name.name in t.BY_NAME:
         shown = t.format_type(t.BY_NAME[name.name])
@@ -84,8 +96,10 @@ def _find_type(
 
 
 def _find_relation(
-    name: QualifiedName, statement: Drop, snapshot: Snapshot, path: Sequence[str], notify: Notify
+    name: QualifiedName, statement: Drop, snapshot: Snapshot, path: Sequence[str], notify: Notify, authority: Authority
 ) -> Thing | None:
+    if name.schema is not None:
+        authority.require_usage(snapshot, name.schema)
     relation = snapshot.resolve(name.schema, name.name, path)
     key = None if relation is not None else _key(name, snapshot, path)
     if relation is None and key is None:
@@ -94,6 +108,7 @@ def _find_relation(
     if key is not None and (statement.kind != "index" or not key[1].is_index):
         _refuse_key(statement, *key)
     if key is not None:
+        _require_may_drop(key[0], "index", key[1].name, snapshot, authority)
         return Thing(key[1].oid, kind="constraint")
     assert relation is not None
     kind = kind_of(relation)
@@ -101,7 +116,17 @@ def _find_relation(
         article = _ARTICLES.get(statement.kind, "a")
         other = f"Use DROP {kind.upper()} to remove a {kind}."
         raise WrongObjectType(f'"{name.name}" is not {article} {statement.kind}', hint=other)
+    _require_may_drop(relation, kind, relation.name, snapshot, authority)
     return Thing(relation.oid)
+
+
+def _require_may_drop(
+    relation: StoredRelation | UserType, kind: str, name: str, snapshot: Snapshot, authority: Authority
+) -> None:
+    """Whoever owns the relation may, or its schema. Raises InsufficientPrivilege."""
+    schema = snapshot.schemas.get(relation.schema)
+    if not authority.owns(relation) and not (schema and authority.judge.owns(authority.role, schema.oid)):
+        raise InsufficientPrivilege(f"must be owner of {kind} {name}")
 
 
 def _key(name: QualifiedName, snapshot: Snapshot, path: Sequence[str]) -> tuple[Table, Constraint] | None:

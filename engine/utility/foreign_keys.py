@@ -34,6 +34,8 @@ def with_foreign_key(table: Table, written: ConstraintDefinition, definer: Defin
     key = _key_columns(there, said)
     if len(own) != len(key):
         raise InvalidForeignKey("number of referencing and referenced columns for foreign key disagree")
+    if there is not table:
+        definer.authority.require_references(there, "table", [column.number for column in key])
     name = written.name
     if name is None:
         name = names.constraint(table.name, "_".join(written.columns), "fkey")

@@ -23,6 +23,7 @@ def check(statement: ImportForeignSchema, definer: Definer) -> None:
         raise UndefinedObject(f'server "{statement.server}" does not exist', hint=f"The only server is {_SERVER}.")
     if statement.into not in definer.snapshot.schemas:
         raise InvalidSchemaName(f'schema "{statement.into}" does not exist')
+    definer.authority.require_creation(definer.snapshot, statement.into)
 
 
 def import_tables(statement: ImportForeignSchema, found: Sequence[SparkTable], definer: Definer) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast, get_args
 
+from engine.authority import UNBOUNDED, Authority
 from engine.catalog import partitions
 from engine.catalog.files import DataRoots, list_files, listed_from
 from engine.catalog.infer import infer_columns, read_schema
@@ -71,6 +72,7 @@ def create_foreign_table(
     search_path: Sequence[str],
     roots: DataRoots,
     notify: Callable[[str], None],
+    authority: Authority = UNBOUNDED,
 ) -> None:
     """Register files under a name; reads their schema when no columns are listed. Blocks on the file system.
 
@@ -78,6 +80,7 @@ def create_foreign_table(
     """
     snapshot = catalog.current()
     schema = snapshot.creation_schema(statement.name.schema, search_path)
+    authority.require_creation(snapshot, schema)
     if statement.if_not_exists and (schema, statement.name.name) in snapshot.relations:
         notify(f'relation "{statement.name.name}" already exists, skipping')
         return

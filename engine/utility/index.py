@@ -57,6 +57,7 @@ def _table(statement: CreateIndex, definer: Definer) -> Table:
             f'cannot create index on relation "{found.name}"',
             detail=f"This operation is not supported for {kind_of(found)}s.",
         )
+    definer.authority.require_owner(found, kind_of(found))
     return found
 
 

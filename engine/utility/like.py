@@ -8,12 +8,14 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from engine.catalog import acl
 from engine.catalog.objects import Constraint, Sequence, Table, TableColumn, View
 from engine.sql.scope import cursor
 from engine.sql.statements import ColumnDefinition, ConstraintDefinition, LikeTable, SequenceOptions
 from engine.sql.stored_text import sequences_of, with_table_renamed
 from engine.utility.columns import ColumnMaker
 from engine.utility.definer import Definer
+from engine.utility.dependencies import kind_of
 from wire.errors import UndefinedTable, WrongObjectType
 
 
@@ -27,6 +29,7 @@ def source_of(like: LikeTable, definer: Definer) -> Table | View:
             f'relation "{found.name}" is invalid in LIKE clause',
             detail="This operation is not supported for sequences.",
         )
+    definer.authority.require_relation(found, kind_of(found), acl.SELECT)
     return found
 
 

@@ -53,6 +53,7 @@ def renew(statement: RefreshMaterializedView, definer: Definer) -> tuple[Table, 
         raise UndefinedTable(f'relation "{statement.name}" does not exist')
     if not isinstance(table, Table) or table.query is None:
         raise FeatureNotSupported(f'"{table.name}" is not a materialized view')
+    definer.authority.require_owner(table, "materialized view")
     if statement.concurrently and not table.populated:
         raise FeatureNotSupported("CONCURRENTLY cannot be used when the materialized view is not populated")
     if statement.concurrently and not statement.with_data:

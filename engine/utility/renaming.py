@@ -28,7 +28,8 @@ from wire.errors import (
 
 
 def rename(relation: StoredRelation, to: str, definer: Definer) -> None:
-    """Raises DuplicateTable."""
+    """Raises DuplicateTable, InsufficientPrivilege."""
+    definer.authority.require_creation(definer.snapshot, relation.schema)
     if Names(definer.snapshot, relation.schema).has_relation(to):
         raise DuplicateTable(f'relation "{to}" already exists')
     definer.catalog.remove(relation)
@@ -60,6 +61,7 @@ def _check_target(schema: str, definer: Definer) -> None:
         raise FeatureNotSupported("cannot move objects into or out of temporary schemas")
     if schema not in definer.snapshot.schemas:
         raise InvalidSchemaName(f'schema "{schema}" does not exist')
+    definer.authority.require_creation(definer.snapshot, schema)
 
 
 def _owned(relation: StoredRelation, definer: Definer) -> list[Sequence]:

@@ -7,22 +7,21 @@ The first role is never alone: who creates it becomes one too, or is it, so that
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from engine.catalog.roles import FIRST_ROLE, FOREVER, RESERVED, Membership, Role, Roles
-from engine.catalog.transaction import SessionCatalog
-from engine.settings import SessionSettings
 from engine.sql.role_statements import (
     AlterRole,
-    AlterRoleSetting,
     CreateRole,
     DropRole,
     RenameRole,
-    RoleName,
     RoleOptions,
 )
+from engine.sql.statements import RoleName
+from engine.utility.owned import require_free
+from engine.utility.role_ground import RoleGround
 from wire import types as t
 from wire import verifiers
 from wire.errors import (
@@ -34,44 +33,12 @@ from wire.errors import (
     Notice,
     ObjectInUse,
     ReservedName,
-    UndefinedObject,
 )
 from wire.text_input import parse_text
 from wire.text_settings import InputSettings
 
 _FLAGS: Final = ("superuser", "inherit", "createrole", "createdb", "login", "replication", "bypassrls")
 _SECRET_BYTES: Final = 16
-
-
-@dataclass(frozen=True, slots=True)
-class RoleGround:
-    """A session's ground for changes of roles. current, session: who it is, and who it began as. settings, input: the
-    session's. notify: takes notices."""
-
-    catalog: SessionCatalog
-    current: Role
-    session: Role
-    settings: SessionSettings
-    input: InputSettings
-    notify: Callable[[Notice], None]
-
-    @property
-    def roles(self) -> Roles:
-        return self.catalog.current().roles
-
-    @property
-    def may_create(self) -> bool:
-        return self.current.superuser or self.current.createrole
-
-    def named(self, name: RoleName) -> Role:
-        """Raises UndefinedObject."""
-        if name.special in ("current", "session"):
-            asked = (self.current if name.special == "current" else self.session).name
-        else:
-            asked = name.special or name.name
-        if (found := self.roles.named(asked)) is None:
-            raise UndefinedObject(f'role "{asked}" does not exist')
-        return found
 
 
 def create_role(statement: CreateRole, ground: RoleGround) -> None:
@@ -187,29 +154,6 @@ def _check_alteration(role: Role, options: RoleOptions, ground: RoleGround) -> N
         raise InsufficientPrivilege("permission denied")
 
 
-def alter_setting(statement: AlterRoleSetting, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, UndefinedObject, InvalidParameterValue, CantChangeRuntimeParam."""
-    role = ground.named(statement.role)
-    if role.superuser and not ground.current.superuser:
-        raise InsufficientPrivilege("must be superuser to alter superusers")
-    if not ground.may_create and role.oid != ground.current.oid:
-        raise InsufficientPrivilege("permission denied")
-    if statement.name == "all":
-        ground.catalog.put_role(replace(role, settings=()))
-        return
-    if statement.name in ("role", "session_authorization"):
-        raise FeatureNotSupported(f"not supported: ALTER ROLE ... SET {statement.name}")
-    probe = SessionSettings()
-    probe.privileged = lambda: ground.current.superuser
-    probe.set(statement.name, statement.value)
-    name = probe.canonical_name(statement.name)
-    kept = [pair for pair in role.settings if pair[0].lower() != name.lower()]
-    if statement.value is not None:
-        # As it was said; how it is read depends on the release that does.
-        kept.append((name, statement.value))
-    ground.catalog.put_role(replace(role, settings=tuple(kept)))
-
-
 def rename_role(statement: RenameRole, ground: RoleGround) -> None:
     """Raises InsufficientPrivilege, DuplicateObject, ReservedName, FeatureNotSupported, UndefinedObject."""
     role = ground.named(RoleName(name=statement.name))
@@ -255,6 +199,7 @@ def _drop(role: Role, ground: RoleGround) -> None:
         raise InsufficientPrivilege("must be superuser to drop superusers")
     if role.oid == FIRST_ROLE:
         raise DependentObjectsStillExist(f"cannot drop role {role.name} because it is required by the database system")
+    require_free(role, ground)
     for member in _members(role, ground.roles):
         left = tuple(m for m in member.member_of if m.role != role.oid)
         ground.catalog.put_role(replace(member, member_of=left))

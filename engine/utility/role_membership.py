@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.catalog.roles import Membership, Role
-from engine.sql.role_statements import GrantRole, RoleName
-from engine.utility.role import RoleGround
+from engine.sql.role_statements import GrantRole
+from engine.sql.statements import RoleName
+from engine.utility.role_ground import RoleGround
 from wire.errors import InsufficientPrivilege, InvalidGrantOperation, Notice
 
 

@@ -6,22 +6,54 @@ from dataclasses import replace
 from typing import Final
 
 from engine.catalog.objects import Schema
-from engine.catalog.snapshot import SLUICE
+from engine.catalog.roles import Role
+from engine.catalog.snapshot import SLUICE, RightsChange
 from engine.sql.statements import AlterSchema, CreateSchema
 from engine.utility.definer import Definer
+from engine.utility.owner import owned_by
 from engine.utility.renaming import named
-from wire.errors import DuplicateSchema, InvalidSchemaName, ReservedName
+from wire.errors import (
+    DuplicateSchema,
+    FeatureNotSupported,
+    InsufficientPrivilege,
+    InvalidSchemaName,
+    ReservedName,
+    UndefinedObject,
+)
 
 _RESERVED: Final = "pg_"
 
 
 def create_schema(statement: CreateSchema, definer: Definer) -> None:
     """Raises DuplicateSchema, ReservedName."""
-    _check_name(statement.name)
-    if statement.if_not_exists and definer.snapshot.has_schema(statement.name):
-        definer.notify(f'schema "{statement.name}" already exists, skipping')
+    owner = _owner(statement, definer)
+    name = statement.name or owner.name
+    definer.authority.require_new_schemas()
+    if not definer.snapshot.roles.is_member(definer.authority.role, owner):
+        raise InsufficientPrivilege(f'must be member of role "{owner.name}"')
+    _check_name(name)
+    if statement.if_not_exists and definer.snapshot.has_schema(name):
+        definer.notify(f'schema "{name}" already exists, skipping')
         return
-    definer.catalog.put_schema(Schema(definer.catalog.new_oid(), statement.name))
+    made = Schema(definer.catalog.new_oid(), name)
+    definer.catalog.put_schema(made)
+    before = definer.snapshot.rights.objects.get(made.oid)
+    if definer.snapshot.rights.of(made.oid).owner != owner.oid:
+        after = owned_by(definer.snapshot.rights.of(made.oid), owner.oid)
+        definer.catalog.put_rights([RightsChange(made.oid, name, after, before)])
+
+
+def _owner(statement: CreateSchema, definer: Definer) -> Role:
+    """Raises UndefinedObject."""
+    asked = statement.owner
+    if asked is None or asked.special == "current":
+        return definer.authority.role
+    if asked.special == "session":
+        raise FeatureNotSupported("not supported: AUTHORIZATION SESSION_USER", hint="Name the role.")
+    found = definer.snapshot.roles.named(asked.special or asked.name)
+    if found is None:
+        raise UndefinedObject(f'role "{asked.special or asked.name}" does not exist')
+    return found
 
 
 def alter_schema(statement: AlterSchema, definer: Definer) -> None:
@@ -30,6 +62,8 @@ def alter_schema(statement: AlterSchema, definer: Definer) -> None:
     schema = snapshot.schemas.get(statement.name)
     if schema is None:
         raise InvalidSchemaName(f'schema "{statement.name}" does not exist')
+    definer.authority.require_schema_owner(schema.oid, schema.name)
+    definer.authority.require_new_schemas()
     if statement.to in snapshot.schemas or statement.to == SLUICE:
         raise DuplicateSchema(f'schema "{statement.to}" already exists')
     _check_name(statement.to)

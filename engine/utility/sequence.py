@@ -76,6 +76,7 @@ def alter_sequence(statement: AlterSequence, definer: Definer) -> None:
         definer.notify(f'relation "{statement.name.name}" does not exist, skipping')
         return
     sequence = definer.sequence(statement.name)
+    definer.authority.require_owner(sequence, "sequence")
     definer.catalog.put(
         owned(altered(sequence, statement.options, definer), statement.options, definer), replacing=True
     )
@@ -133,6 +134,12 @@ def owned(sequence: Sequence, options: SequenceOptions, definer: Definer) -> Seq
         raise UndefinedTable(f'relation "{name}" does not exist')
     if not isinstance(table, Table):
         raise WrongObjectType(f'sequence cannot be owned by relation "{table.name}"')
+    owner_of = definer.snapshot.rights.of
+    if not definer.authority.owns(table) or (
+        definer.snapshot.relations.get((sequence.schema, sequence.name)) is not None
+        and owner_of(table.oid).owner != owner_of(sequence.oid).owner
+    ):
+        raise ObjectNotInPrerequisiteState("sequence must have same owner as table it is linked to")
     if table.schema != sequence.schema:
         raise ObjectNotInPrerequisiteState("sequence must be in same schema as table it is linked to")
     column = table.column(column_name)

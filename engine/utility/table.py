@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from engine.api import ResultColumn
+from engine.authority import SchemaDenied
 from engine.catalog.objects import Table, TableColumn
 from engine.catalog.snapshot import TEMPORARY
 from engine.sql import types as st
@@ -54,7 +55,11 @@ def create_table(statement: CreateTable, definer: Definer) -> None:
 
     Raises DuplicateTable, DuplicateColumn, InvalidTableDefinition, UndefinedColumn, DatatypeMismatch and more, as PostgreSQL.
     """
-    schema = definer.schema_of_new(statement.name, statement.temporary)
+    try:
+        schema = definer.schema_of_new(statement.name, statement.temporary)
+    except SchemaDenied as error:
+        error.position = cursor(statement.name.position)
+        raise
     names = Names(definer.snapshot, schema)
     if _is_there(statement.name, names, statement.if_not_exists, definer):
         return

@@ -58,6 +58,7 @@ def _check_label(label: str) -> None:
 def alter_type(statement: AlterType, definer: Definer) -> None:
     """Raises UndefinedObject, WrongObjectType, DuplicateObject, InvalidParameterValue."""
     typ, action = definer.type(statement.name), statement.action
+    definer.authority.require_owner(typ, "type")
     match action:
         case AddLabel():
             _add_label(typ, action, definer)
@@ -70,6 +71,7 @@ def alter_type(statement: AlterType, definer: Definer) -> None:
         case SetSchema(schema=schema):
             if schema not in definer.snapshot.schemas:
                 raise InvalidSchemaName(f'schema "{schema}" does not exist')
+            definer.authority.require_creation(definer.snapshot, schema)
             if schema != typ.schema:
                 _require_free(schema, typ.name, definer, f'type "{typ.name}" already exists in schema "{schema}"')
                 _require_unnamed(typ, definer)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from engine.authority import UNBOUNDED, Authority
 from engine.catalog.objects import Table
+from engine.catalog.rights import DATABASE_OID
 from engine.catalog.snapshot import TEMPORARY, Snapshot
 from engine.catalog.store import CatalogStore
 from engine.catalog.system import SystemCatalog
@@ -24,6 +26,7 @@ class Vacuuming:
     database: str
     retention: float
     notice: Callable[[Notice], None]
+    authority: Authority = UNBOUNDED
 
 
 def vacuumed(statement: Vacuum, session: Vacuuming) -> list[Table]:
@@ -35,8 +38,22 @@ def vacuumed(statement: Vacuum, session: Vacuuming) -> list[Table]:
         found = [_named(name, session) for name in statement.tables]
     else:
         found = [table for table in session.snapshot.tables() if table.storage is not None]
-    kept = {table.oid: table for table in found if table is not None and table.schema != TEMPORARY}
+    kept = {
+        table.oid: table
+        for table in found
+        if table is not None
+        and table.schema != TEMPORARY
+        and may_look_after(table, "vacuum", session.authority, session.notice)
+    }
     return list(kept.values())
+
+
+def may_look_after(table: Table, verb: str, authority: Authority, notice: Callable[[Notice], None]) -> bool:
+    """Whether who asks owns a table, or the database; the warning where he does not (vacuum.c, vacuum_is_relation_owner)."""
+    if authority.owns(table) or authority.judge.owns(authority.role, DATABASE_OID):
+        return True
+    notice(Notice(f'skipping "{table.name}" --- only table or database owner can {verb} it', "WARNING"))
+    return False
 
 
 def _named(name: QualifiedName, session: Vacuuming) -> Table | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from sqlglot import exp
 
 from engine.api import ResultColumn
+from engine.authority import UNBOUNDED, Authority
 from engine.catalog.objects import Seen, Table, TableColumn, View
 from engine.catalog.snapshot import TEMPORARY, Snapshot
 from engine.catalog.transaction import SessionCatalog
@@ -14,6 +15,7 @@ from engine.plan.logical import TableReader
 from engine.plan.rewrite import walk_all
 from engine.sql.statements import CreateView, Query
 from engine.statement_cache import PlannedQuery
+from engine.utility.dependencies import kind_of
 from wire.errors import DuplicateColumn, InvalidTableDefinition, SqlSyntaxError, WrongObjectType
 
 
@@ -23,10 +25,11 @@ def create_view(
     catalog: SessionCatalog,
     search_path: Sequence[str],
     notify: Callable[[str], None],
+    authority: Authority = UNBOUNDED,
 ) -> None:
     """Define a view of a query that was planned against the same catalog.
 
-    Raises DuplicateTable, InvalidTableDefinition, WrongObjectType.
+    Raises DuplicateTable, InvalidTableDefinition, WrongObjectType, InsufficientPrivilege.
     """
     temporary = statement.temporary or statement.name.schema == TEMPORARY
     if not temporary and any(relation.schema == TEMPORARY for relation in planned.reads):
@@ -34,7 +37,10 @@ def create_view(
         temporary = True
     snapshot = catalog.current()
     schema = TEMPORARY if temporary else snapshot.creation_schema(statement.name.schema, search_path)
+    authority.require_creation(snapshot, schema)
     existing = snapshot.relations.get((schema, statement.name.name))
+    if existing is not None and statement.replace:
+        authority.require_owner(existing, kind_of(existing))
     defined = _columns(statement, planned.columns)
     if existing is not None and statement.replace:
         if not isinstance(existing, View):

@@ -123,7 +123,8 @@ def test_databases_roles_and_extensions(dsns: tuple[str, str]) -> None:
     assert re.search(r"^ sluice +\| postgres +\| UTF8 ", _printed(dsns[0], "\\l"), re.M)
     assert re.search(r"^ postgres +\| Superuser", _printed(dsns[0], "\\du"), re.M)
     assert "(0 rows)" in _printed(dsns[0], "\\dx")
-    assert re.findall(r"^ +(\w+) +\| postgres$", _printed(dsns[0], "\\dn"), re.M) == ["public", "sluice", "store"]
+    assert re.findall(r"^ +(\w+) +\| postgres$", _printed(dsns[0], "\\dn"), re.M) == ["sluice", "store"]
+    assert re.search(r"^ +public +\| pg_database_owner$", _printed(dsns[0], "\\dn"), re.M)
 
 
 def test_names_of_constants(dsns: tuple[str, str]) -> None:

@@ -28,6 +28,7 @@ from engine.catalog.system import (
     definitions,
     dependencies,
     postgres_views,
+    privileges,
     relations,
     roles,
     sessions,
@@ -48,6 +49,7 @@ FAMILIES: Final = (
     types,
     relations,
     roles,
+    privileges,
     definitions,
     statistics,
     dependencies,
@@ -61,6 +63,7 @@ FAMILIES: Final = (
 SYSTEM: Final[Mapping[Key, SystemRelation]] = {
     relation.key: relation for module in (postgres_views, *FAMILIES) for relation in module.SYSTEM
 }
+_BY_OID: Final[Mapping[int, SystemRelation]] = {relation.oid: relation for relation in SYSTEM.values()}
 
 
 class SystemCatalog:
@@ -97,6 +100,10 @@ class SystemCatalog:
         table = SystemTable(relation.oid, *key, columns, rows, next(self._versions))
         self._made[key] = (context.snapshot, table)
         return table
+
+    @staticmethod
+    def with_oid(oid: int) -> SystemRelation | None:
+        return _BY_OID.get(oid)
 
     def counter(self, sequence: NumberSequence, at: Count) -> SystemTable:
         """A sequence as a relation of one row: where it stands."""

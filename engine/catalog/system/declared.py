@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, Final, Literal
 
 from engine.api import Client
+from engine.authority import UNBOUNDED, Authority
 from engine.catalog.builtin import shapes
 from engine.catalog.objects import TableColumn
 from engine.catalog.snapshot import Snapshot
@@ -28,7 +29,8 @@ class SystemContext:
     """What rows are made from. members: of the mesh, as of now (rows are made on any thread, and the mesh has but one).
     pending: commits to stored tables that Delta's logs do not have yet, counted by location; asked when rows are made.
     superuser: whether who asks is one. may_see: whether what a user does is shown to who asks.
-    system: every system relation by schema and name. copies: those that run here, asked when rows are made."""
+    system: every system relation by schema and name. copies: those that run here, asked when rows are made.
+    authority: of who asks."""
 
     snapshot: Snapshot
     settings: SessionSettings
@@ -41,6 +43,7 @@ class SystemContext:
     may_see: Callable[[str], bool] = lambda _user: True
     system: Mapping[Key, SystemRelation] = field(default_factory=dict)
     copies: Callable[[], Sequence[CopyProgress]] = tuple
+    authority: Authority = UNBOUNDED
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,32 +6,52 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cache
 from typing import Final
 
+from engine.catalog import acl
+from engine.catalog.acl import Acl, Kind
 from engine.catalog.builtin import rows as builtin_rows
 from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table, TableColumn, View
+from engine.catalog.rights import DATABASE_OID
+from engine.catalog.roles import FIRST_ROLE
 from engine.catalog.snapshot import SLUICE, TEMPORARY, Snapshot
 from engine.catalog.statistics import TableStatistics
+from engine.catalog.system.acl_text import AclText
 from engine.catalog.system.declared import Row, SystemContext, SystemRelation, postgres
 from engine.catalog.system.types import collation, layout
 from engine.sql import types as st
 from wire import types as t
 
-_OWNER: Final = 10
 #: OIDs of ours among those that PostgreSQL keeps for itself and does not use.
 _OURS: Final = {TEMPORARY: 15_899, SLUICE: 15_900}
 
 
 def _pg_namespace(context: SystemContext) -> Iterator[Row]:
-    yield _OURS[SLUICE], SLUICE, _OWNER, None
+    shown, rights = AclText(context.snapshot.roles, context.user), context.snapshot.rights
+    yield _OURS[SLUICE], SLUICE, FIRST_ROLE, shown(_everybodys("n", acl.USAGE))
     if any(relation.schema == TEMPORARY for relation in context.snapshot.relations.values()):
-        yield _OURS[TEMPORARY], TEMPORARY, _OWNER, None
+        yield _OURS[TEMPORARY], TEMPORARY, FIRST_ROLE, None
     for schema in context.snapshot.schemas.values():
-        yield schema.oid, schema.name, _OWNER, None
+        own = rights.of(schema.oid)
+        yield schema.oid, schema.name, own.owner, shown(own.acl)
+
+
+def _everybodys(kind: Kind, rights: int) -> Acl:
+    """Of what is the system's."""
+    return (*acl.default_acl(kind, FIRST_ROLE), acl.Item(acl.PUBLIC, FIRST_ROLE, rights))
 
 
 @cache
 def _namespaces() -> Mapping[str, int]:
     """The schemas that are there without being made."""
     return {**{row["nspname"]: row["oid"] for row in builtin_rows("pg_namespace").to_pylist()}, **_OURS}
+
+
+def is_system_schema(oid: int) -> bool:
+    return oid in _namespaces().values()
+
+
+def system_schemas() -> Mapping[str, int]:
+    """Their OIDs, by name."""
+    return _namespaces()
 
 
 def schema_oid(snapshot: Snapshot, name: str) -> int | None:
@@ -85,22 +105,27 @@ def _ours(context: SystemContext) -> Iterator[SystemRelation]:
 
 
 def _pg_class(context: SystemContext) -> Iterator[Row]:
+    shown, rights = AclText(context.snapshot.roles, context.user), context.snapshot.rights
+    everybodys = shown(_everybodys("r", acl.SELECT))
     for system in _ours(context):
-        yield _class_row(system.oid, system.name, _OURS[SLUICE], "v" if system.query else "r", len(system.declared()))
+        yield _class_row(
+            system.oid, system.name, _OURS[SLUICE], "v" if system.query else "r", len(system.declared()), acl=everybodys
+        )
     unlogged = frozenset(table.oid for table in context.snapshot.tables() if table.unlogged)
     for relation in context.snapshot.relations.values():
         schema = namespace(context, relation.schema)
         lasts = _persistence(relation, unlogged)
         constraints = relation.constraints if isinstance(relation, Table) else ()
         indexes = list(keys(constraints))
+        own = rights.of(relation.oid)
         yield _class_row(
             relation.oid, relation.name, schema, _kind(relation), len(_columns(relation)), bool(indexes),
             sum(c.kind == "check" for c in constraints), lasts,
             not isinstance(relation, Table) or relation.populated,
-            relation.statistics if isinstance(relation, Table) else None,
+            relation.statistics if isinstance(relation, Table) else None, own.owner, shown(own.acl),
         )  # fmt: skip
         for key in indexes:
-            yield _class_row(key.oid, key.name, schema, "i", len(key.columns), persistence=lasts)
+            yield _class_row(key.oid, key.name, schema, "i", len(key.columns), persistence=lasts, owner=own.owner)
 
 
 def _persistence(relation: StoredRelation, unlogged: Set[int]) -> str:
@@ -122,12 +147,14 @@ def _class_row(
     persistence: str = "p",
     populated: bool = True,
     statistics: TableStatistics | None = None,
+    owner: int = FIRST_ROLE,
+    acl: list[str] | None = None,
 ) -> Row:
     pages, rows = (statistics.pages, statistics.rows) if statistics is not None else (0, -1.0)
     method = {"r": 2, "m": 2, "i": 403}.get(kind, 0)
     return (
-        oid, name, namespace, 0, 0, _OWNER, method, 0, 0, pages, rows, 0, 0, indexed, False, persistence, kind,
-        columns, checks, kind == "v", False, False, False, False, populated, "d" if kind in "rm" else "n", False, 0, 0, 0, None,
+        oid, name, namespace, 0, 0, owner, method, 0, 0, pages, rows, 0, 0, indexed, False, persistence, kind,
+        columns, checks, kind == "v", False, False, False, False, populated, "d" if kind in "rm" else "n", False, 0, 0, 0, acl,
         None, None,
     )  # fmt: skip
 
@@ -136,11 +163,14 @@ def _pg_attribute(context: SystemContext) -> Iterator[Row]:
     for system in _ours(context):
         for column in system.declared():
             yield _attribute_row(system.oid, column.name, column.type.pg, -1, column.number, False)
+    shown, rights = AclText(context.snapshot.roles, context.user), context.snapshot.rights
     for relation in context.snapshot.relations.values():
+        own = rights.of(relation.oid)
         for column in _columns(relation):
             yield _attribute_row(
                 relation.oid, column.name, column.type.pg, column.type.typmod, column.number, not column.nullable,
-                column.default is not None and not column.identity, _IDENTITY[column.identity], generated=column.generated,
+                column.default is not None and not column.identity, _IDENTITY[column.identity],
+                shown(own.column(column.number) or None), generated=column.generated,
             )  # fmt: skip
         for key in keys(relation.constraints) if isinstance(relation, Table) else ():
             for number, name in enumerate(key.columns, 1):
@@ -157,17 +187,22 @@ def _attribute_row(
     not_null: bool,
     default: bool = False,
     identity: str = "",
+    acl: list[str] | None = None,
     *,
     generated: bool = False,
 ) -> Row:
     return (
         relation, name, pg.oid, -1, pg.length, number, int(pg.is_array), -1, typmod, *layout(pg), "", not_null, default,
-        False, identity, "s" if generated else "", False, True, 0, collation(pg), None, None, None, None,
+        False, identity, "s" if generated else "", False, True, 0, collation(pg), acl, None, None, None,
     )  # fmt: skip
 
 
 def _pg_database(context: SystemContext) -> Iterator[Row]:
-    yield 5, context.database, _OWNER, 6, "c", False, True, -1, 0, 0, 1663, "C", "C.UTF-8", None, None, None
+    own, shown = context.snapshot.rights.of(DATABASE_OID), AclText(context.snapshot.roles, context.user)
+    yield (
+        DATABASE_OID, context.database, own.owner, 6, "c", False, True, -1, 0, 0, 1663, "C", "C.UTF-8", None, None,
+        shown(own.acl),
+    )  # fmt: skip
 
 
 SYSTEM: Final = (

@@ -1,7 +1,7 @@
 """Roles as relations: pg_authid, which has what they keep of their passwords and is for superusers alone, and what everybody may
 read of it: pg_roles, pg_user, pg_group, pg_auth_members, pg_db_role_setting.
 
-While there is no role there is one row, of who asks: everything is his.
+While there is no role there is one, who asks, beside those of the system: everything is his.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from engine.catalog.roles import Role, anybody
+from engine.catalog.rights import DATABASE_OID
+from engine.catalog.roles import PREDEFINED, Role, anybody
 from engine.catalog.system.declared import Row, SystemContext, postgres
 
 _HIDDEN: Final = "********"
 
 
 def _roles(context: SystemContext) -> Sequence[Role]:
-    return sorted(context.snapshot.roles, key=lambda role: role.oid) or (anybody(context.user),)
+    roles = context.snapshot.roles
+    return sorted(roles or (anybody(context.user), *PREDEFINED.values()), key=lambda role: role.oid)
 
 
 def _settings(role: Role) -> list[str] | None:
@@ -71,8 +73,15 @@ def _pg_auth_members(context: SystemContext) -> Iterator[Row]:
 
 def _pg_db_role_setting(context: SystemContext) -> Iterator[Row]:
     for role in _roles(context):
-        if role.settings:
-            yield 0, role.oid, _settings(role)
+        said = (
+            (0, role.oid, role.settings),
+            (DATABASE_OID, role.oid, role.here),
+            (0, 0, role.all_settings),
+            (DATABASE_OID, 0, role.all_here),
+        )
+        for database, of, settings in said:
+            if settings:
+                yield database, of, [f"{name}={value}" for name, value in settings]
 
 
 _USER: Final = (

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sqlglot import exp
 
+from engine.authority import SchemaDenied
 from engine.catalog.objects import SystemTable, Table, View
 from engine.plan.free_columns import free_columns
 from engine.plan.logical import CteReader, Join, JoinKind, Node, TableReader, Values
@@ -174,9 +175,12 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
             return _common_table(binder, cte, alias, scope)
     schema = item.text("db") or None
     _check_database(binder, item)
-    relation = binder.context.catalog.resolve(schema, name, binder.context.search_path)
+    with placed(item):
+        relation = binder.context.catalog.resolve(schema, name, binder.context.search_path)
     if relation is None:
         _missing(item, scope)
+    accesses = binder.context.accesses
+    access = accesses.read(relation)
     if isinstance(relation, View):
         versions.refuse(item, f'"{name}" is a view')
         node, names, rows = _view(binder, relation)
@@ -196,12 +200,23 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
         if read is not whole:
             rows = Rows(kind="an earlier version")
         node = TableReader(columns, read, tuple(c.file_column for c in relation.columns))
+    accesses.columns_of(access, node.columns)
     shown = alias.this.name if alias is not None else name
     source = source_of(node, shown, aliased_names(alias, names, shown))
     source.schema = relation.schema if alias is None else None
     source.relation = name
     source.rows = rows
     return node, [offered(scope, source)]
+
+
+@contextmanager
+def placed(item: exp.Table) -> Iterator[None]:
+    """A schema that may not be used is told of where the relation's name stands."""
+    try:
+        yield
+    except SchemaDenied as error:
+        error.position = error.position or cursor(position(item))
+        raise
 
 
 def _read(binder: QueryBinder, relation: Table | SystemTable) -> Table | SystemTable:
@@ -259,7 +274,7 @@ def _view(binder: QueryBinder, view: View) -> tuple[Node, list[str], Rows]:
         (query,) = parse(view.definition)
         if not isinstance(query, Query):
             raise InternalError(f'the definition of view "{view.name}" is no query')
-        with binder.as_seen_by(view):
+        with binder.as_seen_by(view), binder.context.accesses.within(view):
             bound = binder.bind(query.tree, None)
     except SqlError as error:
         error.position = None

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from engine.catalog.lookups import INFORMATION_SCHEMA, SCALARS, TABLES
 from engine.catalog.snapshot import TEMPORARY
+from engine.sql.binder.privilege_calls import query_text
 from engine.sql.lexer import tokenize
 from engine.sql.scope import Scope
 from engine.sql.utility.reader import StatementReader
@@ -21,7 +22,7 @@ _BY_SESSION: Final = ("pg_get_serial_sequence",)
 
 def query_of(node: exp.Anonymous, scope: Scope) -> exp.Expression | None:
     """The query that a call stands for; None where it is a function as others are."""
-    text = SCALARS.get((str(node.this), len(node.expressions)))
+    text = SCALARS.get((str(node.this), len(node.expressions))) or query_text(str(node.this), node.expressions)
     if text is None or node.args.get("schema") not in _schemas(str(node.this)):
         return None
     if scope.context.catalog.oid_of("pg_catalog", "pg_description", ()) is None:

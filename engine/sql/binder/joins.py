@@ -89,6 +89,8 @@ class _Joining:
                 raise DuplicateColumn(f'column name "{name}" appears more than once in USING clause')
             left = _side(self.left, name, "left")
             right = _side(self.right, name, "right")
+            for side in (left, right):
+                self._scope.context.accesses.note(side)
             tests.append(self._expressions.operator("=", [left, right], -1))
             self.merged.append(SourceColumn(name, self._merge(left, right)))
         if not tests:

@@ -70,7 +70,8 @@ def lock(context: BindContext, tree: exp.Select, rows: Rows, scope: Scope) -> No
             refused = refused or source.rows.refused
         if refused:
             raise FeatureNotSupported(f"{strength} is not allowed with {refused}")
-        asked = [relation for source in named for relation in source.rows.relations] if named else rows.relations
+        asked = [relation for source in named for relation in source.rows.relations] if named else list(rows.relations)
+        context.accesses.lock(asked)
         context.row_locks += [RowLock(strength, _lockable(relation)) for relation in asked]
 
 

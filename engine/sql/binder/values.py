@@ -81,7 +81,9 @@ def _whole_row(node: exp.Column, scope: Scope) -> Expr:
     if source is None:
         name = names[-1].name
         raise UndefinedTable(f'missing FROM-clause entry for table "{name}"', position=cursor(position(node)))
-    return replace(source.whole_row(), position=position(node))
+    row = source.whole_row()
+    scope.context.accesses.note(row)
+    return replace(row, position=position(node))
 
 
 def bind_field(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:

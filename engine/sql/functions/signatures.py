@@ -336,6 +336,31 @@ get_byte (bytea,int4)=int4
 get_current_ts_config ()=regconfig
 getdatabaseencoding ()=name
 getpgusername ()=name
+has_any_column_privilege (name,oid,text)=bool (name,text,text)=bool (oid,oid,text)=bool (oid,text)=bool
+  (oid,text,text)=bool (text,text)=bool
+has_column_privilege (name,oid,int2,text)=bool (name,oid,text,text)=bool (name,text,int2,text)=bool
+  (name,text,text,text)=bool (oid,int2,text)=bool (oid,oid,int2,text)=bool (oid,oid,text,text)=bool
+  (oid,text,int2,text)=bool (oid,text,text)=bool (oid,text,text,text)=bool (text,int2,text)=bool (text,text,text)=bool
+has_database_privilege (name,oid,text)=bool (name,text,text)=bool (oid,oid,text)=bool (oid,text)=bool
+  (oid,text,text)=bool (text,text)=bool
+has_foreign_data_wrapper_privilege (name,oid,text)=bool (name,text,text)=bool (oid,oid,text)=bool (oid,text)=bool
+  (oid,text,text)=bool (text,text)=bool
+has_function_privilege (name,oid,text)=bool (name,text,text)=bool (oid,oid,text)=bool (oid,text)=bool
+  (oid,text,text)=bool (text,text)=bool
+has_language_privilege (name,oid,text)=bool (name,text,text)=bool (oid,oid,text)=bool (oid,text)=bool
+  (oid,text,text)=bool (text,text)=bool
+has_schema_privilege (name,oid,text)=bool (name,text,text)=bool (oid,oid,text)=bool (oid,text)=bool
+  (oid,text,text)=bool (text,text)=bool
+has_sequence_privilege (name,oid,text)=bool (name,text,text)=bool (oid,oid,text)=bool (oid,text)=bool
+  (oid,text,text)=bool (text,text)=bool
+has_server_privilege (name,oid,text)=bool (name,text,text)=bool (oid,oid,text)=bool (oid,text)=bool
+  (oid,text,text)=bool (text,text)=bool
+has_table_privilege (name,oid,text)=bool (name,text,text)=bool (oid,oid,text)=bool (oid,text)=bool
+  (oid,text,text)=bool (text,text)=bool
+has_tablespace_privilege (name,oid,text)=bool (name,text,text)=bool (oid,oid,text)=bool (oid,text)=bool
+  (oid,text,text)=bool (text,text)=bool
+has_type_privilege (name,oid,text)=bool (name,text,text)=bool (oid,oid,text)=bool (oid,text)=bool (oid,text,text)=bool
+  (text,text)=bool
 height (box)=float8
 host (inet)=text
 hostmask (inet)=inet
@@ -717,11 +742,8 @@ xpath_exists (text,xml)=bool (text,xml,_text)=bool
 #: Names whose signatures never compete with a row of ours: administration, text search, XML.
 _OTHER_FUNCTIONS: Final = """
 acldefault aclexplode currtid2 cursor_to_xml cursor_to_xmlschema database_to_xml database_to_xml_and_xmlschema
-database_to_xmlschema has_any_column_privilege has_column_privilege has_database_privilege
-has_foreign_data_wrapper_privilege has_function_privilege has_language_privilege has_parameter_privilege
-has_schema_privilege has_sequence_privilege has_server_privilege has_table_privilege has_tablespace_privilege
-has_type_privilege lo_close lo_creat lo_create lo_export lo_from_bytea lo_get lo_import lo_lseek lo_lseek64 lo_open
-lo_put lo_tell lo_tell64 lo_truncate lo_truncate64 lo_unlink
+database_to_xmlschema has_parameter_privilege lo_close lo_creat lo_create lo_export lo_from_bytea lo_get lo_import lo_lseek
+lo_lseek64 lo_open lo_put lo_tell lo_tell64 lo_truncate lo_truncate64 lo_unlink
 pg_backup_start pg_backup_stop pg_blocking_pids pg_char_to_encoding pg_collation_actual_version pg_collation_for
 pg_column_compression pg_column_is_updatable pg_control_checkpoint pg_control_init pg_control_recovery
 pg_control_system pg_copy_logical_replication_slot pg_copy_physical_replication_slot

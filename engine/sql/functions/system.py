@@ -7,7 +7,7 @@ begins (`current_database()`, `pg_backend_pid()`) are the binder's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -133,6 +133,25 @@ _LOCKS = (
 )
 
 
+def _privileges() -> Iterator[Function]:
+    """has_..._privilege in each of PostgreSQL's forms: with a role by name or OID or without one, and the object by either."""
+    for kind in ("table", "any_column", "sequence", "schema", "database", "function", "type", "language", "server"):
+        yield from _asking(f"has_{kind}_privilege", ((t.TEXT,), (t.OID,)))
+    yield from _asking("has_foreign_data_wrapper_privilege", ((t.TEXT,), (t.OID,)))
+    yield from _asking("has_tablespace_privilege", ((t.TEXT,), (t.OID,)))
+    columns = tuple((relation, column) for relation in (t.TEXT, t.OID) for column in (t.TEXT, t.INT2))
+    yield from _asking("has_column_privilege", columns)
+    yield from _asking("pg_has_role", ((t.NAME,), (t.OID,)))
+    for relation in (t.TEXT, t.OID):
+        yield fn("row_security_active", (relation,), t.BOOL, volatility="stable")
+
+
+def _asking(name: str, objects: Sequence[tuple[t.PgType, ...]]) -> Iterator[Function]:
+    for role in ((), (t.NAME,), (t.OID,)):
+        for described in objects:
+            yield fn(name, (*role, *described, t.TEXT), t.BOOL, volatility="stable")
+
+
 def _size_pretty() -> str:
     """As dbsize.c: each unit up to 20479 halves of the next, rounded half up."""
     halves = [("kB", 512), *((unit, 512 << 10 * i) for i, unit in enumerate(("MB", "GB", "TB", "PB"), 1))]
@@ -157,6 +176,7 @@ _DESCRIPTIONS = tuple(
 ROWS: tuple[Function, ...] = (
     *_SESSION,
     *_LOCKS,
+    *_privileges(),
     *_DESCRIPTIONS,
     fn("version", (), t.TEXT, **both(_version), volatility="stable"),
     fn("format_type", (t.OID, t.INT4), t.TEXT, **both(_format_type), strict=False, volatility="stable"),

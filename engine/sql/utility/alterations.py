@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from typing import Final, Literal
 
 from engine.sql.lexer import Kind
+from engine.sql.privilege_statements import AlterOwner
 from engine.sql.statements import (
     AddColumn,
     AddConstraint,
@@ -40,7 +41,9 @@ from engine.sql.utility.columns import (
     table_constraint_at,
     take_collation,
 )
+from engine.sql.utility.privileges import alter_default_privileges
 from engine.sql.utility.reader import StatementReader
+from engine.sql.utility.role_names import role_spec
 from engine.sql.utility.roles import KINDS as ROLES
 from engine.sql.utility.roles import alter_role
 from engine.sql.utility.sequences import options_in_parentheses, sequence_options
@@ -65,6 +68,11 @@ def _alter(reader: StatementReader) -> Statement:
         return _alter_schema(reader)
     if reader.take("type"):
         return alter_type(reader)
+    if reader.words_at("database") and reader.word_at("owner", ahead=2):
+        reader.next()
+        return _owner(reader, "database", QualifiedName(schema=None, name=reader.name()))
+    if reader.take("default", "privileges"):
+        return alter_default_privileges(reader)
     for words, kind in _RELATIONS:
         if reader.take(*words):
             return _alter_relation(reader, kind)
@@ -77,9 +85,15 @@ def _alter(reader: StatementReader) -> Statement:
 def _alter_schema(reader: StatementReader) -> Statement:
     name = reader.name()
     if reader.word_at("owner"):
-        reader.unsupported("OWNER TO")
+        return _owner(reader, "schema", QualifiedName(schema=None, name=name))
     reader.expect("rename", "to")
     return AlterSchema(name=name, to=reader.name(), text="")
+
+
+def _owner(reader: StatementReader, kind: str, name: QualifiedName, exists: bool = False) -> Statement:
+    reader.expect("owner")
+    reader.expect("to")
+    return AlterOwner(kind=kind, name=name, owner=role_spec(reader), if_exists=exists, text="")
 
 
 def _alter_relation(reader: StatementReader, kind: RelationKind) -> Statement:
@@ -90,6 +104,8 @@ def _alter_relation(reader: StatementReader, kind: RelationKind) -> Statement:
     reader.take_symbol("*")
     if kind == "sequence" and not reader.word_at("rename", "set", "owner"):
         return _alter_sequence(reader, name, exists)
+    if reader.word_at("owner"):
+        return _owner(reader, kind, name, exists)
     return AlterTable(kind=kind, name=name, actions=_actions(reader), if_exists=exists, text="")
 
 

@@ -19,7 +19,9 @@ from engine.sql.statements import (
 )
 from engine.sql.utility.extensions import create_extension, drop_extension
 from engine.sql.utility.indexes import create_index
+from engine.sql.utility.privileges import drop_owned
 from engine.sql.utility.reader import StatementReader
+from engine.sql.utility.role_names import role_spec
 from engine.sql.utility.roles import KINDS as ROLES
 from engine.sql.utility.roles import create_role, drop_role
 from engine.sql.utility.sequences import create_sequence
@@ -175,14 +177,11 @@ def _import(reader: StatementReader) -> Statement:
 
 def _schema(reader: StatementReader) -> Statement:
     missing = _if_not_exists(reader)
-    if reader.word_at("authorization"):
-        reader.unsupported("CREATE SCHEMA AUTHORIZATION")
-    name = reader.name()
-    if reader.word_at("authorization"):
-        reader.unsupported("CREATE SCHEMA AUTHORIZATION")
+    name = "" if reader.word_at("authorization") else reader.name()
+    owner = role_spec(reader) if reader.take("authorization") else None
     if reader.word_at("create", "grant"):
         reader.unsupported("CREATE SCHEMA with elements")
-    return CreateSchema(name=name, if_not_exists=missing, text="")
+    return CreateSchema(name=name, owner=owner, if_not_exists=missing, text="")
 
 
 def _drop(reader: StatementReader) -> Statement:
@@ -195,6 +194,8 @@ def _drop(reader: StatementReader) -> Statement:
         return drop_extension(reader)
     if _role_at(reader):
         return drop_role(reader)
+    if reader.take("owned"):
+        return drop_owned(reader)
     reader.at = start
     refuse(reader)
 

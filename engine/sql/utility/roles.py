@@ -1,4 +1,4 @@
-"""CREATE, ALTER and DROP of ROLE, USER and GROUP, and GRANT and REVOKE of roles (gram.y: CreateRoleStmt, AlterRoleStmt,
+"""CREATE, ALTER and DROP of ROLE, USER and GROUP, and GRANT and REVOKE, of roles here (gram.y: CreateRoleStmt, AlterRoleStmt,
 AlterRoleSetStmt, AlterGroupStmt, DropRoleStmt, GrantRoleStmt)."""
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from engine.sql.role_statements import (
     DropRole,
     GrantRole,
     RenameRole,
-    RoleName,
     RoleOptions,
 )
-from engine.sql.statements import ResetVariable, SetVariable, Statement
+from engine.sql.statements import ResetVariable, RoleName, SetVariable, Statement
+from engine.sql.utility.privileges import grant, privileges_at, revoke
 from engine.sql.utility.reader import StatementReader
+from engine.sql.utility.role_names import role_spec, role_specs
 from engine.sql.utility.settings import READERS as SETTINGS
 from wire.errors import ReservedName, SqlSyntaxError
 
 #: The words that begin what these statements are about.
 KINDS: Final = ("role", "user", "group")
 _FLAGS: Final = ("superuser", "inherit", "createrole", "createdb", "login", "replication", "bypassrls")
-_SPECIAL: Final = {"current_role": "current", "current_user": "current", "session_user": "session"}
 _NO_OPTIONS: Final = RoleOptions()
 
 
@@ -42,19 +42,18 @@ def create_role(reader: StatementReader) -> Statement:
 def alter_role(reader: StatementReader) -> Statement:
     """After ALTER, at one of `KINDS`."""
     group = reader.next().text == "group"
-    if reader.take("all"):
-        reader.unsupported("ALTER ROLE ALL")
+    if not group and reader.take("all"):
+        return _setting(reader, None, _in_database(reader))
     token = reader.token
-    role = _role(reader)
+    role = role_spec(reader)
     if reader.take("rename", "to"):
         _require_name(role, token)
         return RenameRole(name=role.name, to=_new_name(reader), text="")
     if group:
         return _alter_group(reader, role)
-    if reader.take("in", "database"):
-        reader.unsupported("ALTER ROLE ... IN DATABASE")
-    if reader.word_at("set", "reset"):
-        return _setting(reader, role)
+    database = _in_database(reader)
+    if database or reader.word_at("set", "reset"):
+        return _setting(reader, role, database)
     reader.take("with")
     return AlterRole(role=role, options=RoleOptions(**_options(reader, creating=False)), text="")
 
@@ -66,57 +65,56 @@ def _alter_group(reader: StatementReader, role: RoleName) -> Statement:
     reader.expect("user")
     if role.special:
         reader.unsupported("ALTER GROUP of a role that is not named")
-    return GrantRole(roles=(role.name,), members=_roles(reader), revoke=revoke, group=True, text="")
+    return GrantRole(roles=(role.name,), members=role_specs(reader), revoke=revoke, group=True, text="")
 
 
-def _setting(reader: StatementReader, role: RoleName) -> Statement:
+def _in_database(reader: StatementReader) -> str:
+    return reader.name() if reader.take("in", "database") else ""
+
+
+def _setting(reader: StatementReader, role: RoleName | None, database: str) -> Statement:
     start = reader.token
+    if not reader.word_at("set", "reset"):
+        reader.fail()
     read = SETTINGS[start.text](reader)
     if isinstance(read, ResetVariable):
-        return AlterRoleSetting(role=role, name=read.name, value=None, text="")
+        return AlterRoleSetting(role=role, database=database, name=read.name, value=None, text="")
     assert isinstance(read, SetVariable)
     if read.local or read.also:
         reader.fail(start)
-    return AlterRoleSetting(role=role, name=read.name, value=read.value, text="")
+    return AlterRoleSetting(role=role, database=database, name=read.name, value=read.value, text="")
 
 
 def drop_role(reader: StatementReader) -> Statement:
     """After DROP, at one of `KINDS`."""
     reader.next()
     exists = reader.take("if", "exists")
-    return DropRole(roles=_roles(reader), if_exists=exists, text="")
+    return DropRole(roles=role_specs(reader), if_exists=exists, text="")
 
 
 def _grant(reader: StatementReader) -> Statement:
     reader.next()
-    _refuse_privileges(reader)
+    if privileges_at(reader):
+        return grant(reader)
     roles = _granted(reader)
     reader.expect("to")
-    members = _roles(reader)
+    members = role_specs(reader)
     admin = reader.take("with", "admin", "option")
     return GrantRole(roles=roles, members=members, admin=admin, grantor=_grantor(reader), text="")
 
 
 def _revoke(reader: StatementReader) -> Statement:
     reader.next()
-    _refuse_privileges(reader)
+    if privileges_at(reader):
+        return revoke(reader)
     admin = reader.take("admin", "option", "for")
     roles = _granted(reader)
     reader.expect("from")
-    members = _roles(reader)
+    members = role_specs(reader)
     grantor = _grantor(reader)
     if not reader.take("cascade"):
         reader.take("restrict")
     return GrantRole(roles=roles, members=members, revoke=True, admin=admin, grantor=grantor, text="")
-
-
-def _refuse_privileges(reader: StatementReader) -> None:
-    """Privileges on objects are told from roles by the ON behind them."""
-    ahead = 0
-    while not reader.word_at("to", "from", ahead=ahead) and reader.ahead(ahead).kind is not Kind.END:
-        if reader.word_at("on", ahead=ahead):
-            reader.unsupported("privileges on objects (GRANT and REVOKE ... ON)")
-        ahead += 1
 
 
 def _granted(reader: StatementReader) -> tuple[str, ...]:
@@ -127,36 +125,13 @@ def _granted(reader: StatementReader) -> tuple[str, ...]:
 
 
 def _grantor(reader: StatementReader) -> RoleName | None:
-    return _role(reader) if reader.take("granted", "by") else None
-
-
-def _roles(reader: StatementReader) -> tuple[RoleName, ...]:
-    found = [_role(reader)]
-    while reader.take_symbol(","):
-        found.append(_role(reader))
-    return tuple(found)
-
-
-def _role(reader: StatementReader) -> RoleName:
-    """RoleSpec."""
-    token = reader.token
-    if token.kind is Kind.WORD and (special := _SPECIAL.get(token.text)) is not None:
-        reader.next()
-        return RoleName(special=special)  # type: ignore[arg-type]
-    if token.kind is Kind.WORD and token.text in RESERVED and token.text != "none":
-        reader.fail()
-    if token.kind not in (Kind.WORD, Kind.NAME):
-        reader.fail()
-    reader.next()
-    if token.text == "none":
-        raise ReservedName('role name "none" is reserved', position=token.start + 1)
-    return RoleName(special="public") if token.text == "public" else RoleName(name=token.text)
+    return role_spec(reader) if reader.take("granted", "by") else None
 
 
 def _new_name(reader: StatementReader) -> str:
     """RoleId."""
     token = reader.token
-    role = _role(reader)
+    role = role_spec(reader)
     _require_name(role, token)
     return role.name
 
@@ -191,11 +166,11 @@ def _option(reader: StatementReader, token: Token, *, creating: bool) -> dict[st
     if reader.take("valid", "until"):
         return {"valid_until": reader.expect_kind(Kind.STRING).text}
     if creating and (reader.take("in", "role") or reader.take("in", "group")):
-        return {"in_roles": _roles(reader)}
+        return {"in_roles": role_specs(reader)}
     if creating and reader.take("admin"):
-        return {"admins": _roles(reader)}
+        return {"admins": role_specs(reader)}
     if reader.take("user") or (creating and reader.take("role")):
-        return {"members": _roles(reader)}
+        return {"members": role_specs(reader)}
     if creating and reader.take("sysid"):
         reader.expect_kind(Kind.INTEGER)
         return {}

@@ -71,6 +71,9 @@ def on_conflict(binder: QueryBinder, statement: Insert, conflict: OnConflict, ch
     if change.filled:
         raise FeatureNotSupported("not supported: ON CONFLICT with rows of a query that take values of a sequence")
     arbiters = _arbiters(change.table, conflict)
+    if conflict.columns or conflict.constraint is not None:
+        named = {name for key in arbiters for name in key.columns}
+        binder.context.accesses.target(change.table).select(c for c in change.table.columns if c.name in named)
     if not arbiters:
         return change
     new = _numbered(binder, change)

@@ -125,11 +125,11 @@ def _target(
 ) -> tuple[Table, tuple[TableColumn, ...]]:
     try:
         found = find_table(binder, table, "copy")
-        if names is None:
-            return found, tuple(column for column in found.columns if not column.generated)
-        columns = find_columns(found, names)
+        written = tuple(column for column in found.columns if not column.generated)
+        columns = written if names is None else find_columns(found, names)
         for column in columns:
             require_copied(column)
+        binder.context.accesses.target(found).insert(columns)
         return found, columns
     except SqlError as error:
         error.position = None  # PostgreSQL looks these names up without their places

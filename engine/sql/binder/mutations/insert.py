@@ -81,6 +81,7 @@ def bound_source(binder: QueryBinder, statement: Insert, table: Table, scope: Sc
     columns = table.columns if statement.columns is None else find_columns(table, statement.columns)
     tree = statement.source
     if tree is None:
+        binder.context.accesses.target(table).insert(())
         return _values(binder, table, [whole_row(binder, table, {})])
     if isinstance(tree, exp.Values) and not any(tree.args.get(key) for key in ("order", "limit", "offset", "with_")):
         return _bound_values(binder, statement, table, columns, tree, Scope(binder.context, binder, scope))
@@ -139,6 +140,7 @@ def _bound_values(
     scope: Scope,
 ) -> Source:
     width = len(tree.expressions[0].expressions)
+    binder.context.accesses.target(table).insert(columns[:width])
     for written in tree.expressions:
         if len(written.expressions) != width:
             at = cursor(position(written.expressions[0]))
@@ -232,6 +234,7 @@ def _bound_query(
     scope: Scope,
 ) -> Source:
     bound = _typed(binder, binder.bind(tree, scope, settle=False), columns)
+    binder.context.accesses.target(table).insert(columns[: len(bound.names)])
     places = [e.position for e in _outputs(bound)]
     _check_width(statement, columns, places)
     given: dict[int, Expr] = {}

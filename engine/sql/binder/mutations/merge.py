@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from engine.catalog import acl
 from engine.catalog.objects import Table
 from engine.plan.compile.block import is_volatile
 from engine.plan.logical import Aggregator, Evaluator, Join, Mutate, Node, SetOperation, Window
@@ -79,6 +80,8 @@ class _Part:
 def bind(binder: QueryBinder, statement: Merge, outer: Scope) -> tuple[Mutate, tuple[str, ...]]:
     table = find_table(binder, statement.target, "merge")
     _check_reachable(statement.whens)
+    if any(when.action == "delete" for when in statement.whens):
+        binder.context.accesses.target(table, acl.DELETE)
     matched = [when for when in statement.whens if when.matched]
     missed = [when for when in statement.whens if not when.matched]
     parts: list[_Part] = []
@@ -278,8 +281,10 @@ def _new(binder: QueryBinder, table: Table, statement: Merge, whens: Sequence[Me
 
 def _inserted(binder: QueryBinder, table: Table, when: MergeWhen, scope: Scope) -> tuple[Expr, ...]:
     if when.values is None:
+        binder.context.accesses.target(table).insert(())
         return whole_row(binder, table, {})
     columns = table.columns if when.columns is None else find_columns(table, when.columns)
+    binder.context.accesses.target(table).insert(columns)
     row = cells(binder, when, columns, when.values, scope)
     for value in row.values():
         check_plain(value, "VALUES", scope)

@@ -137,6 +137,7 @@ def assignments(
                 check_plain(value, what, scope)
                 _forbid_identity(column)
             found[column.number] = default(binder, column) if value is None else assigned(binder, value, column)
+        binder.context.accesses.target(table).update(columns)
     return found
 
 

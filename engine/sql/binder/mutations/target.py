@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from engine.catalog import acl
 from engine.catalog.objects import Constraint, Relation, Table, TableColumn, View
 from engine.plan.logical import FILE, ROW, TableReader
 from engine.sql import types as st
 from engine.sql.binder.blocks import passed
 from engine.sql.binder.casts import can_coerce
+from engine.sql.binder.from_clause import placed
 from engine.sql.expr import Column, Const, Expr
 from engine.sql.scope import Scope, Source, SourceColumn, cursor, position
 from engine.sql.stored_text import read_formula
@@ -47,6 +49,10 @@ _VERBS = {
 }
 
 
+#: What a verb asks for by itself; the others ask for columns.
+_RIGHTS = {"delete": acl.DELETE, "update": acl.UPDATE, "truncate": acl.TRUNCATE}
+
+
 def find_table(binder: QueryBinder, target: exp.Table, verb: str) -> Table:
     """The stored table that is meant. verb: insert, update, delete, merge, truncate, copy, or fill.
 
@@ -54,7 +60,8 @@ def find_table(binder: QueryBinder, target: exp.Table, verb: str) -> Table:
     be changed in this way (setTargetTable, CheckValidResultRel).
     """
     schema, name = target.text("db") or None, target.name
-    found = binder.context.catalog.resolve(schema, name, binder.context.search_path)
+    with placed(target):
+        found = binder.context.catalog.resolve(schema, name, binder.context.search_path)
     if found is None:
         dotted = f"{schema}.{name}" if schema else name
         raise UndefinedTable(f'relation "{dotted}" does not exist', position=cursor(position(target)))
@@ -72,6 +79,7 @@ def find_table(binder: QueryBinder, target: exp.Table, verb: str) -> Table:
     if found.storage is None:
         words = f"cannot {_VERBS.get(verb, verb)} foreign table"
         raise FeatureNotSupported(f'{words} "{name}"')
+    binder.context.accesses.target(found, _RIGHTS.get(verb, 0))
     return found
 
 
@@ -111,6 +119,7 @@ def row_columns(binder: QueryBinder, table: Table) -> tuple[Column, ...]:
     columns = tuple(binder.context.new_column(c.name, c.type) for c in table.columns)
     for column, declared in zip(columns, table.columns, strict=True):
         binder.context.origins[column.id] = (table.oid, declared.number)
+    binder.context.accesses.offer(table, columns)
     return columns
 
 
@@ -192,7 +201,7 @@ def checks(binder: QueryBinder, table: Table, row: Source) -> list[tuple[Constra
     found = []
     for constraint in sorted(table.constraints, key=lambda c: c.name):
         if constraint.kind == "check":
-            with unplaced():
+            with unplaced(), binder.context.accesses.silent():
                 bound = binder.expressions.bind(read_formula(constraint.expression), scope)
                 found.append((constraint, binder.expressions.as_boolean(bound, "CHECK")))
     return found

@@ -1,0 +1,264 @@
+"""Access control lists: who granted what to whom on one object, as values, and the arithmetic of GRANT and REVOKE on them.
+
+An item says that a grantor gave rights to a grantee (0 is PUBLIC), some of them with the right to give them on (grant options).
+Rights are bits, in the order in which PostgreSQL prints their letters. A list that is None has never been touched: it is the
+default of the object's kind (`default_acl`), in which the owner has everything and PUBLIC what the kind says.
+
+Grant options make chains: what someone gave on falls with what he had. Revoking either refuses (RESTRICT) or follows the chains
+(CASCADE); a chain that would bite its own tail is refused when it is made. An owner has all grant options, whatever the list says.
+
+Nothing here knows names, sessions or statements. Who has whose rights is given as a function.
+
+Source: PostgreSQL 15, acl.c (acldefault, aclupdate, check_circularity, recursive_revoke, aclmask, select_best_grantor,
+aclnewowner).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from wire.errors import DependentObjectsStillExist, InvalidGrantOperation
+
+PUBLIC: Final = 0
+
+#: Letters in the order in which an item prints them, and the words of GRANT.
+LETTERS: Final = "arwdDxtXUCTcsA"
+WORDS: Final = (
+    "INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", "EXECUTE", "USAGE", "CREATE", "TEMPORARY",
+    "CONNECT", "SET", "ALTER SYSTEM",
+)  # fmt: skip
+(
+    INSERT, SELECT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER, EXECUTE, USAGE, CREATE, TEMPORARY, CONNECT, SET, ALTER_SYSTEM,
+) = (1 << n for n in range(len(WORDS)))  # fmt: skip
+BY_WORD: Final = {**dict(zip(WORDS, (1 << n for n in range(len(WORDS))), strict=True)), "TEMP": TEMPORARY}
+
+#: Kinds of objects, by the letters of acldefault() where it has one; c: a column.
+Kind = Literal["r", "s", "c", "d", "n", "f", "l", "T", "F", "S", "t", "L", "p"]
+ALL: Final[dict[Kind, int]] = {
+    "r": INSERT | SELECT | UPDATE | DELETE | TRUNCATE | REFERENCES | TRIGGER,
+    "s": USAGE | SELECT | UPDATE,
+    "c": INSERT | SELECT | UPDATE | REFERENCES,
+    "d": CREATE | TEMPORARY | CONNECT,
+    "n": USAGE | CREATE,
+    "f": EXECUTE,
+    "l": USAGE,
+    "T": USAGE,
+    "F": USAGE,
+    "S": USAGE,
+    "t": CREATE,
+    "L": SELECT | UPDATE,
+    "p": SET | ALTER_SYSTEM,
+}
+#: What everybody has of an object that nobody has granted anything on.
+_EVERYBODY: Final[dict[Kind, int]] = {"d": TEMPORARY | CONNECT, "f": EXECUTE, "l": USAGE, "T": USAGE}
+
+#: Whether a role has the rights of another one without SET ROLE.
+HasRightsOf = Callable[[int, int], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """rights: what may be done. options: which of these may be given on."""
+
+    grantee: int
+    grantor: int
+    rights: int
+    options: int = 0
+
+
+Acl = tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Modification:
+    """One grantee's part of a GRANT (`adds`) or REVOKE. cascade: whether what hangs on revoked options goes too."""
+
+    item: Item
+    adds: bool
+    cascade: bool = False
+
+
+def default_acl(kind: Kind, owner: int) -> Acl:
+    """The owner's item shows no grant options: he has them in any case."""
+    everybody = _EVERYBODY.get(kind, 0)
+    own = () if kind == "c" else (Item(owner, owner, ALL[kind]),)
+    return ((Item(PUBLIC, owner, everybody),) if everybody else ()) + own
+
+
+def letters(item: Item) -> str:
+    """`r*w`: rights, each that may be given on with a star."""
+    return "".join(
+        letter + ("*" if item.options >> n & 1 else "") for n, letter in enumerate(LETTERS) if item.rights >> n & 1
+    )
+
+
+def words(rights: int) -> list[str]:
+    """Rights as privilege_type names them, in the order of their letters."""
+    return [word for n, word in enumerate(WORDS) if rights >> n & 1]
+
+
+def mask(acl: Acl, role: int, rights: int, has: HasRightsOf) -> int:
+    """Which of `rights` a role has, itself, as everybody, or by those whose rights it has."""
+    found = 0
+    for item in acl:
+        if item.grantee in (PUBLIC, role):
+            found |= item.rights & rights
+    for item in acl:
+        if item.rights & rights & ~found and item.grantee != PUBLIC and has(role, item.grantee):
+            found |= item.rights & rights
+    return found
+
+
+def options(acl: Acl, role: int, owner: int, rights: int, has: HasRightsOf) -> int:
+    """Which of `rights` a role may give on; the owner, and who has his rights, all."""
+    if has(role, owner):
+        return rights
+    return _options_of(acl, rights, lambda grantee: grantee == role or (grantee != PUBLIC and has(role, grantee)))
+
+
+def options_directly(acl: Acl, role: int, owner: int, rights: int) -> int:
+    """The same of the role itself, without those whose rights it has."""
+    return rights if role == owner else _options_of(acl, rights, lambda grantee: grantee == role)
+
+
+def _options_of(acl: Acl, rights: int, counts: Callable[[int], bool]) -> int:
+    found = 0
+    for item in acl:
+        if counts(item.grantee):
+            found |= item.options & rights
+    return found
+
+
+def best_grantor(acl: Acl, roles: Iterable[int], owner: int, rights: int) -> tuple[int, int]:
+    """Who a grant of `rights` is to be from, and which of them he may give. roles: who asks first, then those whose rights he
+    has. Whoever may give all, else whoever may give most; else who asks, who may give nothing."""
+    asking: int | None = None
+    best, most = 0, 0
+    for role in roles:
+        asking = role if asking is None else asking
+        may = options_directly(acl, role, owner, rights)
+        if may == rights:
+            return role, may
+        if may.bit_count() > most.bit_count():
+            best, most = role, may
+    assert asking is not None, "who asks is one of them"
+    return (best, most) if most else (asking, 0)
+
+
+# -- changes ---------------------------------------------------------------------------------------------------------
+
+
+def modified(acl: Acl, change: Modification, owner: int, has: HasRightsOf) -> Acl:
+    """The list after one modification. Raises InvalidGrantOperation for a circle, DependentObjectsStillExist where RESTRICT
+    meets what depends on it."""
+    item = change.item
+    if change.adds and item.options:
+        _require_no_circle(acl, item, owner, has)
+    at = next((n for n, i in enumerate(acl) if (i.grantee, i.grantor) == (item.grantee, item.grantor)), None)
+    before = acl[at] if at is not None else Item(item.grantee, item.grantor, 0)
+    if change.adds:
+        after = replace(before, rights=before.rights | item.rights, options=before.options | item.options)
+    else:
+        after = replace(before, rights=before.rights & ~item.rights, options=before.options & ~item.options)
+    acl = _with(acl, at, after)
+    lost = before.options & ~after.options
+    return _without_dependents(acl, item.grantee, lost, owner, has, cascade=change.cascade) if lost else acl
+
+
+def _with(acl: Acl, at: int | None, item: Item) -> Acl:
+    kept = (item,) if item.rights or item.options else ()
+    return (*acl, *kept) if at is None else (*acl[:at], *kept, *acl[at + 1 :])
+
+
+def _without_dependents(acl: Acl, grantee: int, lost: int, owner: int, has: HasRightsOf, *, cascade: bool) -> Acl:
+    """What the grantee gave on by options that he no longer has goes."""
+    if grantee == owner:
+        return acl
+    lost &= ~options(acl, grantee, owner, lost, has)
+    while lost:
+        hanging = next((item for item in acl if item.grantor == grantee and item.rights & lost), None)
+        if hanging is None:
+            break
+        if not cascade:
+            raise DependentObjectsStillExist("dependent privileges exist", hint="Use CASCADE to revoke them too.")
+        gone = Modification(Item(hanging.grantee, grantee, lost, lost), adds=False, cascade=True)
+        acl = modified(acl, gone, owner, has)
+    return acl
+
+
+def _require_no_circle(acl: Acl, item: Item, owner: int, has: HasRightsOf) -> None:
+    """Nobody may come to hold an option from himself: without what the grantee has given on, the grantor must have it still."""
+    if item.grantor == owner:
+        return
+    rest = acl
+    while (found := next((i for i in rest if i.grantee == item.grantee and i.options), None)) is not None:
+        gone = Modification(Item(item.grantee, found.grantor, 0, found.options), adds=False, cascade=True)
+        rest = modified(rest, gone, owner, has)
+    own = options(rest, item.grantor, owner, item.options, has)
+    if item.options & ~own:
+        raise InvalidGrantOperation("grant options cannot be granted back to your own grantor")
+
+
+def granted(
+    acl: Acl,
+    grantees: Sequence[int],
+    rights: int,
+    grantor: int,
+    owner: int,
+    has: HasRightsOf,
+    *,
+    adds: bool,
+    option: bool,
+    cascade: bool,
+) -> Acl:
+    """The list after GRANT or REVOKE of rights (merge_acl_with_grant). option: WITH GRANT OPTION, or GRANT OPTION FOR."""
+    for grantee in grantees:
+        if adds and option and grantee == PUBLIC:
+            raise InvalidGrantOperation("grant options can only be granted to roles")
+        item = Item(grantee, grantor, rights if adds or not option else 0, rights if not adds or option else 0)
+        acl = modified(acl, Modification(item, adds, cascade), owner, has)
+    return acl
+
+
+def merged(left: Acl, right: Acl, owner: int, has: HasRightsOf) -> Acl:
+    """Both lists' items in one."""
+    for item in right:
+        left = modified(left, Modification(item, adds=True), owner, has)
+    return left
+
+
+def in_order(acl: Acl) -> Acl:
+    """By who was given something, and by whom (aclitemsort)."""
+    return tuple(sorted(acl, key=lambda item: (item.grantee, item.grantor)))
+
+
+def same(left: Acl, right: Acl) -> bool:
+    """Whether the lists say the same, in whatever order."""
+    return in_order(left) == in_order(right)
+
+
+def with_owner(acl: Acl, old: int, new: int) -> Acl:
+    """The list of an object that gets another owner, who takes the old one's place in it; items that are then of the same
+    two become one."""
+    found: dict[tuple[int, int], Item] = {}
+    for item in acl:
+        grantee, grantor = (new if role == old else role for role in (item.grantee, item.grantor))
+        known = found.get((grantee, grantor), Item(grantee, grantor, 0))
+        united = replace(known, rights=known.rights | item.rights, options=known.options | item.options)
+        found[grantee, grantor] = united
+    return tuple(found.values())
+
+
+def without_role(acl: Acl, role: int, owner: int, has: HasRightsOf) -> Acl:
+    """The list without what a role was granted, by whomever, and what hangs on it."""
+    while (found := next((item for item in acl if item.grantee == role), None)) is not None:
+        gone = Modification(Item(role, found.grantor, found.rights, found.options), adds=False, cascade=True)
+        acl = modified(acl, gone, owner, has)
+    return acl
+
+
+def mentioned(acl: Acl | None, owner: int) -> frozenset[int]:
+    """The roles in a list, beside the owner."""
+    return frozenset(role for item in acl or () for role in (item.grantee, item.grantor) if role not in (PUBLIC, owner))

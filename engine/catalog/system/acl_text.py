@@ -1,0 +1,27 @@
+"""Access control lists as the catalog shows them: `grantee=rights/grantor` (acl.c: aclitemout, putid)."""
+
+from __future__ import annotations
+
+from engine.catalog.acl import PUBLIC, Acl, Item, letters
+from engine.catalog.roles import FIRST_ROLE, PREDEFINED, Roles
+
+
+class AclText:
+    """roles: whose names are shown. user: who the first role is while there is none."""
+
+    def __init__(self, roles: Roles, user: str) -> None:
+        self._names: dict[int, str] = {role.oid: role.name for role in (*PREDEFINED.values(), *roles)}
+        self._names.setdefault(FIRST_ROLE, user)
+
+    def __call__(self, acl: Acl | None) -> list[str] | None:
+        return None if acl is None else [self.item(item) for item in acl]
+
+    def item(self, item: Item) -> str:
+        grantee = "" if item.grantee == PUBLIC else self._role(item.grantee)
+        return f"{grantee}={letters(item)}/{self._role(item.grantor)}"
+
+    def _role(self, oid: int) -> str:
+        """A role that is gone shows as its number."""
+        name = self._names.get(oid, str(oid))
+        plain = all(c == "_" or c.isalnum() for c in name)
+        return name if plain else '"' + name.replace('"', '""') + '"'

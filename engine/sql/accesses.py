@@ -1,0 +1,169 @@
+"""What a statement does with which columns of which relations, noted while it is bound: what has to be permitted before it runs.
+
+A `Requirement` is about one item of FROM, or the table that a statement changes. It travels with the bound statement and is judged
+when that runs (`engine.authority`), so that a REVOKE holds at once for what was prepared or planned before.
+
+Columns are noted where names are resolved, because what PostgreSQL asks for is what the text names, not what a plan is left with:
+`count(*)` needs some column, whichever, `t.*` all. What is bound without anybody having named it (CHECK constraints) is not
+noted. What a view names is read in the name of the view's owner.
+
+Source: PostgreSQL 15, parse_relation.c (markVarForSelectPriv, markRTEForSelectPriv), execMain.c (ExecCheckRTEPerms).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from engine.catalog import acl
+from engine.catalog.objects import TEMPORARY, SystemTable, Table, TableColumn, View
+from engine.catalog.roles import FIRST_ROLE
+from engine.sql.expr import ColumnRef
+
+if TYPE_CHECKING:
+    from engine.catalog.objects import Relation
+    from engine.sql.expr import Column, Expr
+
+#: Schemas whose relations everybody may read, or that refuse by themselves; none is of rows in memory.
+_OPEN: Final = ("pg_catalog", "information_schema", "sluice", TEMPORARY, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """relation: its OID. kind: what messages call it. rights: bits of `engine.catalog.acl`. read, inserted, updated: numbers of
+    columns. whom: the role that is asked about; None is whoever runs the statement."""
+
+    relation: int
+    name: str
+    kind: str
+    rights: int
+    read: frozenset[int] = frozenset()
+    inserted: frozenset[int] = frozenset()
+    updated: frozenset[int] = frozenset()
+    whom: int | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Access:
+    """A `Requirement` while it grows."""
+
+    relation: Relation
+    rights: int
+    whom: int | None
+    read: set[int] = field(default_factory=set)
+    inserted: set[int] = field(default_factory=set)
+    updated: set[int] = field(default_factory=set)
+
+    def select(self, columns: Iterable[TableColumn]) -> None:
+        self.rights |= acl.SELECT
+        self.read.update(column.number for column in columns)
+
+    def insert(self, columns: Iterable[TableColumn]) -> None:
+        self.rights |= acl.INSERT
+        self.inserted.update(column.number for column in columns)
+
+    def update(self, columns: Iterable[TableColumn]) -> None:
+        self.rights |= acl.UPDATE
+        self.updated.update(column.number for column in columns)
+
+    def finished(self) -> Requirement:
+        r = self.relation
+        return Requirement(
+            r.oid, r.name, _kind(r), self.rights, frozenset(self.read), frozenset(self.inserted), frozenset(self.updated), self.whom
+        )  # fmt: skip
+
+
+class Accesses:
+    """One for each statement. owner_of: whose a view is, by its OID."""
+
+    def __init__(self, owner_of: Callable[[int], int] = lambda _oid: FIRST_ROLE) -> None:
+        self._owner_of = owner_of
+        self._found: list[Access] = []
+        self._columns: dict[int, tuple[Access, int]] = {}
+        self._targets: dict[int, Access] = {}
+        self._whom: int | None = None
+        self._silent = False
+
+    def read(self, relation: Relation) -> Access:
+        """An item of FROM."""
+        access = Access(relation, acl.SELECT, self._whom)
+        if relation.schema not in _OPEN:
+            self._found.append(access)
+        return access
+
+    def target(self, table: Table, rights: int = 0) -> Access:
+        """The table that the statement changes; it needs more as more is found out."""
+        access = self._targets.get(table.oid)
+        if access is None:
+            access = self._targets[table.oid] = Access(table, 0, self._whom)
+            if table.schema not in _OPEN:
+                self._found.append(access)
+        access.rights |= rights
+        return access
+
+    def offer(self, table: Table, columns: Sequence[Column]) -> None:
+        """Columns that are a row of the table that the statement changes."""
+        if (access := self._targets.get(table.oid)) is not None:
+            self.columns_of(access, columns)
+
+    def columns_of(self, access: Access, columns: Sequence[Column]) -> None:
+        """Columns that are the relation's, in its order, from now on."""
+        for column, declared in zip(columns, access.relation.columns, strict=True):
+            self._columns[column.id] = access, declared.number
+
+    def note(self, expr: Expr) -> None:
+        """Columns that were named."""
+        if self._silent:
+            return
+        for part in expr.walk():
+            if isinstance(part, ColumnRef) and (known := self._columns.get(part.column.id)) is not None:
+                access, number = known
+                access.rights |= acl.SELECT
+                access.read.add(number)
+
+    def lock(self, relations: Sequence[Relation]) -> None:
+        """FOR UPDATE and its kin ask for rows of these."""
+        oids = {relation.oid for relation in relations}
+        for access in self._found:
+            if access.relation.oid in oids:
+                access.rights |= acl.UPDATE
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """While something is bound that the statement does not name."""
+        kept, self._silent = self._silent, True
+        try:
+            yield
+        finally:
+            self._silent = kept
+
+    @contextmanager
+    def within(self, view: View) -> Iterator[None]:
+        """While a view's definition is bound. A temporary one is the session's own."""
+        kept = self._whom, self._silent
+        if view.schema != TEMPORARY:
+            self._whom = self._owner_of(view.oid)
+        self._silent = False
+        try:
+            yield
+        finally:
+            self._whom, self._silent = kept
+
+    def finished(self) -> tuple[Requirement, ...]:
+        return tuple(access.finished() for access in self._found if access.rights)
+
+
+def _kind(relation: Relation) -> str:
+    match relation:
+        case View():
+            return "view"
+        case SystemTable():
+            return "sequence"
+        case Table(storage=None):
+            return "foreign table"
+        case Table(query=None):
+            return "table"
+        case _:
+            return "materialized view"

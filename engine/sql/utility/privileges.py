@@ -1,0 +1,191 @@
+"""GRANT and REVOKE of privileges on objects, ALTER DEFAULT PRIVILEGES, REASSIGN and DROP OWNED (gram.y: GrantStmt, RevokeStmt,
+AlterDefaultPrivilegesStmt, ReassignOwnedStmt, DropOwnedStmt)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.sql.lexer import Kind
+from engine.sql.privilege_statements import (
+    AlterDefaultPrivileges,
+    DropOwned,
+    GrantKind,
+    GrantPrivileges,
+    Privilege,
+    ReassignOwned,
+)
+from engine.sql.statements import QualifiedName, RoleName, Statement
+from engine.sql.utility.reader import StatementReader
+from engine.sql.utility.role_names import role_spec, role_specs
+
+_NAMED: Final[dict[str, GrantKind]] = {
+    "table": "table", "sequence": "sequence", "schema": "schema", "database": "database"
+}  # fmt: skip
+_ALL_IN_SCHEMA: Final[dict[str, GrantKind]] = {
+    "tables": "table", "sequences": "sequence", "functions": "function", "procedures": "function", "routines": "function"
+}  # fmt: skip
+_DEFAULTS: Final[dict[str, GrantKind]] = {
+    "tables": "table", "sequences": "sequence", "functions": "function", "routines": "function", "schemas": "schema"
+}  # fmt: skip
+#: Kinds of objects that are not here.
+_REFUSED: Final = (
+    "domain", "foreign", "function", "language", "large", "parameter", "procedure", "routine", "tablespace", "type",
+)  # fmt: skip
+
+
+def privileges_at(reader: StatementReader) -> bool:
+    """Whether a GRANT or REVOKE, after its verb, is about objects: told from roles by the ON behind the privileges."""
+    ahead = 0
+    while not reader.word_at("to", "from", ahead=ahead) and reader.ahead(ahead).kind is not Kind.END:
+        if reader.word_at("on", ahead=ahead):
+            return True
+        ahead += 1
+    return False
+
+
+def grant(reader: StatementReader) -> GrantPrivileges:
+    """After GRANT."""
+    said, columns = _privileges(reader)
+    reader.expect("on")
+    kind, names, in_schemas = _target(reader)
+    reader.expect("to")
+    grantees = role_specs(reader)
+    option = reader.take("with", "grant", "option")
+    grantor = role_spec(reader) if reader.take("granted", "by") else None
+    return GrantPrivileges(
+        kind=kind, privileges=said, all_columns=columns, names=names, in_schemas=in_schemas, grantees=grantees,
+        option=option, grantor=grantor, text="",
+    )  # fmt: skip
+
+
+def revoke(reader: StatementReader) -> GrantPrivileges:
+    """After REVOKE."""
+    option = reader.take("grant", "option", "for")
+    said, columns = _privileges(reader)
+    reader.expect("on")
+    kind, names, in_schemas = _target(reader)
+    reader.expect("from")
+    grantees = role_specs(reader)
+    grantor = role_spec(reader) if reader.take("granted", "by") else None
+    return GrantPrivileges(
+        kind=kind, privileges=said, all_columns=columns, names=names, in_schemas=in_schemas, grantees=grantees,
+        option=option, grantor=grantor, revoke=True, cascade=_cascade(reader), text="",
+    )  # fmt: skip
+
+
+def _cascade(reader: StatementReader) -> bool:
+    if reader.take("cascade"):
+        return True
+    reader.take("restrict")
+    return False
+
+
+def _privileges(reader: StatementReader) -> tuple[tuple[Privilege, ...], tuple[str, ...]]:
+    """The privileges, and the columns of ALL (columns)."""
+    if reader.take("all"):
+        reader.take("privileges")
+        return (), _columns(reader)
+    found = [_privilege(reader)]
+    while reader.take_symbol(","):
+        found.append(_privilege(reader))
+    return tuple(found), ()
+
+
+def _privilege(reader: StatementReader) -> Privilege:
+    if reader.word_at("select", "references", "create"):
+        name = reader.next().text
+    elif reader.take("alter", "system"):
+        name = "alter system"
+    else:
+        name = reader.name()
+    return Privilege(name=name, columns=_columns(reader))
+
+
+def _columns(reader: StatementReader) -> tuple[str, ...]:
+    return tuple(c.name for c in reader.names()) if reader.symbol_at("(") else ()
+
+
+def _target(reader: StatementReader) -> tuple[GrantKind, tuple[QualifiedName, ...], bool]:
+    if reader.word_at("all") and (kind := _ALL_IN_SCHEMA.get(reader.ahead(1).text)) is not None:
+        for word in ("all", reader.ahead(1).text, "in", "schema"):
+            reader.expect(word)
+        return kind, _simple_names(reader), True
+    if reader.word_at(*_REFUSED) and reader.ahead(1).kind in (Kind.WORD, Kind.NAME):
+        reader.unsupported(f"privileges ON {reader.token.text.upper()}")
+    named = _NAMED.get(reader.token.text) if reader.token.kind is Kind.WORD else None
+    if named is not None and reader.ahead(1).kind in (Kind.WORD, Kind.NAME):
+        reader.next()
+    kind = named or "table"
+    return kind, _simple_names(reader) if kind in ("schema", "database") else _qualified_names(reader), False
+
+
+def _simple_names(reader: StatementReader) -> tuple[QualifiedName, ...]:
+    return tuple(QualifiedName(schema=None, name=name) for name in _names(reader))
+
+
+def _names(reader: StatementReader) -> tuple[str, ...]:
+    found = [reader.name()]
+    while reader.take_symbol(","):
+        found.append(reader.name())
+    return tuple(found)
+
+
+def _qualified_names(reader: StatementReader) -> tuple[QualifiedName, ...]:
+    found = [reader.qualified_name()]
+    while reader.take_symbol(","):
+        found.append(reader.qualified_name())
+    return tuple(found)
+
+
+def alter_default_privileges(reader: StatementReader) -> Statement:
+    """After ALTER DEFAULT PRIVILEGES."""
+    owners: tuple[RoleName, ...] = ()
+    schemas: tuple[str, ...] = ()
+    while reader.word_at("for", "in"):
+        if reader.take("for", "role") or reader.take("for", "user"):
+            owners = role_specs(reader)
+        else:
+            reader.expect("in")
+            reader.expect("schema")
+            schemas = _names(reader)
+    revokes = reader.take("revoke")
+    if not revokes:
+        reader.expect("grant")
+    return AlterDefaultPrivileges(roles=owners, schemas=schemas, action=_default_action(reader, revokes), text="")
+
+
+def _default_action(reader: StatementReader, revokes: bool) -> GrantPrivileges:
+    option = revokes and reader.take("grant", "option", "for")
+    said, _ = _privileges(reader)
+    reader.expect("on")
+    if reader.word_at("types"):
+        reader.unsupported("default privileges ON TYPES")
+    kind = _DEFAULTS.get(reader.token.text)
+    if kind is None:
+        reader.fail()
+    reader.next()
+    reader.expect("from" if revokes else "to")
+    grantees = role_specs(reader)
+    option = option or (not revokes and reader.take("with", "grant", "option"))
+    cascade = revokes and _cascade(reader)
+    return GrantPrivileges(
+        kind=kind, privileges=said, names=(), grantees=grantees, revoke=revokes, option=option, cascade=cascade, text=""
+    )
+
+
+def _reassign(reader: StatementReader) -> Statement:
+    reader.next()
+    for word in ("owned", "by"):
+        reader.expect(word)
+    owners = role_specs(reader)
+    reader.expect("to")
+    return ReassignOwned(roles=owners, to=role_spec(reader), text="")
+
+
+def drop_owned(reader: StatementReader) -> Statement:
+    """After DROP OWNED."""
+    reader.expect("by")
+    return DropOwned(roles=role_specs(reader), cascade=_cascade(reader), text="")
+
+
+READERS: Final = {"reassign": _reassign}

@@ -1,0 +1,74 @@
+"""Privileges are what they are in PostgreSQL: scripts (privileges/*.sql) say the same as several roles to both, and tags, rows,
+notices and errors are compared.
+
+`--- name` says who speaks from there on; a connection is kept for each. Roles belong to a whole cluster of PostgreSQL's, so that a
+script removes those that it makes. What both do not have is not in the scripts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from local_member import LocalMember, Said, local_member, say
+from postgres_server import PostgresServer
+
+pytestmark = pytest.mark.postgres
+
+SCRIPTS = sorted((Path(__file__).parent / "privileges").glob("*.sql"))
+FIRST = "postgres"
+
+
+def spoken(script: Path) -> Iterator[tuple[str, str]]:
+    """Who says what."""
+    who = FIRST
+    for part in script.read_text().split(";\n"):
+        statement = part.strip()
+        while statement.startswith("---"):
+            line, _, statement = statement.partition("\n")
+            who, statement = line.removeprefix("---").strip(), statement.strip()
+        if statement:
+            yield who, statement
+
+
+class Speakers:
+    """A connection for each role."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self._open: dict[str, psycopg.Connection[Any]] = {}
+
+    def say(self, who: str, statement: str) -> Said:
+        if who not in self._open:
+            self._open[who] = psycopg.connect(self._dsn, user=who, autocommit=True)
+        return say(self._open[who], statement)
+
+    def close(self) -> None:
+        for connection in self._open.values():
+            connection.close()
+
+
+def _theirs(postgres: PostgresServer) -> Speakers:
+    return Speakers(postgres.dsn)
+
+
+def _ours(member: LocalMember) -> Speakers:
+    with member.connect(user=FIRST) as first:
+        first.execute("create role unused")
+        first.execute("drop role unused")
+    return Speakers(member.dsn)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_same(script: Path, tmp_path: Path, postgres: PostgresServer) -> None:
+    with local_member(tmp_path) as member:
+        theirs, ours = _theirs(postgres), _ours(member)
+        try:
+            for who, statement in spoken(script):
+                assert ours.say(who, statement) == theirs.say(who, statement), f"{who}: {statement}"
+        finally:
+            ours.close()
+            theirs.close()
