@@ -15,6 +15,7 @@ from rich.console import Console
 from benchmarks import (
     cancel,
     commit_crash,
+    connect,
     copy_orders,
     encode,
     exchange,
@@ -43,6 +44,7 @@ MEASURES: Final = tuple(
         orders_rows,
         tpch_queries,
         short_query,
+        connect,
         cancel,
         encode,
         exchange,

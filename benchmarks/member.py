@@ -38,6 +38,10 @@ class Member:
         self._process.kill()
         self._process.wait()
 
+    @property
+    def dsn(self) -> str:
+        return f"host={self._host} port={self._port} dbname=sluice user=bench"
+
     def connect(self, engine: str, **more: Any) -> psycopg.Connection[tuple[Any, ...]]:
         """A session with `sluice.engine` set as its client would, at start-up. `more`: for psycopg.connect."""
         options = f"-c sluice.engine={engine}"
