@@ -44,6 +44,11 @@ class Jdbc:
         self._process.stdin.close()
         self._process.wait(10)
 
+    @property
+    def java(self) -> Any:
+        """Java's packages below `java`."""
+        return self._gateway.jvm.java
+
     def connect(self, url: str) -> Any:
         """A java.sql.Connection. Raises Py4JJavaError."""
         return self._gateway.jvm.java.sql.DriverManager.getConnection(url)

@@ -295,8 +295,9 @@ def test_binary_is_the_same_both_ways(sluice: LocalMember, postgres: PostgresSer
                 assert copied_in(ours, "copy t from stdin (format binary)", *pieces) == Told("COPY 4")
                 told = copied_out(ours, "copy t to stdout")
                 assert told == copied_out(theirs, "copy t to stdout")
-                again = b"".join(copied_out(ours, "copy t to stdout (format binary)").sent)
-                assert again == sent
+                # Message by message: some clients read the signature and a row from the first.
+                for asked in ("copy t to stdout (format binary)", "copy (select 1 where false) to stdout (format binary)"):
+                    assert copied_out(ours, asked).sent == copied_out(theirs, asked).sent
                 ours.execute("truncate t")
         finally:
             for connection in (ours, theirs):

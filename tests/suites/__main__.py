@@ -10,7 +10,16 @@ from typing import Annotated, Final, Literal
 import typer
 from rich.console import Console
 
-from suites import asyncpg_tests, dbt_postgres, page, pg8000_tests, pgbench, psycopg2_tests, sqlalchemy_dialect
+from suites import (
+    asyncpg_tests,
+    client_sessions,
+    dbt_postgres,
+    page,
+    pg8000_tests,
+    pgbench,
+    psycopg2_tests,
+    sqlalchemy_dialect,
+)
 from suites.comparison import Comparison, compare, counted, reasons
 from suites.outcomes import Outcomes
 from suites.servers import Kind, running
@@ -26,6 +35,7 @@ SUITES: Final[Sequence[Suite]] = (
     pg8000_tests.SUITE,
     dbt_postgres.SUITE,
     pgbench.SUITE,
+    *client_sessions.SUITES,
 )
 
 

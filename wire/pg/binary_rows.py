@@ -1,6 +1,9 @@
 """Rows as COPY's binary format has them: a signature, the bodies of DataRow messages, an end (copyto.c).
 
 The same interface as `wire.copying.writer.RowWriter`, for a client (framed: one CopyData message a row) or for a file.
+
+A client is sent the signature in the message of the first row, or of the end where there is none, as PostgreSQL does: ADBC and
+connectorx read a row from every message but the last, and take a message without one for a broken row.
 """
 
 from __future__ import annotations
@@ -23,17 +26,27 @@ class BinaryRows:
 
     def __init__(self, columns: Sequence[EncodedColumn], settings: OutputSettings, *, framed: bool = True) -> None:
         self._encoder = RowEncoder(columns, (1,), settings, b"d" if framed else None)
+        self._bodies = RowEncoder(columns, (1,), settings, None)
         self._framed = framed
+        self._unsaid = b""
 
     def header(self) -> memoryview:
-        return self._message(HEADER)
+        if not self._framed:
+            return memoryview(HEADER)
+        self._unsaid = HEADER
+        return memoryview(b"")
 
     def encode(self, batch: pa.RecordBatch) -> memoryview:
         """All rows. Raises SqlError for a type that has no binary format."""
-        return self._encoder.encode(batch)
+        if not self._unsaid or not batch.num_rows:
+            return self._encoder.encode(batch)
+        first, rest = self._bodies.encode(batch.slice(0, 1)), self._encoder.encode(batch.slice(1))
+        return memoryview(b"".join((self._with_unsaid(first), rest)))
 
     def trailer(self) -> memoryview:
-        return self._message(TRAILER)
+        return memoryview(self._with_unsaid(TRAILER) if self._framed else TRAILER)
 
-    def _message(self, data: bytes) -> memoryview:
-        return memoryview(b"d" + (4 + len(data)).to_bytes(4, "big") + data if self._framed else data)
+    def _with_unsaid(self, data: bytes | memoryview) -> bytes:
+        """A message, which begins with the signature if that has not been sent."""
+        head, self._unsaid = self._unsaid, b""
+        return b"".join((b"d", (4 + len(head) + len(data)).to_bytes(4, "big"), head, data))
