@@ -148,5 +148,5 @@ class Reader:
         source = self.sql[token.start : token.end]
         return SqlSyntaxError(f'syntax error at or near "{source}"', position=token.start + 1)
 
-    def unsupported(self, what: str, token: Token | None = None) -> NoReturn:
-        raise FeatureNotSupported(f"not supported: {what}", position=(token or self.token).start + 1)
+    def unsupported(self, what: str, token: Token | None = None, hint: str | None = None) -> NoReturn:
+        raise FeatureNotSupported(f"not supported: {what}", position=(token or self.token).start + 1, hint=hint)

@@ -14,6 +14,11 @@ _STATEMENTS: Final = frozenset(
         "security", "truncate", "update",
     )
 )  # fmt: skip
+#: What is code in a language, and what a client can do instead.
+_CODE: Final = frozenset(
+    ("DO", "CALL", *(f"CREATE {kind}" for kind in ("FUNCTION", "PROCEDURE", "TRIGGER", "EVENT TRIGGER", "LANGUAGE")))
+)
+_PROCEDURAL: Final = "There is no procedural language here: the client has to send the statements by itself."
 #: Words between CREATE or ALTER and what it creates.
 _PASSED: Final = frozenset(
     ("or", "replace", "temp", "temporary", "global", "local", "unlogged", "trusted", "procedural", "default")
@@ -37,7 +42,8 @@ def refuse(reader: StatementReader) -> NoReturn:
     token = reader.token
     if token.kind is not Kind.WORD or token.text not in _STATEMENTS:
         reader.fail()
-    reader.unsupported(_described(reader), token)
+    what = _described(reader)
+    reader.unsupported(what, token, _PROCEDURAL if what in _CODE else None)
 
 
 def _described(reader: StatementReader) -> str:
