@@ -220,7 +220,6 @@ def test_deep_but_honest_nesting_is_read() -> None:
         ("alter table t owner to u", "ALTER TABLE ... OWNER TO"),
         ("grant select on t to u", "privileges on objects (GRANT and REVOKE ... ON)"),
         ("do $$ begin end $$", "DO"),
-        ("listen x", "LISTEN"),
         ("select 1 into unlogged t", "SELECT INTO UNLOGGED"),
         ("select 1 from t tablesample system (1)", "TABLESAMPLE"),
     ],
