@@ -108,6 +108,7 @@ class Session(EngineSession):
     async def prepare(self, statement: s.Statement, parameter_types: Sequence[int]) -> Prepared:
         await self._engine.see_commits()
         self._seen = self.client.turn
+        await self._claim_snapshot()
         match statement:
             case s.Query():
                 planned = await self.plan(statement, tuple(parameter_types), {})
@@ -133,11 +134,16 @@ class Session(EngineSession):
             case _:
                 return Prepared(statement, (), None)
 
+    async def _claim_snapshot(self) -> None:
+        if self.catalog.claims_snapshot:
+            await self._engine.in_operation_pool(self.catalog.claim_snapshot)
+
     async def execute(self, prepared: Prepared, arguments: Sequence[Any], *, single: bool = False) -> Execution:
         alone = self._transaction.executes(single=single, query=isinstance(prepared.statement, s.Query))
         if self._seen != self.client.turn:
             await self._engine.see_commits()
         self._seen = None
+        await self._claim_snapshot()
         require_permitted(prepared.statement, self.authority)
         arguments = regnames.with_oids(prepared.parameters, arguments, lambda: self.bind_context((), {})[0])
         match prepared.statement:

@@ -45,6 +45,8 @@ from engine.storage.tables import FileChange
 from engine.storage.underway import UNDERWAY
 from wire.errors import InternalError, IoError, SqlError, StatementCompletionUnknown
 
+#: The place of all tables among those that are claimed.
+_EVERYTHING = ""
 _Token = tuple[int, dict[Key, StoredRelation], int]
 
 
@@ -140,6 +142,16 @@ class SessionCatalog:
         location = _location(table)
         if self.in_transaction and location is not None and table.schema != TEMPORARY and location not in self._claims:
             self._claims[location] = Claim(Path(table.path))
+
+    @property
+    def claims_snapshot(self) -> bool:
+        """Whether `claim_snapshot` is to be called before the next statement looks at the catalog."""
+        return self.in_transaction and self._frozen is None and _EVERYTHING not in self._claims and self._repeatable()
+
+    def claim_snapshot(self) -> None:
+        """The transaction that is open is to see one state of all tables, and may change each later: no table is to be compacted in
+        the background. May block on the disk."""
+        self._claims[_EVERYTHING] = Claim(self._store.tables)
 
     def _release(self) -> None:
         claims, self._claims = self._claims, {}

@@ -87,7 +87,8 @@ async def compact(
 def is_contested(table: Table) -> bool:
     """Whether a transaction of several statements that is open would fail if the table's files changed. Blocks on the disk."""
     assert table.storage is not None, "a stored table"
-    return table.storage.location in UNDERWAY.contested() or is_claimed(Path(table.path))
+    folder = Path(table.path)
+    return table.storage.location in UNDERWAY.contested() or is_claimed(folder) or is_claimed(folder.parent)
 
 
 def _discard(engine: Engine, table: Table, added: Sequence[DataFile]) -> None:

@@ -6,6 +6,9 @@ member's. What members of a catalog certainly share is the tables' folders. So a
 before the statement looks at the table, and removed when its transaction has ended. Looking for one costs a listing of the folder,
 once in a compaction, just before it commits.
 
+A transaction that sees one state (REPEATABLE READ) may change any table later, of which it saw the files that were there when it
+began: it claims all tables, by a folder beside theirs.
+
 A claim whose member is gone is not touched any more (`Keeper`) and does not count; VACUUM removes it as it does a statement's
 folder. What is claimed between the look and the commit is not seen: such a transaction fails with 40001, as before.
 
@@ -29,7 +32,7 @@ _FORGOTTEN_SECONDS: Final = 3 * TOUCH_SECONDS
 
 
 class Claim:
-    """table: the table's folder. Blocks on the disk."""
+    """table: the table's folder, or the one in which all tables' are. Blocks on the disk."""
 
     def __init__(self, table: Path) -> None:
         self.path = table / f"{_PREFIX}{uuid.uuid4().hex[:16]}"

@@ -109,6 +109,8 @@ class Vacuum:
         for path in strange:
             if path.name not in kept:
                 shutil.rmtree(path, ignore_errors=True)
+        # Claims of transactions whose members are gone.
+        _remove_empty(_old_areas(self._root, self._before))
         return Strays([path.name for path in strange if path.name not in kept], kept)
 
     def _state(self) -> tuple[Sequence[Decision], Snapshot]:

@@ -81,3 +81,9 @@ def test_a_transaction_claims_what_it_changes_and_not_what_it_appends_to(tmp_pat
         assert contested() == {"changed": True, "appended": False, "keyed": True}
         session.execute("commit")
         assert set(contested().values()) == {False}
+        session.execute("begin isolation level repeatable read")
+        session.execute("select 1 from appended")
+        assert set(contested().values()) == {True}
+        session.execute("delete from changed")
+        session.execute("commit")
+        assert set(contested().values()) == {False}
