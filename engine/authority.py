@@ -82,6 +82,12 @@ class Authority:
         if relation.schema != TEMPORARY and not self.may(relation.oid, letter, rights):
             raise denied(kind, relation.name)
 
+    def require_any(self, relation: StoredRelation, kind: str, rights: int) -> None:
+        """One of these rights on a table or a view."""
+        own = relation.schema == TEMPORARY or self.role.superuser
+        if not own and not self.judge.may(self.role.oid, relation.oid, "r", rights):
+            raise denied(kind, relation.name)
+
     def require_references(self, relation: StoredRelation, kind: str, columns: Iterable[int]) -> None:
         """REFERENCES on a table, or on each of these columns."""
         if relation.schema == TEMPORARY or self.may(relation.oid, "r", acl.REFERENCES):

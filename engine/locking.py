@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
+from engine.catalog import acl
 from engine.catalog.objects import Table, View
-from engine.sql.statements import Lock, QualifiedName, Query
+from engine.sql.statements import Lock, LockMode, QualifiedName, Query
 from engine.utility.dependencies import kind_of
 from wire.errors import InvalidSchemaName, UndefinedTable, WrongObjectType
 
@@ -22,22 +23,30 @@ if TYPE_CHECKING:
     from engine.engine import Engine
     from engine.session import Session
 
+#: Any of which lets somebody lock in a mode (LockTableAclCheck).
+_TO_CHANGE: Final = acl.UPDATE | acl.DELETE | acl.TRUNCATE
+_RIGHTS: Final[dict[LockMode, int]] = {"access share": acl.SELECT, "row exclusive": acl.INSERT | _TO_CHANGE}
 _BESIDE_WRITERS: Final = ("access share", "row share", "row exclusive")
 
 
 async def lock_tables(session: Session, engine: Engine, statement: Lock) -> None:
-    """Depend on these tables from now on. Raises UndefinedTable, WrongObjectType, SerializationFailure."""
+    """Depend on these tables from now on. Raises UndefinedTable, WrongObjectType, InsufficientPrivilege, SerializationFailure."""
     for name in statement.tables:
-        async for table in _tables(session, name):
+        async for table in _tables(session, name, statement.mode):
             if statement.mode not in _BESIDE_WRITERS:
                 await engine.in_operation_pool(functools.partial(session.catalog.guard, table, whole=True))
 
 
-async def _tables(session: Session, name: QualifiedName) -> AsyncIterator[Table]:
+async def _tables(session: Session, name: QualifiedName, mode: LockMode) -> AsyncIterator[Table]:
     """The stored tables that a name means; of a view those that it reads."""
     found = session.definer().resolve(name)
     if found is None:
         _require_system_table(session, name)
+    lockable = isinstance(found, View) or (
+        isinstance(found, Table) and found.storage is not None and found.query is None
+    )
+    if lockable and found is not None:
+        session.authority().require_any(found, kind_of(found), _RIGHTS.get(mode, _TO_CHANGE))
     if isinstance(found, View):
         schema = exp.Identifier(this=found.schema, quoted=True)
         item = exp.Table(this=exp.Identifier(this=found.name, quoted=True), db=schema)
@@ -45,7 +54,7 @@ async def _tables(session: Session, name: QualifiedName) -> AsyncIterator[Table]
         for relation in (await session.plan(Query(tree=query, text=f"table {name}"), (), {})).reads:
             if isinstance(relation, Table) and relation.storage is not None:
                 yield relation
-    elif isinstance(found, Table) and found.storage is not None and found.query is None:
+    elif isinstance(found, Table) and lockable:
         yield found
     elif found is not None:
         raise WrongObjectType(

@@ -177,6 +177,12 @@ grant insert (a), select (a) on t to dot;
 with x as (insert into t (a) values (1) returning a) select * from x;
 with x as (insert into t (a) values (1) returning b) select * from x;
 with x as (delete from t returning a) select * from x;
+begin;
+lock table t in access share mode;
+rollback;
+begin;
+lock table t;
+rollback;
 with x as (insert into t (a) values (2) returning a) insert into t (b) select a from x;
 --- postgres
 drop owned by dot;
