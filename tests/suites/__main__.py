@@ -73,7 +73,7 @@ def _judged(suite: Suite, against: str, write: bool, console: Console) -> bool:
     if len(ran) < len(kinds):
         return True
     (here, seconds), (there, seconds_postgres) = ran["sluice"], ran["postgres"]
-    comparison = compare(here, there, reasons(suite.name))
+    comparison = compare(here, there, reasons(suite))
     _tell(suite, comparison, console)
     if write:
         page.keep(suite, comparison, seconds, seconds_postgres)

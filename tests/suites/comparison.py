@@ -1,6 +1,6 @@
 """A suite's run here beside the one on PostgreSQL: which tests must pass, which do not, and why not.
 
-Reasons stand in `reasons/NAME.toml`, reviewed by people:
+Reasons stand in `reasons/NAME.toml`, NAME the suite's or its family's, reviewed by people:
 
     [[reason]]
     why = "rows are not locked: ..."          # what a user reads
@@ -75,8 +75,8 @@ def compare(here: Outcomes, there: Outcomes, reasons: Sequence[Reason]) -> Compa
     return Comparison(len(required), failures, explained)
 
 
-def reasons(name: str) -> list[Reason]:
-    file = REASONS / f"{name}.toml"
+def reasons(suite: Suite) -> list[Reason]:
+    file = REASONS / f"{suite.family or suite.name}.toml"
     if not file.exists():
         return []
     return [Reason(**entry) for entry in tomllib.loads(file.read_text())["reason"]]

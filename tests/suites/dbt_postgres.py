@@ -34,10 +34,10 @@ def _run(server: Server) -> Outcomes:
     return workshop.pytest(
         workshop.environment("dbt-postgres", _REQUIREMENTS),
         # Two at once: a dbt command takes seconds to begin, and it is the clients that need them.
-        ["tests/functional/adapter", "-q", "--color=no", "-n", "2", "--timeout", "180"],
+        ["tests/functional/adapter", "-q", "--color=no", "-n", "2", "--timeout", "600"],
         folder=workshop.unpacked("dbt-postgres", _VERSION),
         report=f"dbt-postgres-{server.kind}",
-        minutes=25,
+        minutes=60,
         more={
             "POSTGRES_TEST_HOST": server.host,
             "POSTGRES_TEST_PORT": str(server.port),

@@ -27,7 +27,7 @@ def _suite(driver: str) -> Suite:
     def run(server: Server) -> Outcomes:
         server.execute("create schema test_schema")
         arguments = [
-            "test/dialect/test_suite.py", "--dburi", server.url(driver), "-q", "--timeout", "120",
+            "test/dialect/test_suite.py", "--dburi", server.url(driver), "-q", "--timeout", "300",
             # The project's own plugins for pytest that this suite does not know.
             "-p", "no:asyncio",
         ]  # fmt: skip
@@ -36,7 +36,7 @@ def _suite(driver: str) -> Suite:
             arguments,
             folder=workshop.unpacked("sqlalchemy", _VERSION),
             report=f"{name}-{server.kind}",
-            minutes=20,
+            minutes=60,
             more={},
         )
         return _plain(outcomes)
@@ -47,6 +47,7 @@ def _suite(driver: str) -> Suite:
         package=f"sqlalchemy {_VERSION}, {driver} {version(driver)}",
         bar=0.95,
         run=run,
+        family="sqlalchemy",
     )
 
 

@@ -20,7 +20,8 @@ class LeftOut:
 @dataclass(frozen=True, slots=True)
 class Suite:
     """name: of its files, and on the command line. package: what it comes from and which version, for the table. bar: which
-    share of what passes on PostgreSQL must pass here. run: all of its tests against one server; raises `SuiteError`."""
+    share of what passes on PostgreSQL must pass here. run: all of its tests against one server; raises `SuiteError`. family: whose
+    reasons it shares; its own where it has no family."""
 
     name: str
     title: str
@@ -28,3 +29,4 @@ class Suite:
     bar: float
     run: Callable[[Server], Outcomes]
     left_out: Sequence[LeftOut] = ()
+    family: str = ""
