@@ -37,6 +37,7 @@ from engine.config import EngineConfig
 from engine.executor import CompiledFragment, EngineName, ExecutionContext
 from engine.local import division as _division  # noqa: F401  (registers its functions)
 from engine.local import json_functions as _json_functions  # noqa: F401
+from engine.local import networks as _networks  # noqa: F401
 from engine.local import powers as _powers  # noqa: F401
 from engine.local import roots as _roots  # noqa: F401
 from engine.local import whole_values as _whole_values  # noqa: F401

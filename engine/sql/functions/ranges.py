@@ -1,0 +1,121 @@
+"""Ranges: their bounds, what they contain, how they lie to each other, and the constructors of discrete ones.
+
+A range is its canonical text (`wire.text_ranges`): its bounds are cut out of it and cast, in either engine, since no bound of these
+types has a comma in it; quotes only stand around. Bounds that are not there are null.
+
+Not here: union, intersection and difference, and constructors of ranges whose bounds' texts an engine would write otherwise.
+
+Source: PostgreSQL 15, rangetypes.c (range_cmp_bounds and its callers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.plan.compile.storage import storage_name
+from engine.sql import types as st
+from engine.sql.functions import Function
+from engine.sql.functions.building import fn, op
+from engine.sql.functions.trees import EngineBuilder, both, sql
+from wire import types as t
+from wire.text_ranges import SUBTYPES
+
+if TYPE_CHECKING:
+    from engine.sql.expr import AggregateCall, Call
+
+_BOUND: Final = (
+    "CAST(CASE WHEN ${n} <> 'empty' THEN"
+    " nullif(split_part(replace(substr(${n}, 2, length(${n}) - 2), '\"', ''), ',', {place}), '') END AS {typ})"
+)
+#: Whether the lower bound of one is not above, the upper not below that of the other.
+_LOWER: Final = "({L1} IS NULL OR ({L2} IS NOT NULL AND ({L1} < {L2} OR ({L1} = {L2} AND ({I1} OR NOT {I2})))))"
+_UPPER: Final = "({U1} IS NULL OR ({U2} IS NOT NULL AND ({U2} < {U1} OR ({U1} = {U2} AND ({J1} OR NOT {J2})))))"
+_CONTAINS: Final = f"$2 = 'empty' OR ($1 <> 'empty' AND {_LOWER} AND {_UPPER})"
+_ELEMENT: Final = (
+    "$1 <> 'empty' AND ({L1} IS NULL OR {L1} < $2 OR ({L1} = $2 AND {I1}))"
+    " AND ({U1} IS NULL OR $2 < {U1} OR ($2 = {U1} AND {J1}))"
+)
+_BEFORE: Final = (
+    "(${a} <> 'empty' AND ${b} <> 'empty' AND {{U{a}}} IS NOT NULL AND {{L{b}}} IS NOT NULL"
+    " AND ({{U{a}}} < {{L{b}}} OR ({{U{a}}} = {{L{b}}} AND NOT ({{J{a}}} AND {{I{b}}}))))"
+)
+_LEFT, _RIGHT = _BEFORE.format(a=1, b=2), _BEFORE.format(a=2, b=1)
+_OVERLAPS: Final = f"$1 <> 'empty' AND $2 <> 'empty' AND NOT {_LEFT} AND NOT {_RIGHT}"
+_ADJACENT: Final = (
+    "$1 <> 'empty' AND $2 <> 'empty' AND ((coalesce({U1} = {L2}, FALSE) AND {J1} <> {I2})"
+    " OR (coalesce({U2} = {L1}, FALSE) AND {J2} <> {I1}))"
+)
+
+
+def _pieces(typ: str) -> dict[str, str]:
+    """What the templates above say: bounds of the first and second argument, and whether they are in it."""
+    found = {}
+    for n in (1, 2):
+        found[f"L{n}"] = _BOUND.format(n=n, place=1, typ=typ)
+        found[f"U{n}"] = _BOUND.format(n=n, place=2, typ=typ)
+        found[f"I{n}"] = f"(substr(${n}, 1, 1) = '[')"
+        found[f"J{n}"] = f"(substr(${n}, length(${n}), 1) = ']')"
+    return found
+
+
+def _condition(template: str, *, turned: bool = False) -> EngineBuilder:
+    """turned: the arguments stand the other way round, as for `<@`."""
+
+    def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        range_ = next(arg.type.pg for arg in call.args if arg.type.pg in SUBTYPES)
+        text = template.format(**_pieces(storage_name(st.of(SUBTYPES[range_]), engine)))
+        null = "$1 IS NULL OR $2 IS NULL"
+        given = args[::-1] if turned else args
+        return sql(engine, f"CASE WHEN {null} THEN NULL ELSE {text} END", *given)
+
+    return build
+
+
+def _bound(letter: str) -> EngineBuilder:
+    def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        return sql(engine, _pieces(storage_name(st.of(call.type.pg), engine))[letter], *args)
+
+    return build
+
+
+def _bounds() -> Iterator[Function]:
+    for name, letter, place in (("lower", "L1", 1), ("upper", "U1", 2)):
+        rule = lambda given: st.of(SUBTYPES[given[0].pg])  # noqa: E731
+        yield fn(name, (t.ANYRANGE,), t.ANYELEMENT, rule=rule, **both(_bound(letter)))
+        infinite = _BOUND.format(n=1, place=place, typ="{text}") + " IS NULL"
+        texts = {"local": "VARCHAR", "spark": "STRING"}
+        local, spark = (f"$1 <> 'empty' AND {infinite.format(text=text)}" for text in texts.values())
+        yield fn(f"{name}_inf", (t.ANYRANGE,), t.BOOL, local=local, spark=spark)
+    yield fn("lower_inc", (t.ANYRANGE,), t.BOOL, "substr($1, 1, 1) = '['")
+    yield fn("upper_inc", (t.ANYRANGE,), t.BOOL, "substr($1, length($1), 1) = ']'")
+    yield fn("isempty", (t.ANYRANGE,), t.BOOL, "$1 = 'empty'")
+
+
+def _operators() -> Iterator[Function]:
+    two = (t.ANYRANGE, t.ANYRANGE)
+    yield op("@>", (t.ANYRANGE, t.ANYELEMENT), t.BOOL, **both(_condition(_ELEMENT)))
+    yield op("<@", (t.ANYELEMENT, t.ANYRANGE), t.BOOL, **both(_condition(_ELEMENT, turned=True)))
+    yield op("@>", two, t.BOOL, **both(_condition(_CONTAINS)))
+    yield op("<@", two, t.BOOL, **both(_condition(_CONTAINS, turned=True)))
+    for symbol, template in (("&&", _OVERLAPS), ("<<", _LEFT), (">>", _RIGHT), ("-|-", _ADJACENT)):
+        yield op(symbol, two, t.BOOL, **both(_condition(template)))
+
+
+def _constructors() -> Iterator[Function]:
+    for made in (t.INT4RANGE, t.INT8RANGE, t.DATERANGE):
+        wrong = "RAISE('22000', 'range lower bound must be less than or equal to range upper bound')"
+        texts = {}
+        for engine, text in (("local", "VARCHAR"), ("spark", "STRING")):
+            lower, upper = (f"coalesce(CAST(${n} AS {text}), '')" for n in (1, 2))
+            begin = "CASE WHEN $1 IS NULL THEN '(' ELSE '[' END"
+            shown = f"concat({begin}, {lower}, ',', {upper}, ')')"
+            texts[engine] = f"CASE WHEN $1 > $2 THEN {wrong} WHEN $1 = $2 THEN 'empty' ELSE {shown} END"
+        args = (SUBTYPES[made],) * 2
+        yield fn(made.name, args, made, local=texts["local"], spark=texts["spark"], strict=False)
+
+
+ROWS: tuple[Function, ...] = (*_bounds(), *_operators(), *_constructors())
