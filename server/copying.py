@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from engine.copying.copy_from import CopiedFiles, CopyFromExecution
 from engine.copying.copy_to import CopyToExecution
+from engine.copying.folder_target import CopiedFolder
 from server.cursors import rows_within
 from server.exchange import Exchange
 from server.portal import Portal
@@ -26,7 +27,7 @@ from wire.pg.values.binary_input import receive_column
 async def copy(exchange: Exchange, portal: Portal) -> int:
     """Carry a portal's COPY out, if it is one. Returns how many rows went over."""
     match portal.execution:
-        case CopiedFiles() as execution:
+        case CopiedFiles() | CopiedFolder() as execution:
             return await execution.write()
         case CopyFromExecution() as execution:
             return await _copy_in(exchange, execution)

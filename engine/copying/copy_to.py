@@ -1,12 +1,14 @@
 """COPY TO: a query whose rows are written in another form, to the client or into a file of the server (copyto.c).
 
-A file is written by this member from the rows as they come, whoever makes them: one file, whole or not there.
+A file is written by this member from the rows as they come, whoever makes them: one file, whole or not there. A folder of Parquet
+files (a path that ends with /) is written by those who make the rows (`folder_target`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -14,6 +16,7 @@ from sqlglot import exp
 from engine.api import Execution, Prepared, ResultColumn
 from engine.catalog.objects import SystemTable, Table, View
 from engine.copying.file_target import FileTarget, lake_form
+from engine.copying.folder_target import CopiedFolder, require_folder_form
 from engine.copying.options import CopyFormat, copy_format, written_form
 from engine.copying.progress import Copies, CopyProgress
 from engine.executor import BatchStream, QueryId
@@ -22,6 +25,7 @@ from engine.sql.binder.mutations.copying import require_copied
 from engine.sql.copy_statement import CopyTo
 from engine.sql.parser import parse
 from engine.sql.scope import BindContext, cursor, position
+from engine.statement_cache import PlannedQuery
 from wire.errors import (
     DuplicateColumn,
     SqlError,
@@ -69,7 +73,7 @@ class CopyToExecution:
         await self._inner.close()
 
 
-async def copy_to(session: Session, engine: Engine, statement: CopyTo) -> CopyToExecution:
+async def copy_to(session: Session, engine: Engine, statement: CopyTo) -> CopyToExecution | CopiedFolder:
     """Begin to run what is copied. Raises SqlError."""
     query, relation = statement.query, 0
     json = written_form(statement) == "json"
@@ -84,12 +88,24 @@ async def copy_to(session: Session, engine: Engine, statement: CopyTo) -> CopyTo
         if planned.parameters:
             raise _no_parameter(query)
     form = copy_format(statement, [column.name for column in planned.columns])
+    if statement.file is not None and statement.file.endswith("/"):
+        return await _to_folder(session, engine, statement.file, form, planned, relation)
     prepared = Prepared(query, (), planned.columns, planned)
     file = None if statement.file is None else await _target(engine, statement.file, form, planned.columns)
     progress = CopyProgress(
         session.client.backend_pid, session.database, relation, "COPY TO", "PIPE" if file is None else "FILE"
     )
     return CopyToExecution(await session.run_query(prepared, query, ()), form, file, engine.copies, progress)
+
+
+async def _to_folder(
+    session: Session, engine: Engine, file: str, form: CopyFormat, planned: PlannedQuery, relation: int
+) -> CopiedFolder:
+    require_folder_form(form.form, planned.columns)
+    lake_form(form.form, planned.columns)
+    target: Path = await engine.in_operation_pool(lambda: engine.copy_roots.target_folder(file))
+    progress = CopyProgress(session.client.backend_pid, session.database, relation, "COPY TO", "FILE")
+    return CopiedFolder(session, engine, planned.plan, planned.columns, target, file, progress)
 
 
 async def _target(engine: Engine, file: str, form: CopyFormat, columns: Sequence[ResultColumn]) -> FileTarget:

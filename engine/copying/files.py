@@ -42,13 +42,28 @@ class CopyRoots:
 
     def target(self, path: str) -> Path:
         """Where COPY TO may write. Raises InvalidName, InsufficientPrivilege, WrongObjectType; may block."""
+        found = self._new(path)
+        if found.is_dir():
+            raise WrongObjectType(f'"{path}" is a directory')
+        return found
+
+    def target_folder(self, path: str) -> Path:
+        """Where COPY TO may make a folder. Raises InvalidName, InsufficientPrivilege, IoError for one that has something in it;
+        may block."""
+        found = self._new(path)
+        try:
+            if found.exists() and any(found.iterdir()):
+                raise IoError(f'could not write folder "{path}": it is not empty')
+        except NotADirectoryError as error:
+            raise IoError(f'could not write folder "{path}": {error.strerror}') from None
+        return found
+
+    def _new(self, path: str) -> Path:
         if not os.path.isabs(path):
             raise InvalidName("relative path not allowed for COPY to file")
         found = self._resolved(path)
         if found.parent == Path(os.path.realpath(self.roots[0])):
             found.parent.mkdir(parents=True, exist_ok=True)
-        if found.is_dir():
-            raise WrongObjectType(f'"{path}" is a directory')
         return found
 
     def _resolved(self, path: str) -> Path:

@@ -113,7 +113,7 @@ async def run(plan: Mutate, ground: Ground, engines: Engines | None = None) -> O
     if rewritten is not None and not rewritten and plan.kind in ("update", "delete"):
         return Outcome(0)
     follows = bool(plan.before) and ground.follows(plan)
-    written = await _written(plan, input_, ground, None if follows else engines, follows=follows)
+    written = await write_rows(plan, input_, ground, None if follows else engines, follows=follows)
     added = written.files
     intents = Intents(added, tuple(names.below(plan.table, file) for file in rewritten or ()), written.rows)
     try:
@@ -162,7 +162,7 @@ async def _texts(stream: BatchStream) -> list[str]:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-async def _written(plan: Mutate, input_: Node, ground: Ground, engines: Engines | None, *, follows: bool) -> Written:
+async def write_rows(plan: Mutate, input_: Node, ground: Ground, engines: Engines | None, *, follows: bool) -> Written:
     """The input's rows in files, and what is told of them; no files are left where something goes wrong."""
     query = Final(input_.columns, input_, plan.requirement)
     storage = plan.table.storage

@@ -21,6 +21,7 @@ from buenavista import core
 from engine.api import Activity, QueryState
 from engine.copying.copy_from import CopiedFiles, CopyFromExecution
 from engine.copying.copy_to import CopyToExecution
+from engine.copying.folder_target import CopiedFolder
 from engine.sql.statements import Statement
 from server.client import ConnectionClient
 from server.commands import Commands
@@ -327,7 +328,7 @@ def _only_one(statements: Sequence[Statement]) -> Statement:
 async def _copied(portal: Portal) -> int:
     """COPY between tables and files is carried out; between table and client there is nothing to carry it."""
     match portal.execution:
-        case CopiedFiles() as execution:
+        case CopiedFiles() | CopiedFolder() as execution:
             return await execution.write()
         case CopyFromExecution() | CopyToExecution():
             raise FeatureNotSupported(

@@ -154,3 +154,30 @@ def test_foreign_keys_hold(connection: Connection, folder: Path, form: str) -> N
         assert run(connection, f"copy u from 'keys.{form}' (format {form}) where a < 3") == "COPY 2"
     finally:
         run(connection, "drop table u, k")
+
+
+def test_a_folder_is_whole_or_not_there(connection: Connection, folder: Path) -> None:
+    pieces = folder / "files" / "pieces"
+    columns = "a, b, c, d, f, g"
+    assert run(connection, f"copy t ({columns}) to '{pieces}/' (format parquet)") == "COPY 3"
+    assert [file.name for file in pieces.iterdir()] == ["part-00000.parquet"]
+    assert pq.read_schema(pieces / "part-00000.parquet").names == columns.split(", ")
+    run(connection, f"create table u ({_COLUMNS})")
+    assert run(connection, "copy u from 'pieces/' (format parquet)") == "COPY 3"
+    assert run(connection, "copy u from 'pieces/*.parquet' (format parquet) where a = 2") == "COPY 1"
+    same = f"select count(*) from (select {columns} from t except select {columns} from u) as x"
+    assert connection.execute(same.encode()).fetchone() == (0,)
+    with pytest.raises(psycopg.errors.IoError, match="it is not empty"):
+        run(connection, f"copy t (a) to '{pieces}/' (format parquet)")
+    (folder / "files" / "empty").mkdir()
+    assert (
+        run(connection, f"copy (select a from t where a < 0) to '{folder}/files/empty/' (format parquet)") == "COPY 0"
+    )
+    assert run(connection, "copy u (a) from 'empty/' (format parquet)") == "COPY 0"
+    for refused in ("copy t to '{}/more/' (format csv)", "copy t (e) to '{}/more/' (format parquet)"):
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="COPY TO a folder"):
+            run(connection, refused.format(folder / "files"))
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        run(connection, f"copy (select 1 / (a - 3) as q from t) to '{folder}/files/more/' (format parquet)")
+    assert sorted(path.name for path in (folder / "files").glob("*ore*")) == []
+    assert [path for path in (folder / "tables").iterdir() if not (path / "_delta_log").exists()] == []

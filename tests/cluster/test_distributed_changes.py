@@ -155,6 +155,24 @@ def test_partitions_and_order_are_kept_by_each_who_writes(spread: Spread) -> Non
     assert spread.staged == []
 
 
+def test_a_folder_is_copied_by_those_who_make_the_rows(spread: Spread) -> None:
+    before = spread.files
+    with connect(spread.members[0]) as session:
+        target = spread.folder / "files" / "out"
+        tag = session.execute(
+            f"copy (select x, s from t where x % 2 = 0) to '{target}/' (format parquet)"
+        ).statusmessage
+        assert tag == f"COPY {ROWS // 2}"
+        assert len(list(target.glob("part-*.parquet"))) == 3
+        assert spread.files == before
+        session.execute("create table copied (x bigint, s text)")
+        assert session.execute("copy copied from 'out/' (format parquet)").statusmessage == tag
+        told = "select count(distinct x), sum(x) from"
+        expected = session.execute(f"{told} t where x % 2 = 0").fetchone()
+        assert session.execute(f"{told} copied").fetchone() == expected
+    assert spread.staged == []
+
+
 def test_an_error_of_one_row_leaves_nothing(spread: Spread) -> None:
     before = spread.files
     with connect(spread.members[0]) as session:

@@ -1,0 +1,131 @@
+"""COPY TO of a folder of Parquet files: the parts are written by whoever makes the rows, and are there all or not at all.
+
+It is the INSERT of the rows into a table that has no name and never gets one (`engine.mutation`): so participants and Spark's tasks
+write as they write tables, into a folder of the statement's below the members' tables. What they have told of is moved into a new
+folder beside the target, which takes the target's name when it is whole.
+
+An interval or a time with a zone is for Parquet a text, which the query has to say: a stored table has them in a form of its own.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+import pyarrow.parquet as pq
+
+from engine.api import ResultColumn
+from engine.catalog.objects import DataFile, Storage, Table, TableColumn
+from engine.copying.progress import CopyProgress
+from engine.mutation.run import write_rows
+from engine.mutation.statement import SessionGround
+from engine.mutation.to_its_end import to_its_end
+from engine.mutation.written import Written
+from engine.plan.logical import Final as FinalNode
+from engine.plan.logical import Mutate
+from engine.results import RowsStream
+from engine.storage.durable import sync
+from engine.storage.types import file_schema
+from wire import types as t
+from wire.errors import FeatureNotSupported, IoError
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+    from engine.executor import BatchStream, QueryId
+    from engine.session import Session
+
+_FORM: Final = "parquet"
+
+
+class CopiedFolder:
+    """An `engine.api.Execution` that has rows written into a folder. None come. shown: the path as it was written.
+
+    Raises FeatureNotSupported for a form that is not written like this.
+    """
+
+    query: QueryId | None = None
+
+    def __init__(
+        self,
+        session: Session,
+        engine: Engine,
+        plan: FinalNode,
+        columns: tuple[ResultColumn, ...],
+        target: Path,
+        shown: str,
+        progress: CopyProgress,
+    ) -> None:
+        self.stream: BatchStream = RowsStream((), ())
+        self.columns: tuple[ResultColumn, ...] | None = None
+        self._ground = SessionGround(session, engine, ())
+        self._engine = engine
+        self._target = target
+        self._shown = shown
+        self._plan = _insert(plan, columns, engine.tables / uuid4().hex)
+        self._progress = engine.copies.begin(progress)
+
+    async def write(self) -> int:
+        """Write all rows. Returns how many. Raises SqlError with no file left; so does a cancel."""
+        in_pool, folder = self._engine.in_writer_pool, Path(self._plan.table.path)
+        try:
+            await to_its_end(in_pool(lambda: folder.mkdir(parents=True)))
+            written = await write_rows(self._plan, self._plan.input, self._ground, self._ground, follows=False)
+            await to_its_end(in_pool(lambda: self._publish(folder, written)))
+        except OSError as error:
+            raise IoError(f'could not write folder "{self._shown}": {error.strerror or error}') from error
+        finally:
+            await to_its_end(in_pool(lambda: shutil.rmtree(folder, ignore_errors=True)))
+        self._progress.rows = written.rows
+        return written.rows
+
+    def _publish(self, folder: Path, written: Written) -> None:
+        """The parts under the target's name. Raises OSError, with nothing there."""
+        partial = self._target.with_name(f".{self._target.name[:200]}-{uuid4().hex}")
+        partial.mkdir()
+        try:
+            for number, file in enumerate(written.files):
+                _move(folder, file, partial / f"part-{number:05}.{_FORM}")
+            if not written.files:
+                pq.write_table(file_schema(self._plan.table.columns).empty_table(), partial / f"part-00000.{_FORM}")
+            sync(partial)
+            # An empty folder gives way, and nothing else does.
+            partial.rename(self._target)
+        except BaseException:
+            with suppress(OSError):
+                shutil.rmtree(partial)
+            raise
+
+    def tag(self, rows: int) -> str:
+        return f"COPY {rows}"
+
+    async def close(self) -> None:
+        self._engine.copies.end(self._progress)
+        await self.stream.close()
+
+
+def _move(folder: Path, file: DataFile, named: Path) -> None:
+    """Also to another file system, where bytes are copied."""
+    shutil.move(folder / file.path, named)
+    sync(named)
+
+
+def require_folder_form(form: str, columns: tuple[ResultColumn, ...]) -> None:
+    """Raises FeatureNotSupported."""
+    if form != _FORM:
+        raise FeatureNotSupported(f"not supported: COPY TO a folder in format {form}", hint="Use FORMAT parquet.")
+    for column in columns:
+        if column.type.pg in (t.INTERVAL, t.TIMETZ):
+            raise FeatureNotSupported(
+                f'not supported: COPY TO a folder of column "{column.name}", of type {column.type.pg.sql_name}',
+                hint="COPY a query that casts it to text.",
+            )
+
+
+def _insert(plan: FinalNode, columns: tuple[ResultColumn, ...], folder: Path) -> Mutate:
+    """The INSERT into a table of these columns."""
+    named = tuple(TableColumn(column.name, column.type, number) for number, column in enumerate(columns, 1))
+    table = Table(0, "", folder.name, named, "parquet", str(folder), (), storage=Storage(folder.name, 0))
+    return Mutate((), "insert", table, plan.input, plan.columns, requirement=plan.requirement)
