@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SCALE ?= 0.1
 LISTEN ?= 127.0.0.1:5432
 
-.PHONY: help setup java demo test test-long test-all lint format bench clients client-packages catalog golden clean
+.PHONY: help setup java demo test test-long test-all lint format bench clients client-packages mutants catalog golden clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ test-long: setup ## Run the long tests alone
 
 test-all: setup ## Run the long tests too
 	$(BIN)/pytest
+
+mutants: setup ## Plant faults into the protocol, one at a time, and see that the exploration finds them
+	$(BIN)/python tests/exploration/mutants.py
 
 catalog: setup ## Write anew what the system catalog has of PostgreSQL 15's own rows (functions, operators, types)
 	$(BIN)/python scripts/extract_catalog.py

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from engine.runtime.queries import MemberQueries, initiator_of
 from engine.runtime.query_state import Cause, DropEarly, Fail, Forget, Instruction, Limits, Refused, Run, Send, Stop
@@ -340,19 +340,3 @@ class World:
             assert not held, f"{member} still holds {held}"
             assert not self.early[member], f"{member} keeps early mailboxes of {self.early[member]}"
         assert all(part.forgotten for part in self.parts.values())
-
-    def fingerprint(self) -> object:
-        """Equal for worlds in which the same may happen."""
-        return _frozen(self)
-
-
-def _frozen(value: Any) -> object:
-    if isinstance(value, dict):
-        return tuple((_frozen(key), _frozen(item)) for key, item in value.items())
-    if isinstance(value, set | frozenset):
-        return frozenset(_frozen(item) for item in value)
-    if isinstance(value, list | tuple | deque):
-        return tuple(_frozen(item) for item in value)
-    if hasattr(value, "__dict__"):
-        return (type(value).__name__, _frozen(vars(value)))
-    return value

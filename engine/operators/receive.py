@@ -459,7 +459,8 @@ class Receiver:
             previous.dead = True
             self.attempt_failed(previous)
         if previous.consumed:
-            raise Denied("closed", "rows of an earlier attempt have been consumed")
+            # Not "closed": who hears that ends as if its rows were not wanted, and says so before the query has failed.
+            raise Denied("superseded", "rows of an earlier attempt have been consumed")
         self._retired.append(previous)
 
     async def _next_nowait(self) -> pa.RecordBatch | None:

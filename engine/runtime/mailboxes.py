@@ -8,6 +8,7 @@ adopted; if no start follows, the checker drops it.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ class Mailboxes:
                 window=window,
                 spooler=self._spooler,
                 senders=None,
-                on_lost=lambda opening, consumed: self._lost(key, opening, consumed),
+                on_lost=functools.partial(self._lost, key),
                 retried=False,
             )
             channel = f"mesh/{next(self._numbers)}"

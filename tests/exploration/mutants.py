@@ -1,0 +1,312 @@
+"""Faults planted into the protocol's code, one line each: does the exploration find them?
+
+    python tests/exploration/mutants.py          # all, as a table; exit status 1 if one is not found
+
+A fault is planted while its module is imported, in a process of its own; nothing is written. Each names the world that finds it
+soonest. A fault that no world finds would be a hole in the net, or a line that the protocol does not need.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import logging
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+_HERE: Final = Path(__file__).parent
+_ROOT: Final = _HERE.parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A planted fault. module: where. line: the text that is replaced, which is there once. world: that finds it."""
+
+    fault: str
+    module: str
+    line: str
+    instead: str
+    world: str
+
+
+_CREDITS: Final = "wire.mesh.credits"
+_CHANNEL: Final = "wire.mesh.channel"
+_STATE: Final = "engine.runtime.query_state"
+_QUERIES: Final = "engine.runtime.queries"
+_RECEIVE: Final = "engine.operators.receive"
+_MAILBOXES: Final = "engine.runtime.mailboxes"
+_LISTENER: Final = "engine.runtime.listener"
+
+MUTANTS: Final = (
+    Mutant(
+        "skip the credit return",
+        _CREDITS,
+        "self.granted = max(self.granted, self.released + self.window)",
+        "pass",
+        "stale batch",
+    ),
+    Mutant("release twice", _CREDITS, "self.released += size", "self.released += 2 * size", "stale batch"),
+    Mutant(
+        "announce no grant below a window",
+        _CREDITS,
+        "if news == 0 or (self.held > 0 and 2 * news < self.window):",
+        "if news < self.window:",
+        "stale batch",
+    ),
+    Mutant(
+        "send without credit",
+        _CHANNEL,
+        "or self._pending is None or not self.credits.covers(len(self._pending[0])):",
+        "or self._pending is None:",
+        "stale batch",
+    ),
+    Mutant(
+        "do not announce an oversize batch",
+        _CHANNEL,
+        "return (encode(Oversize(len(body))),)",
+        "return ()",
+        "batch larger than a window",
+    ),
+    Mutant(
+        "do not widen the limit with the credit",
+        _CHANNEL,
+        "self._reader.body_limit = max(0, account.available)",
+        "pass",
+        "stale batch",
+    ),
+    Mutant(
+        "the last batch does not end the stream",
+        _CHANNEL,
+        "        if last:\n            self.state = State.DONE",
+        "        if last:\n            pass",
+        "stale batch",
+    ),
+    Mutant(
+        "a grant is forgotten",
+        _CHANNEL,
+        "            case FlowControl(granted):\n                self._grant(granted)",
+        "            case FlowControl(granted):\n                pass",
+        "stale batch",
+    ),
+    Mutant(
+        "the receiver does not close when it has everything",
+        _LISTENER,
+        "                if event.last:\n                    self._end()",
+        "                pass",
+        "retry against partial delivery",
+    ),
+    Mutant(
+        "a broken connection is not told to its stream",
+        _LISTENER,
+        "            self._stream.lost()",
+        "            pass",
+        "retry against partial delivery",
+    ),
+    Mutant(
+        "drop what came before the start",
+        _RECEIVE,
+        "self._ready.extend(stream for stream in self._streams.values() for _ in stream.entries)",
+        "pass",
+        "batch before start",
+    ),
+    Mutant(
+        "end without the last batch",
+        _RECEIVE,
+        "stream is not None and stream.complete and not stream.entries for stream",
+        "stream is not None for stream",
+        "stale batch",
+    ),
+    Mutant(
+        "end without the promised streams",
+        _RECEIVE,
+        "        self._promised.update(partitions)",
+        "        pass",
+        "retry against partial delivery",
+    ),
+    Mutant(
+        "believe that nothing of a failed attempt was consumed",
+        _RECEIVE,
+        "self._on_lost(stream.opening, stream.consumed)",
+        "self._on_lost(stream.opening, False)",
+        "retry against partial delivery",
+    ),
+    Mutant(
+        "keep the batches of a failed attempt",
+        _RECEIVE,
+        "        while self.entries:\n            self._release(self.entries.popleft())",
+        "        pass",
+        "retry against partial delivery",
+    ),
+    Mutant(
+        "leave the channel registered",
+        _MAILBOXES,
+        "            self._listener.unregister(mailbox.channel)",
+        "            pass",
+        "stale batch",
+    ),
+    Mutant(
+        "forget a query whose fragments still run",
+        _STATE,
+        "if waits or not self._set_up or self._fragments:",
+        "if waits or not self._set_up:",
+        "start against cancel",
+    ),
+    Mutant(
+        "do not stop the fragments",
+        _STATE,
+        "return [*fail, *others, Stop(self.token, cause), *self._drain()]",
+        "return [*fail, *others, *self._drain()]",
+        "end of what computes for long",
+    ),
+    Mutant(
+        "do not tell the participants",
+        _STATE,
+        "return tuple(member for member in self.participants if",
+        "return tuple(member for member in () if",
+        "end of what computes for long",
+    ),
+    Mutant(
+        "do not tell the client",
+        _STATE,
+        'if self.mine and before == "running" and cause.failed else []',
+        "if False else []",
+        "start against cancel",
+    ),
+    Mutant(
+        "take an echo for a cause",
+        _STATE,
+        "        if cause.echo:\n            self._suspect(cause, now)\n            return []",
+        "        pass",
+        "echo against cause",
+    ),
+    Mutant(
+        "never explain an echo",
+        _STATE,
+        "if self._echo is not None and now - self._echoed >= limits.echo_seconds:",
+        "if False:",
+        "echo against cause",
+    ),
+    Mutant(
+        "wait for ever for a start",
+        _STATE,
+        'if self.state == "early" and now - self._since >= limits.early_seconds:',
+        "if False:",
+        "crash of a member",
+    ),
+    Mutant(
+        "a fragment's failure is nobody's business",
+        _STATE,
+        "stopped = self.stop(cause, self._member, now) if cause is not None and cause.failed else []",
+        "stopped: list[Instruction] = []",
+        "plan fails before its stream opens",
+    ),
+    Mutant(
+        "believe that every query goes on",
+        _QUERIES,
+        'return query is not None and query.state == "running" and participant in query.participants',
+        "return True",
+        "start lost with its connection",
+    ),
+    Mutant(
+        "answer a check with those that go on",
+        _QUERIES,
+        "if not self._runs_for(token, sender))",
+        "if self._runs_for(token, sender))",
+        "check against finish",
+    ),
+    Mutant(
+        "open a channel for a query that is over",
+        _QUERIES,
+        "or initiator == self._member or query in self._over:",
+        "or initiator == self._member:",
+        "late open",
+    ),
+    Mutant(
+        "participants go on without their initiator",
+        _QUERIES,
+        "concerned = query.initiator == member or (query.mine and member in query.participants)",
+        "concerned = query.mine and member in query.participants",
+        "crash beside what computes for long",
+    ),
+    Mutant(
+        "the initiator goes on without a participant",
+        _QUERIES,
+        "concerned = query.initiator == member or (query.mine and member in query.participants)",
+        "concerned = query.initiator == member",
+        "crash of a member",
+    ),
+)
+
+
+class _Planter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports one module with the fault in it."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self._mutant = mutant
+        self._path = _ROOT / (mutant.module.replace(".", "/") + ".py")
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        del path, target
+        if fullname != self._mutant.module:
+            return None
+        return importlib.util.spec_from_file_location(fullname, self._path, loader=self)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
+        del spec
+
+    def exec_module(self, module: ModuleType) -> None:
+        source = self._path.read_text()
+        assert source.count(self._mutant.line) == 1, f"{self._mutant.fault}: {self._mutant.line!r} is not there once"
+        exec(compile(source.replace(self._mutant.line, self._mutant.instead), str(self._path), "exec"), vars(module))
+
+
+def hunt(mutant: Mutant) -> str | None:
+    """Explore the mutant's world in this process: what was found."""
+    sys.meta_path.insert(0, _Planter(mutant))
+    logging.disable(logging.ERROR)
+    from explorer import Found, explore
+    from world import World
+    from worlds import HASTY, PATIENT
+
+    [scenario] = [scenario for scenario in (*HASTY, *PATIENT) if scenario.name == mutant.world]
+    try:
+        explore(World(scenario))
+    except Found as found:
+        return str(found).split("\n", 1)[0]
+    return None
+
+
+def hunted(number: int) -> str | None:
+    """The same, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, __file__, str(number)], cwd=_ROOT, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return done.stdout.strip() or None
+
+
+def main() -> int:
+    sys.path[:0] = [str(_HERE), str(_ROOT)]
+    if sys.argv[1:]:
+        print(hunt(MUTANTS[int(sys.argv[1])]) or "")
+        return 0
+    survivors = 0
+    for number, mutant in enumerate(MUTANTS):
+        found = hunted(number)
+        survivors += found is None
+        print(f"{number + 1:>3}  {mutant.fault:<52} {found or 'NOT FOUND'}", flush=True)
+    print(f"{len(MUTANTS) - survivors} of {len(MUTANTS)} found")
+    return min(survivors, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,347 @@
+"""The machines of a member, as parts of a world (`learned.Part`).
+
+- `Coordinator`: `engine.runtime.queries.MemberQueries`, with the query machines in it;
+- `Inlets`: the receiving side: `DataListener`, `DataConnection`s with their `DataReceiver`s and credits, `Mailboxes`,
+  `Receiver`s and `InboundStream`s. The transport of a connection writes down what it is told;
+- `Outlet`: one stream's `DataSender` with its credits.
+
+The receiving side was written for an event loop, of which it uses little: the time (which stands still), a deadline (which is
+not reached) and a future for whoever waits for rows (nobody: the world's consumer looks whether there are any). `Standstill`
+is a loop with so much.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar, cast
+from unittest import mock
+
+import pyarrow as pa
+from learned import Event, readers_memory
+
+from engine.operators.spool import Spooler
+from engine.plan.spec import EdgeSpec
+from engine.runtime.listener import DataConnection, DataListener
+from engine.runtime.mailboxes import Mailboxes
+from engine.runtime.queries import MemberQueries
+from engine.runtime.query_state import Limits
+from wire.errors import SqlError
+from wire.mesh.channel import DataSender, State
+from wire.mesh.messages import Open
+
+T = TypeVar("T")
+
+#: Far apart, so that a jump of the clock is past all that was due, or of none.
+LIMITS: Final = Limits(suspect_seconds=10, echo_seconds=1, early_seconds=30, early_queries=4)
+
+SCHEMA: Final = pa.schema([("row", pa.int64())])
+SCHEMA_MESSAGE: Final = SCHEMA.serialize().to_pybytes()
+
+
+def body(*rows: int) -> bytes:
+    """A batch of those rows, as it goes over the wire."""
+    batch = pa.record_batch({"row": pa.array(rows, pa.int64())}, schema=SCHEMA)
+    return cast("bytes", batch.serialize().to_pybytes())
+
+
+#: What a batch costs: one row, or so many that it is larger than a window.
+BATCH_BYTES: Final = len(body(0))
+OVERSIZE_ROWS: Final = 2 * BATCH_BYTES // 8
+
+
+class Standstill:
+    """A loop on which no time goes by."""
+
+    def time(self) -> float:
+        return 0.0
+
+    def call_later(self, _delay: float, _callback: object, *_arguments: object) -> Cancellable:
+        return Cancellable()
+
+
+class Cancellable:
+    """A deadline that is not reached."""
+
+    def __init__(self) -> None:
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+_STANDSTILL: Final = Standstill()
+_SPOOLER: Final = Spooler(Path("/nonexistent"))
+
+
+@contextlib.contextmanager
+def standing_still() -> Iterator[None]:
+    """Make the parts' loop the running one of this thread, and tokens predictable: a machine is asked only once."""
+    with mock.patch("secrets.token_bytes", bytes):
+        asyncio._set_running_loop(cast("asyncio.AbstractEventLoop", _STANDSTILL))
+        try:
+            yield
+        finally:
+            asyncio._set_running_loop(None)
+
+
+class Coordinator:
+    """The queries of a member. Events: the method's name, its arguments. Outcome: its instructions, or its answer."""
+
+    def __init__(self, member: str) -> None:
+        self.queries = MemberQueries(member, LIMITS)
+
+    def take(self, event: Event) -> Hashable:
+        name, *arguments = event
+        outcome = getattr(self.queries, cast("str", name))(*arguments)
+        return tuple(outcome) if isinstance(outcome, list) else cast("Hashable", outcome)
+
+    def shared(self) -> Iterable[object]:
+        return ()
+
+    def spent(self) -> Iterable[object]:
+        return ()
+
+    def observed(self) -> Hashable:
+        """How many queries it keeps, those not counted that are over."""
+        return sum(count for state, count in self.queries.statistics().items() if state != "over")
+
+
+class OutletView(NamedTuple):
+    """state: of the channel. sent, granted: bytes, in all."""
+
+    state: State
+    pending: bool
+    sent: int
+    granted: int
+
+
+class Outlet:
+    """The sending end of a stream."""
+
+    def __init__(self, opening: Open) -> None:
+        self.sender = DataSender(opening)
+
+    def take(self, event: Event) -> Hashable:
+        match event:
+            case ("opening",):
+                return self.sender.opening()
+            case ("hear", bytes() as chunk):
+                heard = tuple(self.sender.receive_data(chunk))
+                return heard, self._joined(self.sender.send_pending())
+            case ("offer", bytes() as body, int(rows), bool(last)):
+                return self._joined(self.sender.offer(body, rows, last=last))
+            case ("cancel", str(sqlstate), str(message)):
+                return self.sender.cancel(sqlstate, message)
+        raise AssertionError(event)
+
+    def shared(self) -> Iterable[object]:
+        return self.sender._pending or ()
+
+    def spent(self) -> Iterable[object]:
+        return readers_memory(self.sender._reader)
+
+    def observed(self) -> OutletView:
+        sender = self.sender
+        return OutletView(sender.state, sender.pending, sender.credits.sent, sender.credits.granted)
+
+    @staticmethod
+    def _joined(chunks: tuple[bytes | memoryview, ...]) -> bytes:
+        return b"".join(chunks)
+
+
+class Taken(NamedTuple):
+    """What a consumer finds: rows; or `ended`; or an error's SQLSTATE and message; or nothing yet."""
+
+    rows: tuple[int, ...] = ()
+    ended: bool = False
+    error: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """To be sent on a connection."""
+
+    connection: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """No more is sent on a connection, and nothing heard. aborted: what was written before is lost."""
+
+    connection: int
+    aborted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A stream broke before its end. fatal: no other attempt can take its place."""
+
+    query: str
+    partition: int
+    fatal: bool
+
+
+Effect = Written | Closed | Lost
+
+
+class InletView(NamedTuple):
+    """held: bytes in memory. received, granted: of each connection, in all. registered: mailboxes, channels, connections."""
+
+    held: int
+    accounts: tuple[tuple[int, int, int], ...]
+    registered: int
+
+
+class Inlets:
+    """The receiving side of a member."""
+
+    def __init__(self) -> None:
+        self.listener = DataListener()
+        self.listener.advertised = ("member", 1)
+        # It listens; the world's connections arrive as events.
+        self.listener._server = cast("Any", _Listening())
+        self.mailboxes = Mailboxes(self.listener, _SPOOLER, self._lost)
+        self.connections: dict[int, DataConnection] = {}
+        self._effects: list[Effect] = []
+
+    def take(self, event: Event) -> Hashable:
+        """An answer and the effects."""
+        name, *arguments = event
+        answer = getattr(self, f"_{name}")(*arguments)
+        effects, self._effects = tuple(self._effects), []
+        # A tally only: it would make states differ in which the same may happen.
+        self.listener.denied = 0
+        return answer, effects
+
+    def shared(self) -> Iterable[object]:
+        schemas = (mailbox.receiver.schema for mailbox in self.mailboxes._mailboxes.values())
+        return (_STANDSTILL, _SPOOLER, *(schema for schema in schemas if schema is not None))
+
+    def spent(self) -> Iterable[object]:
+        # A stream may hold a connection that has ended.
+        receivers = [mailbox.receiver for mailbox in self.mailboxes._mailboxes.values()]
+        streams = [stream for r in receivers for stream in (*r._streams.values(), *r._retired)]
+        links = (cast("DataConnection", stream._link) for stream in streams)
+        readers = (connection._machine._reader for connection in (*self.connections.values(), *links))
+        counters = (receiver._counters for receiver in receivers)
+        return (*self.shared(), *counters, *readers_memory(*readers))
+
+    def observed(self) -> InletView:
+        accounts = tuple(
+            (number, account.received, account.granted)
+            for number, connection in self.connections.items()
+            if (account := connection._machine.credits) is not None
+        )
+        registered = len(self.mailboxes) + len(self.listener._channels) + self.listener.connections
+        return InletView(self.mailboxes.statistics()["held_bytes"], accounts, registered)
+
+    # -- mailboxes ----------------------------------------------------------------------------------------------
+
+    def _open(self, query: str, edge: int, instance: int, window: int) -> tuple[str, bytes]:
+        mailbox = self.mailboxes.find_or_make((query, edge, instance), window)
+        return mailbox.channel, mailbox.token
+
+    def _adopt(self, query: str, edge: EdgeSpec, instance: int, page_bytes: int) -> None:
+        self.mailboxes.adopt(query, edge, instance, page_bytes)
+
+    def _finish(self, query: str, edge: int, instance: int, partitions: tuple[int, ...]) -> None:
+        self.mailboxes.find_or_make((query, edge, instance)).receiver.finish(partitions)
+
+    def _fail(self, query: str, sqlstate: str, message: str) -> None:
+        for mailbox in self.mailboxes.of_query(query):
+            mailbox.receiver.fail(SqlError(message, sqlstate=sqlstate))
+
+    def _close_query(self, query: str) -> None:
+        driven(self.mailboxes.close_query(query))
+
+    def _take(self, query: str, edge: int, instance: int) -> Taken:
+        receiver = self.mailboxes.find_or_make((query, edge, instance)).receiver
+        try:
+            receiver._require_usable()
+            batch = driven(receiver._next_nowait())
+        except SqlError as error:
+            return Taken(error=(error.sqlstate, error.message))
+        if batch is not None:
+            return Taken(rows=tuple(receiver._count(batch).column(0).to_pylist()))
+        return Taken(ended=receiver.at_end)
+
+    def _all_arrived(self, query: str) -> bool:
+        return all(mailbox.receiver.at_end for mailbox in self.mailboxes.of_query(query))
+
+    # -- connections --------------------------------------------------------------------------------------------
+
+    def _connect(self, number: int) -> None:
+        connection = self.connections[number] = DataConnection(self.listener)
+        connection.connection_made(cast("asyncio.BaseTransport", _Transport(self, number)))
+
+    def _hear(self, number: int, data: bytes) -> None:
+        connection = self.connections[number]
+        rest = memoryview(data)
+        while rest and number in self.connections:
+            space = connection.get_buffer(-1)
+            count = min(len(space), len(rest))
+            space[:count] = rest[:count]
+            rest = rest[count:]
+            connection.buffer_updated(count)
+
+    def _gone(self, number: int) -> None:
+        """The connection has ended: the peer closed it, or it broke, or we closed it."""
+        self.connections.pop(number).connection_lost(None)
+
+    def _lost(self, query: str, opening: Open, fatal: bool) -> None:
+        self._effects.append(Lost(query, opening.partition, fatal))
+
+    def did(self, effect: Effect) -> None:
+        self._effects.append(effect)
+
+
+class _Listening:
+    """A server that serves."""
+
+    def is_serving(self) -> bool:
+        return True
+
+
+class _Transport:
+    """Writes down what a connection does."""
+
+    def __init__(self, inlets: Inlets, number: int) -> None:
+        self._inlets = inlets
+        self._number = number
+        self._closing = False
+
+    def write(self, data: bytes) -> None:
+        if not self._closing:
+            self._inlets.did(Written(self._number, bytes(data)))
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def close(self) -> None:
+        self._end(aborted=False)
+
+    def abort(self) -> None:
+        self._end(aborted=True)
+
+    def get_extra_info(self, _name: str) -> None:
+        return None
+
+    def _end(self, *, aborted: bool) -> None:
+        if not self._closing:
+            self._closing = True
+            self._inlets.did(Closed(self._number, aborted))
+
+
+def driven(work: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine gives that has nothing to wait for."""
+    try:
+        work.send(None)
+    except StopIteration as stop:
+        return cast("T", stop.value)
+    work.close()
+    raise AssertionError("a coroutine waits where nothing is to be waited for")

@@ -1,0 +1,116 @@
+"""What a world is made of and what may befall it: members, edges, the instances that send over them, and a budget of mishaps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from parts import BATCH_BYTES, OVERSIZE_ROWS, SCHEMA_MESSAGE, body
+
+from engine.plan.spec import EdgeSpec, RouterSpec
+from engine.runtime.query_run import PARTITION_BITS
+
+QUERY: Final = "a:1"
+
+#: crash: a member. part: a control connection breaks. sever: a data connection breaks. cancel: a user wants it to end, at any
+#: member. fail: an instance. close: the portal is closed before its end. unread: a member cannot read its plan.
+#: twin: a task is begun once more while it still runs. tick: the clock jumps, which it does as well when nothing else can happen.
+Mishap = Literal["crash", "part", "sever", "cancel", "fail", "close", "unread", "twin", "tick"]
+MISHAPS: Final[tuple[Mishap, ...]] = ("crash", "part", "sever", "cancel", "fail", "close", "unread", "twin", "tick")
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An instance of a fragment that sends over an edge. member: where it runs. sender: its number among the edge's.
+
+    reads: the edge whose rows it passes on; None: it has `batches` of its own, each of `rows` rows.
+    idle: it computes and never comes to send, so it hears of nothing but its own member.
+    attempts: None: it sends by itself; else it is a job of Spark's with one task, which is tried so often.
+    """
+
+    member: str
+    edge: int
+    sender: int = 0
+    reads: int | None = None
+    batches: int = 2
+    rows: int = 1
+    idle: bool = False
+    attempts: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """An instance that sends, a job, or an attempt at a job's task.
+
+    number: the instance's. partition: its stream's. job: the place of the job, for an attempt at its task; None for all others.
+    """
+
+    instance: Instance
+    number: int
+    partition: int
+    attempt: int = 0
+    job: int | None = None
+
+    @property
+    def is_job(self) -> bool:
+        return self.instance.attempts is not None and self.job is None
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """See the module's docstring. Members are named a (the initiator, which has the portal), b, c.
+
+    edges: (sending members, receiving member), the first is the portal's. Those over which a job sends are not counted
+        beforehand: what was sent is told apart from the rows (`Produced`). mishaps: how often each may happen.
+    """
+
+    name: str
+    members: str
+    edges: tuple[tuple[str, str], ...]
+    instances: tuple[Instance, ...]
+    mishaps: Mapping[Mishap, int] = field(default_factory=dict)
+
+    @property
+    def participants(self) -> tuple[str, ...]:
+        return tuple(self.members)
+
+    def edge_specs(self) -> tuple[EdgeSpec, ...]:
+        router = RouterSpec("single")
+        return tuple(
+            EdgeSpec(
+                number,
+                SCHEMA_MESSAGE,
+                router,
+                "unsynchronized",
+                tuple(senders),
+                (receiver,),
+                counted=not any(i.edge == number and i.attempts for i in self.instances),
+            )
+            for number, (senders, receiver) in enumerate(self.edges)
+        )
+
+    def senders(self) -> tuple[Sender, ...]:
+        """All that sends, or may come to."""
+        found: list[Sender] = []
+        for number, instance in enumerate(self.instances):
+            partition = instance.sender << (PARTITION_BITS if instance.attempts else 0)
+            job = len(found) if instance.attempts else None
+            found.append(Sender(instance, number, partition))
+            found += (Sender(instance, number, partition, n, job) for n in range(instance.attempts or 0))
+        return tuple(found)
+
+    def batch(self, instance: int, number: int) -> bytes:
+        """The body of an instance's batch; its rows tell whose it is, and its place."""
+        first = row(instance, number)
+        return body(*range(first, first + self.instances[instance].rows))
+
+
+def row(instance: int, number: int) -> int:
+    """The first row of a batch."""
+    return (instance * 16 + number) * 4096
+
+
+#: Half a window: one batch fits, two do not.
+PAGE_BYTES: Final = BATCH_BYTES // 2 + 8
+__all__ = ["MISHAPS", "OVERSIZE_ROWS", "PAGE_BYTES", "QUERY", "Instance", "Mishap", "Scenario", "row"]

@@ -1,0 +1,54 @@
+"""Every interleaving of small worlds: see `explorer`, `world` and `worlds`; and whether the net holds what it should."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from explorer import Found, explore
+from mutants import MUTANTS, hunted
+from scenario import Instance, Scenario
+from world import World
+from worlds import HASTY, PATIENT
+
+#: What all worlds together have at least.
+STATES = 1_000_000
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog: pytest.LogCaptureFixture) -> None:
+    """Streams that fail are told in the log, some hundred thousand times."""
+    caplog.set_level(logging.CRITICAL)
+
+
+@pytest.mark.parametrize("scenario", HASTY, ids=lambda scenario: scenario.name)
+def test_every_interleaving(scenario: Scenario) -> None:
+    explored = explore(World(scenario))
+    print(explored)
+    assert explored.states > 1
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_more_than_a_million_states() -> None:
+    explored = [explore(World(scenario)) for scenario in (*HASTY, *PATIENT)]
+    print(*explored, sep="\n")
+    assert sum(each.states for each in explored) >= STATES
+
+
+def test_a_violation_is_told_as_the_shortest_chart() -> None:
+    """A portal that waits for a sender which does not exist."""
+    scenario = Scenario("nobody sends", "ab", (("bb", "a"),), (Instance("b", 0, batches=1),))
+    with pytest.raises(Found) as found:
+        explore(World(scenario))
+    chart = str(found.value).splitlines()
+    assert chart[0] == "nobody sends: member a still keeps the query"
+    assert [line for line in chart if "Batch(1 rows, attempt 0)" in line]
+    assert [line for line in chart if "[ the portal: read ]" in line]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("number", range(len(MUTANTS)), ids=[mutant.fault for mutant in MUTANTS])
+def test_a_planted_fault_is_found(number: int) -> None:
+    assert hunted(number)

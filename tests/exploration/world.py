@@ -1,0 +1,973 @@
+"""A world of members that run one query: what may happen next, and what must hold.
+
+    world = World(scenario)
+    state = world.first()
+    for step in world.steps(state): after = world.after(state, step)      # raises Violation
+
+A state is a tuple: numbers of learned machines (`parts`), what is on its way between them, and where each instance of a fragment
+stands. The machines are the product's. What the world adds is what `engine.runtime.runtime` does between them: it performs
+instructions, opens streams and asks again when it is told to, reports fragments that have ended, reads the root. Links keep
+the order of what is sent over each of them and nothing else.
+
+Messages of a control connection travel as they are, those of a data connection as the bytes of a frame; cutting bytes at any
+place is `tests/properties`' part.
+
+What must hold in each state: rows come out exactly once and in the order of their stream; nothing is in flight that was not
+granted, and every byte of credit is with the sender, on its way, or held; a member that was told to stop runs nothing; the
+client is told the first cause that reached the initiator, and once; at most 2N messages cancel. Where nothing more happens
+but mishaps: if nothing befell the query its rows are all there, and nothing of it is registered anywhere; it takes time to come
+to that only where a member or a connection was lost.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from learned import Learned
+from parts import (
+    SCHEMA_MESSAGE,
+    Closed,
+    Coordinator,
+    Effect,
+    Inlets,
+    InletView,
+    Lost,
+    Outlet,
+    OutletView,
+    Taken,
+    Written,
+)
+from parts import body as make_body
+from scenario import MISHAPS, PAGE_BYTES, QUERY, Mishap, Scenario, row
+
+from engine.operators.receive import WINDOW_BATCHES
+from engine.operators.send import schema_fingerprint
+from engine.runtime.query_state import (
+    Cause,
+    DropEarly,
+    Fail,
+    Forget,
+    Instruction,
+    Refused,
+    Run,
+    Send,
+    Stop,
+    transient,
+)
+from wire.mesh import messages
+from wire.mesh.channel import State as ChannelState
+from wire.mesh.control_messages import (
+    Cancel,
+    ChannelDeny,
+    ChannelOk,
+    Check,
+    CheckResponse,
+    ControlMessage,
+    OpenChannel,
+    Produced,
+    Start,
+)
+from wire.mesh.framing import FrameReader
+
+Step = tuple[Any, ...]
+CLOSED_EARLY: Final = Cause("00000", "the initiator wants no more rows")
+CANCELED: Final = Cause("57014", "canceled by the user")
+FAILED: Final = Cause("22012", "division by zero")
+BROKEN: Final = Cause("40001", "a data connection was lost", echo=True)
+ABORTED: Final = Cause("40001", "the job was aborted: its task failed too often")
+UNREAD: Final = Cause("08P01", "the plan could not be read")
+BROKEN_SQLSTATE: Final = "08006"
+#: How far the clock jumps: past an echo and a question; and how often, when nothing else can happen, until all has to be over:
+#: to ask and to be answered; where there is nobody to ask, past a start that did not come.
+_JUMP_SECONDS: Final = 11.0
+_JUMPS: Final = 2
+_LONE_JUMPS: Final = 4
+#: Mishaps that somebody tells of, so that all is over without a question or a timeout.
+_TOLD: Final[frozenset[Mishap]] = frozenset({"cancel", "fail", "close", "unread"})
+_FINGERPRINT: Final = schema_fingerprint(SCHEMA_MESSAGE)
+_INITIATOR: Final = 0
+
+
+class Violation(AssertionError):
+    """Something does not hold."""
+
+
+class Stream(NamedTuple):
+    """An instance that sends, and its stream. phase: see `_PHASES`. outlet: its machine, -1 without one. sent: batches offered.
+
+    held: a batch that it has read and not offered. source_ended: no more are coming.
+    cause: why it ended. told: the channel, where the start has told it. connection: its number, -1 without one.
+    """
+
+    phase: str = "off"
+    outlet: int = -1
+    connection: int = -1
+    attempt: int = 0
+    sent: int = 0
+    held: bytes = b""
+    source_ended: bool = False
+    cause: Cause | None = None
+    told: tuple[str, bytes] | None = None
+
+
+#: off: not run. ready: wants its stream opened. asking: has asked where. connecting: may connect. opening: has introduced
+#: itself. open. last: has sent everything. done: has ended, which is to be said. ended: has said it. sending: a job, whose
+#: tasks send. over: an attempt at a task, which has ended.
+_PHASES: Final = ("off", "ready", "asking", "connecting", "opening", "open", "last", "done", "ended", "sending", "over")
+_RESTING: Final = ("off", "ended", "over")
+
+
+class Connection(NamedTuple):
+    """A data connection: what is on its way in each direction (None: its end), and which ends still hold it."""
+
+    stream: int
+    to_receiver: tuple[bytes | None, ...] = ()
+    to_sender: tuple[bytes | None, ...] = ()
+    accepted: bool = False
+    at_receiver: bool = True
+    at_sender: bool = True
+
+
+_ENDED: Final = Connection(-1, at_receiver=False, at_sender=False)
+
+
+class Member(NamedTuple):
+    """A member's part: machines by number; -1 when it has crashed. part: none; waiting (told to run); adopted (its instances
+    run, which is not said yet: `started`); running; forgotten."""
+
+    coordinator: int
+    inlets: int
+    part: str = "none"
+    stopped: bool = False
+
+
+class Root(NamedTuple):
+    """The portal. state: reading, waiting (for the cause), finished, failed, closed. rows: batches read, by instance."""
+
+    state: str
+    rows: tuple[int, ...]
+
+
+class State(NamedTuple):
+    """Everything; see the module's docstring. links: messages by (sender, receiver); None: the connection's end.
+
+    down: links that nothing more goes over until both ends know. left: mishaps that may still happen. jumps: of the clock.
+    told: the cause that reached the initiator first, and an echo. fails: what the client was told. cancels: messages.
+    """
+
+    members: tuple[Member, ...]
+    links: tuple[tuple[ControlMessage | None, ...], ...]
+    down: frozenset[int]
+    streams: tuple[Stream, ...]
+    connections: tuple[Connection, ...]
+    root: Root
+    left: tuple[int, ...]
+    jumps: int = 0
+    now: float = 0.0
+    cause: Cause | None = None
+    echo: Cause | None = None
+    over: bool = False
+    fails: int = 0
+    cancels: int = 0
+    mishaps: frozenset[Mishap] = frozenset()
+
+
+class World:
+    """See the module's docstring."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.coordinators: Learned[Coordinator] = Learned()
+        self.inlets: Learned[Inlets] = Learned()
+        self.outlets: Learned[Outlet] = Learned()
+        self.edges = scenario.edge_specs()
+        self.names = scenario.participants
+        self.index = {name: number for number, name in enumerate(self.names)}
+        self.pairs = [
+            (one, other) for one in range(len(self.names)) for other in range(len(self.names)) if one != other
+        ]
+        self.link = {pair: number for number, pair in enumerate(self.pairs)}
+        self.receiving = [self.index[edge.receivers[0]] for edge in self.edges]
+        self.senders = scenario.senders()
+        self.idle = any(sender.instance.idle for sender in self.senders)
+        self.running_at = [self.index[sender.instance.member] for sender in self.senders]
+
+    def first(self) -> State:
+        """The query has begun: the starts are on their way."""
+        members = tuple(
+            Member(self.coordinators.number(Coordinator(name)), self.inlets.number(Inlets())) for name in self.names
+        )
+        draft = Draft(
+            self,
+            State(
+                members,
+                ((),) * len(self.pairs),
+                frozenset(),
+                (Stream(),) * len(self.senders),
+                (),
+                Root("reading", (0,) * len(self.scenario.instances)),
+                tuple(self.scenario.mishaps.get(kind, 0) for kind in MISHAPS),
+            ),
+        )
+        draft.begin()
+        return draft.done()
+
+    def after(self, state: State, step: Step) -> State:
+        """The state after a step. Raises Violation."""
+        draft = Draft(self, state)
+        getattr(draft, f"do_{step[0]}")(*step[1:])
+        after = draft.done()
+        self.check(after)
+        return after
+
+    # -- what may happen ----------------------------------------------------------------------------------------
+
+    def steps(self, state: State) -> list[Step]:
+        """All that may happen next. Raises Violation where nothing does, and something is not as it should be."""
+        found = list(self._course(state))
+        if not found and (state.mishaps or not self.idle):
+            left_over = self._left_over(state)
+            jumps = 0 if state.mishaps <= _TOLD else _JUMPS if self._alive(state, _INITIATOR) else _LONE_JUMPS
+            if left_over and state.jumps >= jumps:
+                raise Violation(left_over)
+            if left_over:
+                found.append(("jump",))
+        return [*found, *self._mishaps(state)]
+
+    def _course(self, state: State) -> Iterator[Step]:
+        """What happens by itself."""
+        for number, link in enumerate(state.links):
+            if link and self._alive(state, self.pairs[number][1]):
+                yield ("deliver", number)
+        for number, connection in enumerate(state.connections):
+            if connection.to_receiver and connection.at_receiver:
+                yield ("arrive", number)
+            if connection.to_sender and connection.at_sender:
+                yield ("hear", number)
+        for number, member in enumerate(state.members):
+            if member.part in ("waiting", "adopted") and member.coordinator >= 0:
+                yield ("set_up", number)
+        for number, stream in enumerate(state.streams):
+            member = state.members[self.running_at[number]]
+            if member.coordinator < 0:
+                continue
+            yield from self._course_of(state, number, stream, member)
+        if (
+            state.root.state == "reading"
+            and state.members[0].coordinator >= 0
+            and self._news(state, 0, state.members[0])
+        ):
+            yield ("read",)
+
+    def _course_of(self, state: State, number: int, stream: Stream, member: Member) -> Iterator[Step]:
+        match stream.phase:
+            case "ready":
+                yield ("open", number)
+            case "connecting":
+                yield ("connect", number)
+            case "open" if not self.senders[number].instance.idle and not self.outlets.observed(stream.outlet).pending:
+                reads = self.senders[number].instance.reads
+                if stream.held or stream.source_ended or reads is None:
+                    yield ("offer", number)
+                elif self._news(state, reads, member):
+                    yield ("pass", number)
+            case "done" if member.part == "running":
+                yield ("ended", number)
+
+    def _news(self, state: State, edge: int, member: Member) -> bool:
+        """Whether the consumer of an edge finds something."""
+        taken = self._taken(member, edge)[1]
+        return bool(taken.rows or taken.ended or taken.error)
+
+    def _taken(self, member: Member, edge: int) -> tuple[int, Taken, tuple[Effect, ...]]:
+        inlets, (taken, effects) = self.inlets.step(member.inlets, "take", QUERY, edge, 0)
+        return inlets, taken, effects
+
+    def _mishaps(self, state: State) -> Iterator[Step]:
+        left = dict(zip(MISHAPS, state.left, strict=True))
+        alive = [number for number in range(len(state.members)) if self._alive(state, number)]
+        if left["crash"]:
+            yield from (("crash", number, heard) for number in alive for heard in (True, False))
+        if left["part"]:
+            for number, (one, other) in enumerate(self.pairs):
+                both = one in alive and other in alive
+                if both and number not in state.down and self.link[other, one] not in state.down:
+                    yield ("part", number)
+        if left["sever"]:
+            for number, connection in enumerate(state.connections):
+                if connection.at_sender and connection.at_receiver and None not in connection.to_sender:
+                    yield ("sever", number)
+        if left["cancel"]:
+            yield from (("cancel", n) for n in alive if state.members[n].part == "running")
+        if left["fail"]:
+            for number, stream in enumerate(state.streams):
+                if stream.phase in ("ready", "asking", "connecting", "opening", "open"):
+                    yield ("fail", number)
+        if left["twin"]:
+            for number, stream in enumerate(state.streams):
+                if stream.phase == "sending" and number + 1 < len(state.streams):
+                    yield from (("twin", n) for n in self.attempts(number) if state.streams[n].phase == "off")
+        if left["close"] and state.root.state == "reading" and _INITIATOR in alive:
+            yield ("close",)
+        if left["unread"]:
+            yield from (("unread", n) for n in alive if state.members[n].part == "waiting")
+        if left["tick"]:
+            yield ("tick",)
+
+    def attempts(self, job: int) -> range:
+        """The places of the attempts at a job's task."""
+        return range(job + 1, job + 1 + (self.senders[job].instance.attempts or 0))
+
+    def receiver_of(self, sender: int) -> int:
+        """The member that a sender's stream goes to."""
+        return self.receiving[self.senders[sender].instance.edge]
+
+    def _alive(self, state: State, member: int) -> bool:
+        return state.members[member].coordinator >= 0
+
+    # -- what must hold -----------------------------------------------------------------------------------------
+
+    def check(self, state: State) -> None:
+        """Raises Violation."""
+        for number, connection in enumerate(state.connections):
+            self._check_credit(state, number, connection)
+        if state.cancels > 2 * (len(self.names) - 1):
+            raise Violation(f"{state.cancels} messages to cancel")
+        for number, stream in enumerate(state.streams):
+            member = state.members[self.running_at[number]]
+            if member.stopped and stream.phase not in ("done", *_RESTING):
+                raise Violation(f"instance {number} runs after its member was told to stop")
+
+    def _check_credit(self, state: State, number: int, connection: Connection) -> None:
+        stream = state.streams[connection.stream]
+        receiver = self.receiving[self.senders[connection.stream].instance.edge]
+        both = connection.at_sender and connection.at_receiver
+        whole = both and connection.accepted and None not in connection.to_sender
+        if not whole or stream.connection != number or not self._alive(state, receiver):
+            return
+        sender: OutletView = self.outlets.observed(stream.outlet)
+        view: InletView = self.inlets.observed(state.members[receiver].inlets)
+        for connected, received, granted in view.accounts:
+            if connected == number:
+                in_flight = sum(body_bytes(chunk) for chunk in connection.to_receiver if chunk)
+                if sender.sent != received + in_flight:
+                    raise Violation(f"{sender.sent} bytes sent, {received} received, {in_flight} in flight")
+                if not sender.sent <= sender.granted <= granted or (not sender.granted and sender.sent):
+                    raise Violation(f"{sender.sent} bytes sent of {sender.granted} (at the receiver: {granted})")
+
+    def _left_over(self, state: State) -> str:
+        """What is not as it should be now that nothing more happens by itself."""
+        for number, member in enumerate(state.members):
+            if member.coordinator < 0:
+                continue
+            name = self.names[number]
+            if self.coordinators.observed(member.coordinator):
+                return f"member {name} still keeps the query"
+            view: InletView = self.inlets.observed(member.inlets)
+            if view.registered or view.held:
+                return f"member {name} still has mailboxes or connections, {view.held} bytes in them"
+            if member.part not in ("none", "forgotten"):
+                return f"member {name} has not ended its part"
+        for number, stream in enumerate(state.streams):
+            if self._alive(state, self.running_at[number]) and stream.phase not in _RESTING:
+                return f"instance {number} has not ended: {stream.phase}"
+        if any(c.at_sender and self._alive(state, self.running_at[c.stream]) for c in state.connections):
+            return "a data connection is open at its sender"
+        return self._unanswered(state)
+
+    def _unanswered(self, state: State) -> str:
+        if not self._alive(state, _INITIATOR):
+            return ""
+        if state.root.state in ("reading", "waiting"):
+            return "the client still waits"
+        if state.root.state != "finished" and not state.mishaps:
+            return "the query did not succeed, though nothing befell it"
+        return ""
+
+
+@functools.lru_cache(1 << 14)
+def body_bytes(chunk: bytes) -> int:
+    """How many bytes of batches a chunk holds."""
+    reader = FrameReader(preface=chunk.startswith(b"sluice"), body_limit=1 << 20)
+    return sum(len(item.body) for item in reader.feed(chunk))
+
+
+class Draft:
+    """A state being changed into the next one."""
+
+    def __init__(self, world: World, state: State) -> None:
+        self.world = world
+        self.state = state
+        self.members = list(state.members)
+        self.links = list(state.links)
+        self.down = state.down
+        self.streams = list(state.streams)
+        self.connections = list(state.connections)
+        self.root = state.root
+        self.left = state.left
+        self.jumps, self.now = state.jumps, state.now
+        self.cause, self.echo, self.over = state.cause, state.echo, state.over
+        self.fails, self.cancels, self.mishaps = state.fails, state.cancels, state.mishaps
+
+    def done(self) -> State:
+        connections = (c if c.at_sender or c.at_receiver else _ENDED for c in self.connections)
+        return State(
+            tuple(self.members),
+            tuple(self.links),
+            self.down,
+            tuple(self.streams),
+            tuple(connections),
+            self.root,
+            self.left,
+            self.jumps,
+            self.now,
+            self.cause,
+            self.echo,
+            self.over,
+            self.fails,
+            self.cancels,
+            self.mishaps,
+        )
+
+    def begin(self) -> None:
+        world = self.world
+        self.coordinate(_INITIATOR, "begin", QUERY, world.names, self.now)
+        channels = self.adopt(_INITIATOR)
+        self.do_set_up(_INITIATOR)
+        for member in range(1, len(world.names)):
+            self.send(_INITIATOR, member, Start(QUERY, world.names))
+        for number, sender in enumerate(world.senders):
+            instance = sender.instance
+            # Its start tells where the initiator's own receiving ends are.
+            if not instance.attempts and (world.receiving[instance.edge], instance.member != "a") == (_INITIATOR, True):
+                self.stream(number, told=channels[instance.edge])
+
+    # -- steps --------------------------------------------------------------------------------------------------
+
+    def do_deliver(self, link: int) -> None:
+        """The first message of a link arrives."""
+        message, *rest = self.links[link]
+        self.links[link] = tuple(rest)
+        sender, receiver = self.world.pairs[link]
+        match message:
+            case None:
+                self.down -= (
+                    {link, self.world.link[receiver, sender]} if self.world._alive(self.state, sender) else set()
+                )
+                self.lost(receiver, sender)
+            case OpenChannel() | Produced():
+                self.asked(sender, receiver, message)
+            case ChannelOk(request, channel, token):
+                if self.streams[request].phase == "asking":
+                    self.stream(request, phase="connecting", told=(channel, token))
+                    if self.world.senders[request].is_job:
+                        self.stream(request, phase="sending")
+                        self.try_task(request)
+            case ChannelDeny(request, reason, _):
+                if self.streams[request].phase == "asking":
+                    self.refused(request, reason)
+            case Start() | Cancel() | Check() | CheckResponse():
+                if isinstance(message, Cancel) and receiver == _INITIATOR:
+                    self.caused(Cause.of_message(message))
+                self.coordinate(receiver, "on_message", self.world.names[sender], message, b"", self.now)
+
+    def do_set_up(self, member: int) -> None:
+        """A member runs its instances, and says so to the operation thread, which may have taken other messages meanwhile."""
+        if self.members[member].part == "waiting":
+            self.adopt(member)
+        self.enter(member, "running")
+        numbers = tuple(n for n, _ in self.instances_at(member))
+        self.coordinate(member, "started", QUERY, numbers, self.now)
+
+    def do_open(self, number: int) -> None:
+        """An instance wants its stream: it was told where, or asks."""
+        stream, member = self.streams[number], self.world.running_at[number]
+        receiver = self.world.receiver_of(number)
+        if stream.told is not None:
+            self.stream(number, phase="connecting")
+            return
+        if not self.send(member, receiver, OpenChannel(number, QUERY, self.world.senders[number].instance.edge, 0, 0)):
+            self.end(number, BROKEN)
+            return
+        self.stream(number, phase="asking")
+
+    def do_connect(self, number: int) -> None:
+        sender = self.world.senders[number]
+        told = self.streams[number if sender.job is None else sender.job].told
+        assert told is not None, "it has been told where to connect"
+        where = sender.instance.edge, sender.partition, sender.attempt
+        opening = messages.Open(messages.VERSION, *told, *where, 0, _FINGERPRINT)
+        outlet, first = self.world.outlets.step(self.world.outlets.number(Outlet(opening)), "opening")
+        place = self.new_connection()
+        self.connections[place] = Connection(number, (first,))
+        if not self.world._alive(self.state, self.world.receiver_of(number)):
+            self.connections[place] = Connection(number, (), (None,), at_receiver=False)
+        self.stream(number, phase="opening", outlet=outlet, connection=place, told=None, sent=0)
+
+    def do_arrive(self, connection: int) -> None:
+        """Something arrives at the receiver."""
+        chunk, *rest = self.connections[connection].to_receiver
+        self.connect(connection, to_receiver=tuple(rest))
+        receiver = self.receiver_of(connection)
+        if not self.connections[connection].accepted:
+            self.connect(connection, accepted=True)
+            self.inlet(receiver, "connect", connection)
+        if chunk is None:
+            self.connect(connection, at_receiver=False)
+            self.inlet(receiver, "gone", connection)
+        else:
+            self.inlet(receiver, "hear", connection, chunk)
+
+    def do_hear(self, connection: int) -> None:
+        """Something arrives at the sender."""
+        chunk, *rest = self.connections[connection].to_sender
+        self.connect(connection, to_sender=tuple(rest))
+        number = self.connections[connection].stream
+        stream = self.streams[number]
+        busy = stream.phase == "open" and self.world.senders[number].instance.idle
+        if chunk is None:
+            self.connect(connection, at_sender=False)
+            if stream.connection == connection and stream.phase in ("opening", "open", "last") and not busy:
+                self.connection_ended(number)
+            return
+        outlet, (events, sent) = self.world.outlets.step(stream.outlet, "hear", chunk)
+        self.stream(number, outlet=outlet)
+        self.write(connection, sent)
+        for event in events:
+            match event:
+                case messages.Ok():
+                    self.stream(number, phase="open")
+                case messages.Deny(reason, _):
+                    self.hang_up(connection)
+                    self.refused(number, reason)
+                case messages.Cancel(sqlstate):
+                    self.hang_up(connection)
+                    if not busy:
+                        self.unwanted(number, over=sqlstate == CANCELED.sqlstate)
+
+    def do_offer(self, number: int) -> None:
+        """An instance sends its next batch, or that this was all."""
+        stream, sender = self.streams[number], self.world.senders[number]
+        instance = sender.instance
+        if instance.reads is None:
+            more = stream.sent < instance.batches
+            body = self.world.scenario.batch(sender.number, stream.sent) if more else b""
+        else:
+            body = stream.held
+        rows = instance.rows if body else 0
+        outlet, chunk = self.world.outlets.step(stream.outlet, "offer", body, rows, not body)
+        self.stream(number, outlet=outlet, held=b"", sent=stream.sent + bool(body), phase="open" if body else "last")
+        self.write(stream.connection, chunk)
+
+    def do_pass(self, number: int) -> None:
+        """An instance reads a batch of its input."""
+        reads = self.world.senders[number].instance.reads
+        assert reads is not None
+        taken = self.take(self.world.running_at[number], reads)
+        if taken.error is not None:
+            sqlstate, message = taken.error
+            cause = Cause(sqlstate, message) if sqlstate != BROKEN_SQLSTATE else replace(BROKEN, message=message)
+            self.give_up(number, cause)
+        elif taken.rows:
+            self.stream(number, held=_passed(taken.rows))
+        else:
+            self.stream(number, source_ended=True)
+
+    def do_ended(self, number: int) -> None:
+        """An instance reports that it has ended."""
+        member, cause = self.world.running_at[number], self.streams[number].cause
+        self.stream(number, phase="ended", cause=None)
+        if cause is not None and member == _INITIATOR:
+            self.caused(cause)
+        self.coordinate(member, "fragment_ended", QUERY, self.world.senders[number].number, cause, self.now)
+
+    def do_read(self) -> None:
+        """The portal reads."""
+        taken = self.take(_INITIATOR, 0)
+        if taken.error is not None:
+            sqlstate, message = taken.error
+            if sqlstate == BROKEN_SQLSTATE:
+                self.root = self.root._replace(state="waiting")
+                self.cancel(_INITIATOR, replace(BROKEN, message=message))
+            else:
+                self.root = self.root._replace(state="failed")
+                self.close_root()
+        elif taken.rows:
+            self.read(taken.rows)
+        else:
+            self.root = self.root._replace(state="finished")
+            self.check_whole()
+            self.finish_root()
+
+    # -- mishaps ------------------------------------------------------------------------------------------------
+
+    def do_crash(self, member: int, heard: bool) -> None:
+        """A member is gone, and its connections end. heard: whether what it has said before on control connections arrives."""
+        self.spend("crash")
+        for link, (one, other) in enumerate(self.world.pairs):
+            if other == member:
+                self.links[link] = ()
+            elif one == member:
+                self.links[link] = (*(self.links[link] if heard else ()), None)
+                self.down |= {link, self.world.link[other, one]}
+        for number, connection in enumerate(self.connections):
+            if self.world.running_at[connection.stream] == member and connection.at_sender:
+                self.connect(number, at_sender=False, to_sender=())
+                if connection.at_receiver:
+                    self.connect(number, to_receiver=(*connection.to_receiver, None))
+            elif self.receiver_of(number) == member and connection.at_receiver:
+                self.connect(number, at_receiver=False, to_receiver=())
+                if connection.at_sender:
+                    self.connect(number, to_sender=(*connection.to_sender, None))
+        self.members[member] = Member(-1, -1)
+
+    def do_part(self, link: int) -> None:
+        """A control connection breaks. What was sent one way may still arrive, in part."""
+        self.spend("part")
+        one, other = self.world.pairs[link]
+        back = self.world.link[other, one]
+        self.links[link] = (*self.links[link][:1], None)
+        self.links[back] = (None,)
+        self.down |= {link, back}
+
+    def do_sever(self, connection: int) -> None:
+        """A data connection breaks."""
+        self.spend("sever")
+        accepted = self.connections[connection].accepted
+        self.connect(connection, to_receiver=(None,) if accepted else (), to_sender=(None,), at_receiver=accepted)
+
+    def do_cancel(self, member: int) -> None:
+        self.spend("cancel")
+        self.cancel(member, CANCELED)
+
+    def do_fail(self, number: int) -> None:
+        self.spend("fail")
+        self.give_up(number, FAILED)
+
+    def do_close(self) -> None:
+        """The portal is closed before its end."""
+        self.spend("close")
+        self.root = self.root._replace(state="closed")
+        self.close_root()
+
+    def do_unread(self, member: int) -> None:
+        """A member cannot read its plan: it has set up nothing, and says why."""
+        self.spend("unread")
+        self.enter(member, "running")
+        self.coordinate(member, "started", QUERY, (), self.now)
+        self.cancel(member, UNREAD)
+
+    def do_twin(self, number: int) -> None:
+        """Another attempt at a task begins, though no earlier one has ended."""
+        self.spend("twin")
+        self.stream(number, phase="connecting")
+
+    def do_tick(self) -> None:
+        self.spend("tick")
+        self.pass_time()
+
+    def do_jump(self) -> None:
+        """Nothing else happens: time goes by."""
+        self.jumps += 1
+        self.pass_time()
+
+    # -- what the runtime does ----------------------------------------------------------------------------------
+
+    def pass_time(self) -> None:
+        self.now += _JUMP_SECONDS
+        for member in range(len(self.members)):
+            if self.members[member].coordinator >= 0:
+                self.coordinate(member, "tick", self.now)
+
+    def coordinate(self, member: int, *event: Any) -> Any:
+        """Have a member's coordinator take an event, and do what it says."""
+        number, outcome = self.world.coordinators.step(self.members[member].coordinator, *event)
+        self.members[member] = self.members[member]._replace(coordinator=number)
+        if not isinstance(outcome, tuple):
+            return outcome
+        for instruction in outcome:
+            self.perform(member, instruction)
+        return None
+
+    def perform(self, member: int, instruction: Instruction) -> None:
+        match instruction:
+            case Send(receiver, message):
+                self.cancels += isinstance(message, Cancel)
+                self.send(member, self.world.index[receiver], message)
+            case Run():
+                self.enter(member, "waiting")
+            case Stop():
+                self.stop(member)
+            case Fail(_, cause):
+                self.failed(cause)
+            case DropEarly() | Forget():
+                if isinstance(instruction, Forget):
+                    self.enter(member, "forgotten")
+                self.inlet(member, "close_query", QUERY)
+            case Refused(sender, why):
+                raise Violation(f"member {self.world.names[member]} refuses what {sender} says: {why}")
+
+    def adopt(self, member: int) -> dict[int, tuple[str, bytes]]:
+        """The inputs of a member's instances, then they run. The channels, by edge."""
+        channels = {}
+        for edge in self.world.edges:
+            if self.world.receiving[edge.id] == member:
+                self.inlet(member, "adopt", QUERY, edge, 0, PAGE_BYTES)
+                channels[edge.id] = self.inlet(member, "open", QUERY, edge.id, 0, WINDOW_BATCHES * PAGE_BYTES)
+        for _, place in self.instances_at(member):
+            self.stream(place, phase="ready")
+        return channels
+
+    def instances_at(self, member: int) -> list[tuple[int, int]]:
+        """Number and place of a member's instances."""
+        placed = zip(self.world.senders, self.world.running_at, strict=True)
+        return [(s.number, n) for n, (s, at) in enumerate(placed) if at == member and s.job is None]
+
+    def stop(self, member: int) -> None:
+        if self.members[member].part == "waiting":
+            # What was wanted first is done first.
+            self.adopt(member)
+            self.enter(member, "adopted")
+        self.members[member] = self.members[member]._replace(stopped=True)
+        for number, at in enumerate(self.world.running_at):
+            if at == member and self.streams[number].phase not in ("done", *_RESTING):
+                self.give_up(number, CANCELED)
+                self.stream(number, cause=None)
+        self.inlet(member, "close_query", QUERY)
+
+    def failed(self, cause: Cause) -> None:
+        """The client is told."""
+        self.fails += 1
+        expected = self.cause or (replace(self.echo, echo=False) if self.echo is not None else None)
+        if self.fails > 1 or cause != expected:
+            raise Violation(f"the client is told {cause}, the first cause was {expected}")
+        self.cause = cause
+        if self.root.state in ("reading", "waiting"):
+            self.root = self.root._replace(state="failed")
+            self.inlet(_INITIATOR, "fail", QUERY, cause.sqlstate, cause.message)
+            self.close_root()
+
+    def close_root(self) -> None:
+        """The portal is closed: if that is before its end, nobody's rows are wanted any more."""
+        self.cancel(_INITIATOR, CLOSED_EARLY)
+        self.inlet(_INITIATOR, "close_query", QUERY)
+
+    def finish_root(self) -> None:
+        member = self.members[_INITIATOR]
+        self.over = True
+        if self.world.inlets.step(member.inlets, "all_arrived", QUERY)[1][0]:
+            self.coordinate(_INITIATOR, "finish", QUERY, self.now)
+        else:
+            self.cancel(_INITIATOR, CLOSED_EARLY)
+        self.inlet(_INITIATOR, "close_query", QUERY)
+
+    def cancel(self, member: int, cause: Cause) -> None:
+        if member == _INITIATOR:
+            self.caused(cause)
+        self.coordinate(member, "cancel", QUERY, cause, self.now)
+
+    def caused(self, cause: Cause) -> None:
+        """A cause reaches the initiator."""
+        if self.over:
+            return
+        if cause.echo:
+            self.echo = self.echo or cause
+            return
+        self.over = True
+        self.cause = cause if cause.failed else None
+
+    def lost(self, member: int, lost: int) -> None:
+        """A member hears that another is lost to it: what it has asked will not be answered."""
+        names = self.world.names
+        if member == _INITIATOR:
+            message = f"could not complete the query: member {names[lost]} was lost"
+            self.caused(transient(message, names[lost]))
+        for number, stream in enumerate(self.streams):
+            receiver = self.world.receiver_of(number)
+            if stream.phase == "asking" and (self.world.running_at[number], receiver) == (member, lost):
+                self.end(number, BROKEN)
+        self.coordinate(member, "on_member_lost", names[lost], self.now)
+
+    def asked(self, sender: int, receiver: int, message: OpenChannel | Produced) -> None:
+        """Is what a sender speaks of wanted here?"""
+        state = self.coordinate(receiver, "channel", QUERY, self.now)
+        if state in ("running", "early"):
+            if isinstance(message, Produced):
+                self.inlet(receiver, "finish", QUERY, message.edge, 0, message.partitions)
+                return
+            window = WINDOW_BATCHES * PAGE_BYTES
+            channel, token = self.inlet(receiver, "open", QUERY, message.edge, 0, window)
+            self.send(receiver, sender, ChannelOk(message.request, channel, token, "member", 1))
+        elif isinstance(message, OpenChannel):
+            reason: messages.DenyReason = "unknown" if state == "unknown" else "closed"
+            self.send(receiver, sender, ChannelDeny(message.request, reason, "not wanted"))
+
+    def refused(self, number: int, reason: messages.DenyReason) -> None:
+        """A stream is not taken, or not yet. Who is told it by its channel asks again, a task connects again."""
+        attempt = self.world.senders[number].job is not None
+        if reason == "unknown":
+            self.stream(number, phase="connecting" if attempt else "ready", connection=-1)
+        elif reason == "complete":
+            self.stream(number, phase="last")
+            self.end(number, None)
+        elif reason == "closed":
+            self.unwanted(number, over=True)
+        else:
+            self.end(number, BROKEN)
+
+    def unwanted(self, number: int, *, over: bool) -> None:
+        """The receiver takes no more of a stream. over: of any attempt at it."""
+        if self.world.senders[number].job is None or over:
+            self.end(number, None)
+        else:
+            self.end(number, BROKEN)
+
+    def connection_ended(self, number: int) -> None:
+        """The receiver has closed: it has everything, or the connection was lost."""
+        stream = self.streams[number]
+        done = stream.phase == "last" and self.world.outlets.observed(stream.outlet).state is ChannelState.DONE
+        self.end(number, None if done else BROKEN)
+
+    def give_up(self, number: int, cause: Cause) -> None:
+        """An instance ends before its stream does, and tells the receiver why."""
+        stream = self.streams[number]
+        if stream.connection >= 0 and self.connections[stream.connection].at_sender:
+            if stream.phase in ("open", "last"):
+                outlet, chunk = self.world.outlets.step(stream.outlet, "cancel", cause.sqlstate, cause.message)
+                self.stream(number, outlet=outlet)
+                self.write(stream.connection, chunk)
+            self.hang_up(stream.connection)
+        self.end(number, cause)
+
+    def end(self, number: int, cause: Cause | None) -> None:
+        stream = self.streams[number]
+        if stream.connection >= 0 and self.connections[stream.connection].at_sender:
+            self.hang_up(stream.connection)
+        job = self.world.senders[number].job
+        if job is None:
+            told = stream.told if self.world.senders[number].is_job else None
+            self.stream(number, phase="done", cause=cause, held=b"", told=told)
+            return
+        self.stream(number, phase="over", held=b"", outlet=-1, sent=0)
+        if self.streams[job].phase == "sending":
+            self.tried(job, stream, cause)
+
+    def tried(self, job: int, attempt: Stream, cause: Cause | None) -> None:
+        """An attempt at a job's task has ended. If it was not the last one, another follows."""
+        if cause is None:
+            self.end(job, None)
+            self.produced(job, whole=attempt.phase == "last")
+        elif all(self.streams[n].phase in _RESTING for n in self.world.attempts(job)) and not self.try_task(job):
+            self.end(job, ABORTED)
+
+    def try_task(self, job: int) -> bool:
+        """Begin the next attempt at a job's task, if there may be one."""
+        ahead = [n for n in self.world.attempts(job) if self.streams[n].phase == "off"]
+        if ahead:
+            self.stream(ahead[0], phase="connecting")
+        return bool(ahead)
+
+    def produced(self, job: int, *, whole: bool) -> None:
+        """Tell the receiver what is to have arrived."""
+        sender, member = self.world.senders[job], self.world.running_at[job]
+        partitions = (sender.partition,) if whole else ()
+        self.send(member, self.world.receiver_of(job), Produced(QUERY, sender.instance.edge, 0, 0, partitions))
+
+    # -- small changes ------------------------------------------------------------------------------------------
+
+    def send(self, sender: int, receiver: int, message: ControlMessage) -> bool:
+        link = self.world.link[sender, receiver]
+        if link in self.down:
+            return False
+        self.links[link] = (*self.links[link], message)
+        return True
+
+    def write(self, connection: int, chunk: bytes) -> None:
+        """The sender writes."""
+        if chunk and self.connections[connection].at_sender:
+            self.connect(connection, to_receiver=(*self.connections[connection].to_receiver, chunk))
+
+    def new_connection(self) -> int:
+        """A place for a connection: that of one which has ended, or a new one."""
+        for number, found in enumerate(self.connections):
+            if not found.at_sender and not found.at_receiver:
+                return number
+        self.connections.append(_ENDED)
+        return len(self.connections) - 1
+
+    def hang_up(self, connection: int) -> None:
+        """The sender closes: what it has written arrives, then the end."""
+        found = self.connections[connection]
+        if found.at_sender:
+            ended = (*found.to_receiver, None) if found.at_receiver else ()
+            self.connect(connection, at_sender=False, to_sender=(), to_receiver=ended)
+
+    def inlet(self, member: int, *event: Any) -> Any:
+        """Have a member's receiving side take an event."""
+        inlets, (answer, effects) = self.world.inlets.step(self.members[member].inlets, *event)
+        self.members[member] = self.members[member]._replace(inlets=inlets)
+        self.affect(member, effects)
+        return answer
+
+    def take(self, member: int, edge: int) -> Taken:
+        inlets, taken, effects = self.world._taken(self.members[member], edge)
+        self.members[member] = self.members[member]._replace(inlets=inlets)
+        self.affect(member, effects)
+        return taken
+
+    def affect(self, member: int, effects: tuple[Effect, ...]) -> None:
+        for effect in effects:
+            match effect:
+                case Written(number, data):
+                    connection = self.connections[number]
+                    if connection.at_sender:
+                        self.connect(number, to_sender=(*connection.to_sender, data))
+                case Closed(number, aborted):
+                    connection = self.connections[number]
+                    if connection.at_receiver:
+                        heard = () if aborted else connection.to_sender
+                        ends = (*heard, None) if connection.at_sender else ()
+                        self.connect(number, at_receiver=False, to_receiver=(), to_sender=ends)
+                        self.inlet(member, "gone", number)
+                case Lost(_, _, fatal):
+                    if fatal:
+                        self.cancel(member, BROKEN)
+
+    def receiver_of(self, connection: int) -> int:
+        return self.world.receiver_of(self.connections[connection].stream)
+
+    def read(self, rows: tuple[int, ...]) -> None:
+        """Rows reach the client: they must be the next ones of their stream."""
+        source = rows[0] // (16 * 4096)
+        read = self.root.rows[source]
+        first = row(source, read)
+        if rows != tuple(range(first, first + self.world.scenario.instances[source].rows)):
+            raise Violation(f"rows {rows[0]} to {rows[-1]} come where {first} was to come")
+        self.root = self.root._replace(rows=(*self.root.rows[:source], read + 1, *self.root.rows[source + 1 :]))
+
+    def check_whole(self) -> None:
+        for number, instance in enumerate(self.world.scenario.instances):
+            if instance.reads is None and self.root.rows[number] != instance.batches:
+                raise Violation(f"the query has ended with {self.root.rows[number]} batches of instance {number}")
+
+    def stream(self, number: int, **changes: Any) -> None:
+        self.streams[number] = self.streams[number]._replace(**changes)
+
+    def connect(self, number: int, **changes: Any) -> None:
+        self.connections[number] = self.connections[number]._replace(**changes)
+
+    def enter(self, member: int, part: str) -> None:
+        self.members[member] = self.members[member]._replace(part=part)
+
+    def spend(self, kind: Mishap) -> None:
+        place = MISHAPS.index(kind)
+        self.left = (*self.left[:place], self.left[place] - 1, *self.left[place + 1 :])
+        self.mishaps |= {kind}
+
+
+@functools.lru_cache(1 << 12)
+def _passed(rows: tuple[int, ...]) -> bytes:
+    return make_body(*rows)

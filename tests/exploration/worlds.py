@@ -1,0 +1,86 @@
+"""The worlds that are explored, each named after the race in it and where the seeds tell of that.
+
+`HASTY` are explored in every run, `PATIENT` in the long one; together they have more than a million states.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from parts import OVERSIZE_ROWS
+from scenario import Instance, Scenario
+
+#: One stream.
+PAIR: Final[dict[str, Any]] = {"members": "ab", "edges": (("b", "a"),), "instances": (Instance("b", 0),)}
+LONG_PAIR: Final[dict[str, Any]] = {**PAIR, "instances": (Instance("b", 0, batches=3),)}
+LARGE_PAIR: Final[dict[str, Any]] = {**PAIR, "instances": (Instance("b", 0, batches=2, rows=OVERSIZE_ROWS),)}
+#: Two streams into one receiver.
+FORK: Final[dict[str, Any]] = {
+    "members": "abc",
+    "edges": (("bc", "a"),),
+    "instances": (Instance("b", 0, batches=1), Instance("c", 0, sender=1, batches=2)),
+}
+#: Two edges: c sends to b, which may not have started, and b passes on to a.
+CHAIN: Final[dict[str, Any]] = {
+    "members": "abc",
+    "edges": (("b", "a"), ("c", "b")),
+    "instances": (Instance("b", 0, reads=1), Instance("c", 1)),
+}
+SHORT_CHAIN: Final[dict[str, Any]] = {**CHAIN, "instances": (Instance("b", 0, reads=1), Instance("c", 1, batches=1))}
+#: One that computes for long beside one that sends.
+BUSY: Final[dict[str, Any]] = {
+    **FORK,
+    "instances": (Instance("b", 0, idle=True), Instance("c", 0, sender=1, batches=1)),
+}
+#: A job of Spark's: its task is tried three times.
+JOB: Final[dict[str, Any]] = {"members": "ab", "edges": (("b", "a"),), "instances": (Instance("b", 0, attempts=3),)}
+JOBS: Final[dict[str, Any]] = {
+    "members": "abc",
+    "edges": (("bc", "a"),),
+    "instances": (Instance("b", 0, batches=1, attempts=2), Instance("c", 0, sender=1, batches=1, attempts=2)),
+}
+
+HASTY: Final[tuple[Scenario, ...]] = (
+    Scenario("nothing befalls", **FORK),
+    # network protocol, 3.5.1, snippet 14
+    Scenario("batch before start", **CHAIN),
+    Scenario("start that comes too late", mishaps={"tick": 1}, **CHAIN),
+    # network protocol, 3.5.1, snippet 13
+    Scenario("stale batch", mishaps={"close": 1, "cancel": 1}, **LONG_PAIR),
+    Scenario("start against cancel", mishaps={"cancel": 2}, **PAIR),
+    Scenario("check against finish", mishaps={"tick": 2}, **PAIR),
+    Scenario("check against a lost connection", mishaps={"part": 1, "tick": 1}, **PAIR),
+    # network protocol, 3.4
+    Scenario("credits against discards", mishaps={"cancel": 1, "close": 1, "fail": 1}, **LONG_PAIR),
+    Scenario("batch larger than a window", mishaps={"sever": 1, "cancel": 1}, **LARGE_PAIR),
+    # RFC, work units that are tried again
+    Scenario("retry against partial delivery", mishaps={"sever": 2}, **JOB),
+    Scenario("late open", mishaps={"close": 1}, **CHAIN),
+    Scenario("plan fails before its stream opens", mishaps={"fail": 1}, **CHAIN),
+    Scenario("crash of a member", mishaps={"crash": 1}, **SHORT_CHAIN),
+    Scenario("end of what computes for long", mishaps={"cancel": 1}, **BUSY),
+    Scenario("crash beside what computes for long", mishaps={"crash": 1}, **BUSY),
+    Scenario("crash of a sender", mishaps={"crash": 1, "sever": 1}, **PAIR),
+    Scenario("plan that cannot be read", mishaps={"unread": 1, "close": 1}, **CHAIN),
+    Scenario("echo against cause", mishaps={"sever": 1, "fail": 1, "tick": 1}, **PAIR),
+)
+
+PATIENT: Final[tuple[Scenario, ...]] = (
+    # channels, "deny and retry"; RFC, work units that are tried again
+    Scenario("deny against register", mishaps={"twin": 1, "cancel": 1, "part": 1}, **JOB),
+    Scenario("duplicate connect", mishaps={"twin": 1, "sever": 1}, **JOB),
+    Scenario("word of the end against the rows", mishaps={"part": 1, "twin": 1}, **JOB),
+    Scenario("start lost with its connection", mishaps={"part": 1}, **SHORT_CHAIN),
+    # network protocol, 3.3: two steps, at most 2N messages
+    Scenario("cancel against cancel", mishaps={"cancel": 2}, **FORK),
+    Scenario("first error wins", mishaps={"fail": 2}, **FORK),
+    Scenario("crash among three", mishaps={"crash": 1}, **FORK),
+    Scenario("crash in a chain, and a cancel", mishaps={"crash": 1, "cancel": 1}, **CHAIN),
+    Scenario("control connection lost in a chain", mishaps={"part": 1}, **CHAIN),
+    Scenario("control connection lost among three", mishaps={"part": 1}, **FORK),
+    Scenario("data connection lost in a chain", mishaps={"sever": 1, "close": 1}, **CHAIN),
+    Scenario("data connection lost, and its cause", mishaps={"sever": 1, "crash": 1}, **CHAIN),
+    Scenario("jobs tried again", mishaps={"sever": 1}, **JOBS),
+    Scenario("jobs begun twice", mishaps={"twin": 1}, **JOBS),
+    Scenario("check among three", mishaps={"tick": 1}, **FORK),
+)
