@@ -73,6 +73,20 @@ def test_a_locked_table_is_as_it_was_at_the_commit(shared: LocalMember, mode: st
         assert other.execute("select a from told").fetchall() == ([] if fails else [(1,)])
 
 
+def test_who_may_change_rows_may_lock_them(shared: LocalMember) -> None:
+    with shared.connect() as session:
+        session.execute("create table t (a int)")
+        session.execute("create role reader")
+        session.execute("grant select on t to reader")
+        session.execute("set role reader")
+        session.execute("begin; lock table t in access share mode; rollback")
+        with pytest.raises(errors.InsufficientPrivilege, match="permission denied for table t"):
+            session.execute("begin; lock table t in share mode; commit")
+        session.execute("rollback; reset role; grant delete on t to reader; set role reader")
+        session.execute("begin; lock table t; rollback")
+        session.execute("reset role; drop table t; drop role reader")
+
+
 def test_checkpoint_is_a_superusers(shared: LocalMember) -> None:
     with shared.connect() as session:
         session.execute("checkpoint")

@@ -296,7 +296,10 @@ def test_binary_is_the_same_both_ways(sluice: LocalMember, postgres: PostgresSer
                 told = copied_out(ours, "copy t to stdout")
                 assert told == copied_out(theirs, "copy t to stdout")
                 # Message by message: some clients read the signature and a row from the first.
-                for asked in ("copy t to stdout (format binary)", "copy (select 1 where false) to stdout (format binary)"):
+                for asked in (
+                    "copy t to stdout (format binary)",
+                    "copy (select 1 where false) to stdout (format binary)",
+                ):
                     assert copied_out(ours, asked).sent == copied_out(theirs, asked).sent
                 ours.execute("truncate t")
         finally:
