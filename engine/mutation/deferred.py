@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engine.catalog.objects import Constraint, Table
+from engine.catalog.snapshot import TEMPORARY
 from engine.mutation import files as names
 from engine.mutation.deferral import Event
 from engine.mutation.foreign_keys import judge_whole
@@ -33,7 +34,7 @@ def named_constraints(statement: SetConstraints, tables: Sequence[Table], path: 
     Raises UndefinedObject, and WrongObjectType where one that cannot be deferred is to be."""
     found: list[Constraint] = []
     for name in statement.names:
-        schemas = path if name.schema is None else (name.schema,)
+        schemas = (TEMPORARY, *path) if name.schema is None else (name.schema,)
         meant = next((some for schema in schemas if (some := _in_schema(name, schema, tables))), None)
         if meant is None:
             if name.schema is not None and name.schema not in {table.schema for table in tables}:

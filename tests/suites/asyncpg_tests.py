@@ -18,7 +18,7 @@ _CLUSTERS: Final = "starts PostgreSQL servers of its own, with standbys, certifi
 def _run(server: Server) -> Outcomes:
     return workshop.pytest(
         workshop.environment("asyncpg", _REQUIREMENTS),
-        [str(workshop.unpacked("asyncpg", _VERSION) / "tests"), "-q", "--timeout", "120", "--tb=native"],
+        [str(workshop.unpacked("asyncpg", _VERSION) / "tests"), "-q", "--timeout", "300", "--tb=native"],
         # Not in the source's folder, whose package would be found first.
         folder=workshop.FOLDER,
         report=f"asyncpg-{server.kind}",

@@ -19,7 +19,7 @@ _REQUIREMENTS: Final = (
 def _run(server: Server) -> Outcomes:
     return workshop.pytest(
         workshop.environment("pg8000", _REQUIREMENTS),
-        [*workshop.NO_SETTINGS, "test", "-q", "--timeout", "120", "--benchmark-disable"],
+        [*workshop.NO_SETTINGS, "test", "-q", "--timeout", "300", "--benchmark-disable"],
         folder=workshop.unpacked("pg8000", _VERSION),
         report=f"pg8000-{server.kind}",
         minutes=25,

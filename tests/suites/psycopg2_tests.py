@@ -23,7 +23,7 @@ def _run(server: Server) -> Outcomes:
     }
     return workshop.pytest(
         workshop.environment("psycopg2", _REQUIREMENTS),
-        [*workshop.NO_SETTINGS, "tests", "-q", "--timeout", "120"],
+        [*workshop.NO_SETTINGS, "tests", "-q", "--timeout", "300"],
         folder=workshop.unpacked("psycopg2", _VERSION),
         report=f"psycopg2-{server.kind}",
         minutes=25,

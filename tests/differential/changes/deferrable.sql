@@ -153,3 +153,10 @@ rollback;
 select * from t;
 drop table tree, x, y, plain, c, p, k;
 drop table cycle_a, cycle_b cascade;
+create temporary table parents (id int primary key);
+create temporary table children (id int primary key, parent int, constraint children_fk foreign key (parent) references parents deferrable);
+begin;
+set constraints children_fk deferred;
+insert into children values (2, 42);
+rollback;
+select count(*) from children
