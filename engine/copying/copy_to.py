@@ -101,6 +101,9 @@ async def copy_to(session: Session, engine: Engine, statement: CopyTo) -> CopyTo
 async def _to_folder(
     session: Session, engine: Engine, file: str, form: CopyFormat, planned: PlannedQuery, relation: int
 ) -> CopiedFolder:
+    session.authority().require(planned.requirements)
+    engine.initiation.require_for_query(planned.reads)
+    await session.guard(planned.locks, planned.reads)
     require_folder_form(form.form, planned.columns)
     lake_form(form.form, planned.columns)
     target: Path = await engine.in_operation_pool(lambda: engine.copy_roots.target_folder(file))

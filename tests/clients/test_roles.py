@@ -116,6 +116,20 @@ def test_files_of_the_server_are_for_superusers(local: LocalMember) -> None:
             assert (said.error[1] or "").startswith(told)
 
 
+def test_a_copied_folder_has_what_its_writer_may_read(local: LocalMember) -> None:
+    with local.connect() as admin:
+        admin.execute("create role writer login; grant pg_write_server_files to writer; create table kept (a int)")
+        folder = local.engine.copy_roots.roots[0]
+        with local.connect(user="writer") as writer:
+            for target in ("one.parquet", "several/"):
+                said = say(writer, f"copy kept to '{folder}/{target}' (format parquet)")
+                assert said.error is not None, target
+                assert said.error[:2] == ("42501", "permission denied for table kept")
+            admin.execute("grant select on kept to writer")
+            assert say(writer, f"copy kept to '{folder}/several/' (format parquet)").tag == "COPY 0"
+        admin.execute("drop table kept; drop role writer")
+
+
 def test_a_session_whose_role_is_dropped_has_no_rights(local: LocalMember) -> None:
     with local.connect() as admin:
         admin.execute("create role gone superuser login")
