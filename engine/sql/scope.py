@@ -268,7 +268,7 @@ class Source:
     lateral_only: visible to LATERAL items only, while the FROM clause is still being read; lateral_ok: and legally so.
     join: a JOIN's merged columns, which has no name of its own.
     scalar: a function that returns one plain value: its whole row is that value.
-    rows: whose rows its own are.
+    rows: whose rows its own are. system: columns that are found by name, but are not among its own (`tableoid`).
     """
 
     name: str
@@ -282,13 +282,14 @@ class Source:
     join: bool = False
     scalar: bool = False
     rows: Rows = NOBODYS
+    system: tuple[SourceColumn, ...] = ()
 
     def find(self, name: str, at: int) -> Expr | None:
         """The column of that name. Raises AmbiguousColumn where there are two."""
         found = [c.expr for c in self.columns if c.name == name]
         if len(found) > 1:
             raise AmbiguousColumn(f'column reference "{name}" is ambiguous', position=cursor(at))
-        return found[0] if found else None
+        return found[0] if found else next((c.expr for c in self.system if c.name == name), None)
 
     def whole_row(self) -> Expr:
         if self.scalar:
@@ -337,7 +338,7 @@ class Scope:
     def add(self, source: Source) -> None:
         """Make a FROM item known, its columns this level's own, also where they are those of a query inside it."""
         self.known.append(source)
-        for column in source.columns:
+        for column in (*source.columns, *source.system):
             for part in column.expr.walk():
                 if isinstance(part, ColumnRef):
                     self.context.owners[part.column.id] = self

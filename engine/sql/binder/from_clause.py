@@ -17,7 +17,7 @@ from engine.authority import SchemaDenied
 from engine.catalog.objects import SystemTable, Table, View
 from engine.plan.free_columns import free_columns
 from engine.plan.logical import CteReader, Join, JoinKind, Node, TableReader, Values
-from engine.sql.binder import joins, table_functions, versions
+from engine.sql.binder import joins, system_columns, table_functions, versions
 from engine.sql.binder.blocks import passed, project
 from engine.sql.binder.seen import SeenCatalog
 from engine.sql.parser import parse
@@ -122,9 +122,10 @@ def offered(scope: Scope, source: Source) -> Source:
     return source
 
 
-def source_of(node: Node, name: str, names: Sequence[str]) -> Source:
-    """A source of a node's columns."""
-    return Source(name, tuple(SourceColumn(n, e) for n, e in zip(names, passed(node.columns), strict=True)))
+def source_of(node: Node, name: str, names: Sequence[str], first: int | None = None) -> Source:
+    """A source of a node's columns, or of its first ones."""
+    columns = passed(node.columns[:first])
+    return Source(name, tuple(SourceColumn(n, e) for n, e in zip(names, columns, strict=True)))
 
 
 def aliased_names(alias: exp.Expression | None, names: Sequence[str], relation: str, what: str = "table") -> list[str]:
@@ -184,6 +185,7 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     if isinstance(relation, View):
         versions.refuse(item, f'"{name}" is a view')
         node, names, rows = _view(binder, relation)
+        system: tuple[SourceColumn, ...] = ()
     else:
         rows = Rows((relation,))
         columns = tuple(binder.context.new_column(c.name, c.type) for c in relation.columns)
@@ -199,10 +201,13 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
         read = versions.read(binder, item, whole)
         if read is not whole:
             rows = Rows(kind="an earlier version")
-        node = TableReader(columns, read, tuple(c.file_column for c in relation.columns))
-    accesses.columns_of(access, node.columns)
+        reader = TableReader(columns, read, tuple(c.file_column for c in relation.columns))
+        node, system = system_columns.added(binder.context, item, relation, reader)
     shown = alias.this.name if alias is not None else name
-    source = source_of(node, shown, aliased_names(alias, names, shown))
+    own = len(node.columns) - len(system)
+    accesses.columns_of(access, node.columns[:own])
+    source = source_of(node, shown, aliased_names(alias, names, shown), own)
+    source.system = system
     source.schema = relation.schema if alias is None else None
     source.relation = name
     source.rows = rows

@@ -1,0 +1,57 @@
+"""The columns that every table has beside its own: tableoid, xmin, xmax, cmin, cmax (PostgreSQL 15, section 5.5).
+
+Rows have no transactions here, so the four say what can be said. A row of a stored table came with `xmin`, the catalog's
+version at which the table's files last changed: two reads that see one number saw the same rows, which is what clients keep it
+for (and a change of any row of the table changes it). Nobody deletes what is seen, so the others are 0. The system catalog's
+rows have been there since PostgreSQL made them, in transaction 1. Where a row lies (ctid) is told to nobody, and of tables that
+others keep only the tableoid is known.
+
+They are there where a statement names one of them, as constants that are emitted over the table, so that an outer join makes
+nulls of them as of others.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import exp
+
+from engine.catalog.objects import SystemTable, Table
+from engine.plan.logical import Evaluator, Node
+from engine.sql import types as st
+from engine.sql.binder.blocks import passed
+from engine.sql.expr import Const
+from engine.sql.scope import BindContext, SourceColumn
+from wire import types as t
+
+_TYPES: Final = {"tableoid": t.OID, "xmin": t.XID, "xmax": t.XID, "cmin": t.CID, "cmax": t.CID}
+_BOOTSTRAP: Final = 1
+
+
+def added(
+    context: BindContext, item: exp.Table, relation: Table | SystemTable, node: Node
+) -> tuple[Node, tuple[SourceColumn, ...]]:
+    """What reads a relation, with the system columns that the statement names anywhere; and these."""
+    named = _named(item, relation)
+    if not named:
+        return node, ()
+    consts = {name: Const(st.of(_TYPES[name]), _value(relation, name)) for name in named}
+    columns = tuple(context.new_column(name, const.type) for name, const in consts.items())
+    read = Evaluator((*node.columns, *columns), node, (*passed(node.columns), *consts.values()))
+    return read, tuple(SourceColumn(c.name, e) for c, e in zip(columns, passed(columns), strict=True))
+
+
+def _named(item: exp.Table, relation: Table | SystemTable) -> list[str]:
+    """The system columns among the statement's names that the relation has."""
+    own = {column.name for column in relation.columns}
+    foreign = isinstance(relation, Table) and relation.storage is None
+    there = {"tableoid"} if foreign else set(_TYPES) - own
+    return sorted({column.name for column in item.root().find_all(exp.Column)} & there)
+
+
+def _value(relation: Table | SystemTable, name: str) -> int:
+    if name == "tableoid":
+        return relation.oid
+    if name != "xmin":
+        return 0
+    return relation.storage.changed & 0xFFFF_FFFF if isinstance(relation, Table) and relation.storage else _BOOTSTRAP
