@@ -24,6 +24,7 @@ from engine.sql import types as st
 from engine.sql.binder.regnames import dotted, is_name, read_name
 from engine.sql.expr import Call, Const, ContextRef, Expr, ParamRef
 from engine.sql.functions.registry import registry
+from engine.sql.lexer import Kind, tokenize
 from engine.sql.stored_text import quoted
 from wire import types as t
 from wire.errors import (
@@ -31,6 +32,7 @@ from wire.errors import (
     FeatureNotSupported,
     InsufficientPrivilege,
     InternalError,
+    InvalidParameterValue,
     InvalidSchemaName,
     ReadOnlySqlTransaction,
     UndefinedColumn,
@@ -90,6 +92,24 @@ def _cancel(session: Session, arguments: Arguments) -> Any:
 def _terminate(session: Session, arguments: Arguments) -> Any:
     _require_may_signal(session, arguments[0], "terminate", "process", "terminated")
     return session.client.terminate_backend(arguments[0])
+
+
+def _parse_ident(_session: Session, arguments: Arguments) -> Any:
+    """The parts of a name, folded; what comes after it is an error unless `strict` is false."""
+    text = arguments[0]
+    *tokens, _end = tokenize(text)
+    parts: list[str] = []
+    for place, token in enumerate(tokens):
+        if place % 2 == 0 and token.kind in (Kind.WORD, Kind.NAME):
+            parts.append(token.text)
+        elif place % 2 == 0 or token.text != ".":
+            break
+    else:
+        if len(tokens) % 2:
+            return parts
+    if not parts or len(arguments) < 2 or arguments[1]:
+        raise InvalidParameterValue(f'string is not a valid identifier: "{text}"')
+    return parts
 
 
 def _to_object(pg: t.PgType, session: Session, arguments: Arguments) -> Any:
@@ -193,6 +213,7 @@ _FUNCTIONS: Final[dict[str, Callable[[Session, Arguments], Any]]] = {
     "lastval": _lastval,
     "setval": _setval,
     "pg_get_serial_sequence": _serial_sequence,
+    "parse_ident": _parse_ident,
     "pg_notify": _notify,
     "pg_notification_queue_usage": _notifications_waiting,
     **advisory_functions.FUNCTIONS,

@@ -134,12 +134,21 @@ _CARRIED: Final = (
 )
 
 _PSEUDO: Final = (
+    (269, "table_am_handler", 4, "P", "table_am_handler"),
+    (325, "index_am_handler", 4, "P", "index_am_handler"),
+    (2275, "cstring", -2, "P", "cstring"),
     (2276, "any", 4, "P", '"any"'),
     (2277, "anyarray", -1, "P", "anyarray"),
+    (2279, "trigger", 4, "P", "trigger"),
+    (2280, "language_handler", 4, "P", "language_handler"),
+    (2281, "internal", 8, "P", "internal"),
     (2283, "anyelement", 4, "P", "anyelement"),
     (3500, "anyenum", 4, "P", "anyenum"),
     (3831, "anyrange", -1, "P", "anyrange"),
     (2776, "anynonarray", 4, "P", "anynonarray"),
+    (3115, "fdw_handler", 4, "P", "fdw_handler"),
+    (3310, "tsm_handler", 4, "P", "tsm_handler"),
+    (3838, "event_trigger", 4, "P", "event_trigger"),
     (5077, "anycompatible", 4, "P", "anycompatible"),
     (5078, "anycompatiblearray", -1, "P", "anycompatiblearray"),
     (5079, "anycompatiblenonarray", 4, "P", "anycompatiblenonarray"),

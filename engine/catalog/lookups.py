@@ -21,7 +21,8 @@ import pyarrow.parquet as pq
 FOLDER: Final = Path(__file__).parent / "postgres15"
 
 _CLASS: Final = (
-    "case $2 when 'pg_class' then 1259 when 'pg_namespace' then 2615 when 'pg_constraint' then 2606 else 0 end"
+    '(select "=number" from (select oid, relname from pg_catalog.pg_class where relnamespace = 11) as "=c" ("=number", "=catalog")'
+    ' where "=catalog" = $2)'
 )
 _DESCRIPTION: Final = (
     'select "=text" from (select objoid, classoid, objsubid, description from pg_catalog.pg_description)'
@@ -79,10 +80,10 @@ _TYPES: Final = (
 _UPDATABLE: Final = (
     'select {what} from (select oid, relkind from pg_catalog.pg_class) as "=c" ("=oid", "=kind") where "=oid" = $1::oid'
 )
-_LAST_VALUE: Final = (
-    'select "=last" from (select c.oid, s.last_value from pg_catalog.pg_sequences s join pg_catalog.pg_namespace n on n.nspname ='
-    " s.schemaname join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = s.sequencename)"
-    ' as "=s" ("=oid", "=last") where "=oid" = $1::oid'
+#: Of one whose name only the query knows.
+_SETTING: Final = (
+    'select "=value" from (select name, value from sluice.settings) as "=s" ("=name", "=value")'
+    ' where lower("=name") = lower($1)'
 )
 #: Bytes of all that is stored.
 _STORED: Final = "(select coalesce(sum(bytes), 0)::int8 from sluice.tables)"
@@ -95,15 +96,12 @@ _KIND: Final = (
 )
 _RELATION: Final = f"{_KIND} || ' ' || {_QUALIFIED} || quote_ident(c.relname::text)"
 _OF_RELATION: Final = "pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace"
-#: Every object that has a description of its own, with its catalog, OID and part.
+#: Objects with their catalog, OID and part, and what they are called. Types, functions and operators are asked for apart.
 _DESCRIPTIONS: Final = (
     f"select 1259, c.oid, 0, {_RELATION} from {_OF_RELATION} union all"
     f" select 1259, c.oid, a.attnum::int4, 'column ' || quote_ident(a.attname::text) || ' of ' || {_RELATION} from"
     f" {_OF_RELATION} join pg_catalog.pg_attribute a on a.attrelid = c.oid union all"
     " select 2615, oid, 0, 'schema ' || quote_ident(nspname::text) from pg_catalog.pg_namespace union all"
-    " select 1247, oid, 0, 'type ' || format_type(oid, null) from pg_catalog.pg_type union all"
-    " select 1255, oid, 0, 'function ' || oid::regprocedure::text from pg_catalog.pg_proc union all"
-    " select 2617, oid, 0, 'operator ' || oid::regoperator::text from pg_catalog.pg_operator union all"
     f" select 2606, k.oid, 0, 'constraint ' || quote_ident(k.conname::text) || ' on ' || {_RELATION} from {_OF_RELATION}"
     " join pg_catalog.pg_constraint k on k.conrelid = c.oid union all"
     f" select 2604, d.oid, 0, 'default value for column ' || quote_ident(a.attname::text) || ' of ' || {_RELATION} from"
@@ -116,8 +114,10 @@ _DESCRIPTIONS: Final = (
     " select 2612, oid, 0, 'language ' || quote_ident(lanname::text) from pg_catalog.pg_language"
 )
 _DESCRIBED: Final = (
-    f'select "=text" from ({_DESCRIPTIONS}) as "=d" ("=class", "=oid", "=sub", "=text")'
-    ' where "=class" = $1::oid and "=oid" = $2::oid and "=sub" = $3'
+    "select case $1::oid when 1247 then 'type ' || format_type($2::oid, null) when 1255 then"
+    " 'function ' || $2::oid::regprocedure::text when 2617 then 'operator ' || $2::oid::regoperator::text else"
+    f' (select "=text" from ({_DESCRIPTIONS}) as "=d" ("=class", "=oid", "=sub", "=text")'
+    ' where "=class" = $1::oid and "=oid" = $2::oid and "=sub" = $3) end'
 )
 _IDENTITIES: Final = (
     f"select 1259, c.oid, 0, {_KIND}, n.nspname::text, quote_ident(c.relname::text), quote_ident(n.nspname::text) || '.' ||"
@@ -200,7 +200,8 @@ SCALARS: Final[dict[tuple[str, int], str]] = {
     ("pg_get_indexdef", 1): _definition("index"),
     ("pg_get_indexdef", 3): _definition("index", "$3", "$2"),
     ("pg_get_viewdef", 1): _definition("view"),
-    ("pg_get_viewdef", 2): _definition("view"),
+    # The second argument may be how wide lines are, which asks for pretty ones too.
+    ("pg_get_viewdef", 2): _definition("view", "$2::text <> 'false'"),
     ("pg_get_serial_sequence", 2): _SERIAL,
     ("pg_get_userbyid", 1): _USER,
     ("pg_table_is_visible", 1): _VISIBLE,
@@ -236,7 +237,9 @@ SCALARS: Final[dict[tuple[str, int], str]] = {
     ("pg_describe_object", 3): _DESCRIBED,
     ("pg_column_is_updatable", 3): _UPDATABLE.format(what="\"=kind\" = 'r' and $2 > 0"),
     ("pg_relation_is_updatable", 2): _UPDATABLE.format(what="case \"=kind\" when 'r' then 28 else 0 end"),
-    ("pg_sequence_last_value", 1): _LAST_VALUE,
+    ("pg_partition_root", 1): "select null::regclass",
+    ("current_setting", 1): _SETTING,
+    ("current_setting", 2): _SETTING,
     **_INFORMATION_SCHEMA,
     **_COUNTERS,
     ("nameconcatoid", 2): "select ($1::text || '_' || $2::text)::name",
@@ -305,7 +308,6 @@ TABLES: Final[dict[tuple[str, int], str]] = {
     ("pg_sequence_parameters", 1): "select seqstart as start_value, seqmin as minimum_value, seqmax as maximum_value,"
     " seqincrement as increment, seqcycle as cycle_option, seqcache as cache_size, seqtypid as data_type"
     ' from (select * from pg_catalog.pg_sequence) as "=s" where seqrelid = $1',
-    ("pg_partition_ancestors", 1): "select null::regclass as relid where false",
     ("pg_partition_tree", 1): "select null::regclass as relid, null::regclass as parentrelid, null::bool as isleaf,"
     " null::int4 as level where false",
     ("pg_tablespace_databases", 1): "select oid as pg_tablespace_databases from pg_catalog.pg_database where $1 = 1663",

@@ -85,7 +85,19 @@ def _scalar(node: exp.DataType, notice: Callable[[str], None], users: UserTypes)
     return st.of(pg, _typmod(pg, modifiers, node, notice))
 
 
+#: information_schema's domains, as what is below them.
+INFORMATION_SCHEMA: Final = {
+    "cardinal_number": t.INT4,
+    "character_data": t.VARCHAR,
+    "sql_identifier": t.NAME,
+    "time_stamp": t.TIMESTAMPTZ,
+    "yes_or_no": t.VARCHAR,
+}
+
+
 def _named(name: str, schema: str | None) -> t.PgType | None:
+    if schema == "information_schema":
+        return INFORMATION_SCHEMA.get(name)
     if schema not in (None, "pg_catalog"):
         return None
     found = t.BY_NAME.get(name)

@@ -46,6 +46,10 @@ _SAME = (
     "\\d plain_pkey", "\\d plain_code", "\\d+ plain_pkey", "\\d nothing", "\\d pl*", "\\d *.*_pkey", "\\d store.*",
     "\\dt", "\\dt pl*", "\\dt store.*", "\\dt *.items", "\\dt nothing", "\\dv", "\\dv *.totals", "\\dm", "\\di", "\\di store.*",
     "\\ds", "\\ds store.*", "\\dn store", "\\dn+ store", "\\dp", "\\dp store.*", "\\z plain", "\\dT",
+    "\\dD", "\\dF", "\\dFd", "\\dFp", "\\dFt", "\\dA", "\\dAc btree int4", "\\dAo btree integer_ops", "\\dAp btree integer_ops",
+    "\\db", "\\dc", "\\dd", "\\dE", "\\des", "\\det", "\\dew", "\\dl", "\\dO", "\\drds", "\\dRp", "\\dRs", "\\dX", "\\dy", "\\dP",
+    "\\dconfig work_mem", "\\sf now", "\\sf abs(int4)", "\\df", "\\df abs", "\\df+ abs", "\\dfn now", "\\dT+ int4",
+    "\\d+ pg_tables", "\\d pg_index",
 )  # fmt: skip
 
 

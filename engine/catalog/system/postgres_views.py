@@ -53,22 +53,12 @@ _CLOSED: Final[Mapping[str, Literal["table", "view"]]] = {
 #: Functions over whole rows, which are written out.
 _TRUE_TYPE: Final = re.compile(r"information_schema\._pg_truetyp(id|mod)\((\w+)\.\*, (\w+)\.\*\)")
 _TRUE: Final = {"id": ("typbasetype", "atttypid"), "mod": ("typtypmod", "atttypmod")}
-#: information_schema's domains, and the types below them.
-_DOMAINS: Final = {
-    "cardinal_number": "integer",
-    "character_data": "character varying",
-    "sql_identifier": "name",
-    "time_stamp": "timestamp with time zone",
-    "yes_or_no": "character varying",
-}
-_DOMAIN: Final = re.compile(rf"\binformation_schema\.({'|'.join(_DOMAINS)})\b")
 
 
 def _query(name: str, definition: str) -> str:
     if name in _EMPTY:
         return ""
-    text = _TRUE_TYPE.sub(_true_type, definition.removesuffix(";"))
-    return _DOMAIN.sub(lambda found: _DOMAINS[found[1]], text)
+    return _TRUE_TYPE.sub(_true_type, definition.removesuffix(";"))
 
 
 def _true_type(found: re.Match[str]) -> str:

@@ -13,7 +13,8 @@ from functools import cache
 from typing import Any, Final
 
 from engine.catalog.builtin import rows as builtin_rows
-from engine.catalog.system.declared import Row, SystemContext, postgres
+from engine.catalog.snapshot import SLUICE
+from engine.catalog.system.declared import Row, SystemContext, SystemRelation, postgres
 from engine.settings import SETTINGS, Setting, size_bytes, time_ms
 
 _UNITS: Final = {"ms": 1, "s": 1_000, "min": 60_000, "B": 1, "kB": 1 << 10, "8kB": 8 << 10, "MB": 1 << 20}
@@ -61,4 +62,13 @@ def _source(value: str, reset: str) -> str:
     return "client" if value == reset else "session"
 
 
-SYSTEM: Final = (postgres("pg_settings", _pg_settings, volatile=True),)
+def _shown(context: SystemContext) -> Iterator[Row]:
+    """As SHOW says them: what current_setting() of a name that a query finds looks up."""
+    for name, value, _description in context.settings.all():
+        yield name, value
+
+
+SYSTEM: Final = (
+    postgres("pg_settings", _pg_settings, volatile=True),
+    SystemRelation(15_906, "settings", "name text, value text", _shown, volatile=True, schema=SLUICE),
+)

@@ -17,7 +17,7 @@ from engine.sql.scope import Scope
 from engine.sql.utility.reader import StatementReader
 
 #: Of constants the session says it, errors included (`engine.session_functions`).
-_BY_SESSION: Final = ("pg_get_serial_sequence",)
+_BY_SESSION: Final = ("pg_get_serial_sequence", "current_setting")
 
 
 def query_of(node: exp.Anonymous, scope: Scope) -> exp.Expression | None:
@@ -27,7 +27,7 @@ def query_of(node: exp.Anonymous, scope: Scope) -> exp.Expression | None:
         return None
     if scope.context.catalog.oid_of("pg_catalog", "pg_description", ()) is None:
         return None
-    if str(node.this) in _BY_SESSION and all(isinstance(e, exp.Literal | exp.Parameter) for e in node.expressions):
+    if str(node.this) in _BY_SESSION and all(_is_constant(e) for e in node.expressions):
         return None
     return _with_arguments(text, node, scope)
 
@@ -40,6 +40,11 @@ def table_of(node: exp.Expression, scope: Scope) -> exp.Expression | None:
     if text is None or node.args.get("schema") not in (None, "pg_catalog"):
         return None
     return _with_arguments(text, node, scope)
+
+
+def _is_constant(node: exp.Expression) -> bool:
+    bare = node.this if isinstance(node, exp.Cast) else node
+    return isinstance(bare, exp.Literal | exp.Parameter | exp.Boolean)
 
 
 def _schemas(name: str) -> Sequence[str | None]:

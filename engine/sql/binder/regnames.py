@@ -185,7 +185,10 @@ def dotted(text: str) -> list[str]:
 
 
 def type_oid(text: str, users: UserTypes) -> int:
-    """The OID of the type that `text` names. Raises as `type_named`."""
+    """The OID of the type that `text` names, which may be one that nothing can be of (trigger). Raises as `type_named`."""
+    pseudo = t.BY_NAME.get(text.strip().lower().removeprefix("pg_catalog."))
+    if pseudo is not None and pseudo.category == "P":
+        return pseudo.oid
     return type_named(text, users).pg.oid
 
 

@@ -215,6 +215,7 @@ _OPERATORS: Final = """
 
 _FUNCTIONS: Final = """
 _pg_expandarray (anyarray)=setof:record
+pg_partition_ancestors (regclass)=setof:regclass
 abbrev (cidr)=text (inet)=text
 abs (float4)=float4 (float8)=float8 (int2)=int2 (int4)=int4 (int8)=int8 (numeric)=numeric
 acos (float8)=float8

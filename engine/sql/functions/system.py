@@ -16,7 +16,8 @@ from engine.executor import EngineName
 from engine.settings import SETTINGS
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
-from engine.sql.functions.trees import both, sql, text
+from engine.sql.functions.textual import typed_as_text
+from engine.sql.functions.trees import both, on, sql, text
 from wire import types as t
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ _SESSION = (
     fn("lastval", (), t.INT8, volatility="volatile"),
     fn("setval", (t.REGCLASS, t.INT8), t.INT8, volatility="volatile"),
     fn("setval", (t.REGCLASS, t.INT8, t.BOOL), t.INT8, volatility="volatile"),
+    fn("parse_ident", (t.TEXT, t.BOOL), t.array_of(t.TEXT), optional=1),
     fn("pg_get_serial_sequence", (t.TEXT, t.TEXT), t.TEXT, volatility="stable"),
     fn("pg_notify", (t.TEXT, t.TEXT), t.VOID, strict=False, volatility="volatile"),
     fn("pg_listening_channels", (), t.TEXT, returns_set=True, volatility="stable"),
@@ -152,7 +154,32 @@ def _asking(name: str, objects: Sequence[tuple[t.PgType, ...]]) -> Iterator[Func
             yield fn(name, (*role, *described, t.TEXT), t.BOOL, volatility="stable")
 
 
-def _size_pretty() -> str:
+def _numeric_size_pretty(
+    _engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall
+) -> exp.Expression:
+    """The same of a numeric, whose digits are shown while it is small."""
+    small = typed_as_text("local", args[0], call.args[0].type, call.args[0])
+    whole = sql("local", "CAST(trunc($1) AS HUGEINT)", args[0])
+    return sql(
+        "local", f"CASE WHEN abs($1) < 10240 THEN $2 || ' bytes' ELSE {_size_pretty('$3')} END", args[0], small, whole
+    )
+
+
+def _size_bytes() -> str:
+    """As pg_size_bytes of dbsize.c: a number, and a unit in any letter case."""
+    form = "'^\\s*([-+]?(?:[0-9]+\\.?[0-9]*|\\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\\s*(bytes|b|kb|mb|gb|tb|pb|)\\s*$'"
+    powers = " ".join(
+        f"WHEN '{unit}' THEN {1 << 10 * power}" for power, unit in enumerate(("kb", "mb", "gb", "tb", "pb"), 1)
+    )
+    number = f"CAST(CAST(regexp_extract($1, {form}, 1, 'i') AS DECIMAL(38, 6)) AS DECIMAL(28, 6))"
+    unit = f"CASE lower(regexp_extract($1, {form}, 2, 'i')) {powers} ELSE 1 END"
+    invalid = "error('SQLSTATE:22023:invalid size: \"' || $1 || '\"')"
+    return (
+        f"CASE WHEN regexp_matches($1, {form}, 'i') THEN CAST(round({number} * ({unit})) AS BIGINT) ELSE {invalid} END"
+    )
+
+
+def _size_pretty(bytes_: str = "$1") -> str:
     """As dbsize.c: each unit up to 20479 halves of the next, rounded half up."""
     halves = [("kB", 512), *((unit, 512 << 10 * i) for i, unit in enumerate(("MB", "GB", "TB", "PB"), 1))]
     rounded = "CAST(($1 // {half} + CASE WHEN $1 < 0 THEN -1 ELSE 1 END) // 2 AS VARCHAR) || ' {unit}'"
@@ -160,7 +187,8 @@ def _size_pretty() -> str:
         f"WHEN abs($1 // {half}) < 20479 THEN {rounded.format(half=half, unit=unit)}" for unit, half in halves[:-1]
     ]
     last = rounded.format(half=halves[-1][1], unit=halves[-1][0])
-    return f"CASE WHEN abs($1) < 10240 THEN CAST($1 AS VARCHAR) || ' bytes' {' '.join(cases)} ELSE {last} END"
+    shown = f"CASE WHEN abs($1) < 10240 THEN CAST($1 AS VARCHAR) || ' bytes' {' '.join(cases)} ELSE {last} END"
+    return shown.replace("$1", bytes_)
 
 
 _DESCRIPTIONS = tuple(
@@ -187,6 +215,10 @@ ROWS: tuple[Function, ...] = (
         volatility="stable",
     ),
     fn("pg_size_pretty", (t.INT8,), t.TEXT, local=_size_pretty()),
+    fn("pg_size_pretty", (t.NUMERIC,), t.TEXT, local=on("local", _numeric_size_pretty)),
+    fn("pg_size_bytes", (t.TEXT,), t.INT8, local=_size_bytes()),
+    # No table has partitions that are tables.
+    fn("pg_partition_ancestors", (t.REGCLASS,), t.REGCLASS, local="CAST([] AS BIGINT[])", returns_set=True, column="relid"),
     # The binder's name for the relation that was found for a text, or the error that there is none.
     fn(
         "=regclass", (t.TEXT, t.OID), t.REGCLASS, strict=False, volatility="stable",
