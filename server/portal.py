@@ -123,6 +123,8 @@ class Portals:
     def add(self, portal: Portal) -> None:
         assert portal.name not in self._by_name, "the caller has closed the unnamed portal"
         self._by_name[portal.name] = portal
+        # One that failed is known by this name no longer: ROLLBACK is bound to the unnamed portal that its error has broken.
+        self.failed.discard(portal.name)
 
     def find(self, name: str) -> Portal | None:
         return self._by_name.get(name)
