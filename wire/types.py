@@ -94,7 +94,6 @@ _SCALARS: Final = (
     (2206, "regtype", 4, "N", False, 2211, "regtype"),
     (2249, "record", -1, "P", False, 2287, "record"),
     (2278, "void", 4, "P", False, 0, "void"),
-    (2279, "trigger", 4, "P", False, 0, "trigger"),
     (2950, "uuid", 16, "U", False, 2951, "uuid"),
     (3734, "regconfig", 4, "N", False, 3735, "regconfig"),
     (3769, "regdictionary", 4, "N", False, 3770, "regdictionary"),
