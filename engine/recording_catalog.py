@@ -35,12 +35,21 @@ class RecordingCatalog:
     schemas: set[str] = field(default_factory=set)
 
     def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
-        system = self.system.find(search_path if schema is None else (schema,), name, self.context)
+        system = self.system.find(self._before_users(schema, name, search_path), name, self.context)
         if system is not None:
             self.volatile = self.volatile or self.system.is_volatile(system)
             return system
         self._require_usage(schema)
         return self._noted(self.context.snapshot.resolve(schema, name, search_path))
+
+    def _before_users(self, schema: str | None, name: str, search_path: Sequence[str]) -> Sequence[str]:
+        """The schemas in which a relation of the system's would be found before one of users'."""
+        if schema is not None:
+            return (schema,)
+        users = self.context.snapshot.resolve(None, name, search_path)
+        if users is None:
+            return search_path
+        return search_path[: search_path.index(users.schema)] if users.schema in search_path else ()
 
     def _require_usage(self, schema: str | None) -> None:
         if schema is not None:
@@ -64,7 +73,7 @@ class RecordingCatalog:
         return found
 
     def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
-        system = self.system.oid_of(search_path if schema is None else (schema,), name)
+        system = self.system.oid_of(self._before_users(schema, name, search_path), name)
         if system is not None:
             return system
         self._require_usage(schema)

@@ -20,8 +20,9 @@ from engine.authority import Authority
 from engine.catalog.objects import Relation, Table
 from engine.catalog.rights import Judge, Rights
 from engine.catalog.roles import Roles
-from engine.catalog.snapshot import TEMPORARY
+from engine.catalog.snapshot import SLUICE, TEMPORARY
 from engine.catalog.system import PG_CATALOG, SystemCatalog, SystemContext
+from engine.catalog.system.declared import INFORMATION_SCHEMA
 from engine.catalog.transaction import SessionCatalog
 from engine.copying.copy_from import copy_from
 from engine.copying.copy_to import copy_to
@@ -76,6 +77,8 @@ if TYPE_CHECKING:
     from engine.engine import Engine
 
 _SYSTEM_SCHEMAS: Final = (PG_CATALOG,)
+#: Those that are there without being made, and are looked in where a search path says so.
+_LOOKED_IN: Final = (PG_CATALOG, INFORMATION_SCHEMA, SLUICE)
 Bound = tuple[FinalNode, Bindings]
 
 
@@ -574,7 +577,7 @@ class Session(EngineSession):
         snapshot, authority = self.catalog.current(), self.authority()
         names = [_unquoted(part) for part in self.settings.get("search_path").split(",")]
         named = [self.roles.current_name if name == "$user" else name for name in names if name]
-        there = [name for name in named if snapshot.has_schema(name) or name in _SYSTEM_SCHEMAS]
+        there = [name for name in named if snapshot.has_schema(name) or name in _LOOKED_IN]
         if not authority.role.superuser:
             there = [name for name in there if authority.may_use(snapshot, name)]
         return (*(x for x in _SYSTEM_SCHEMAS if x not in there), *there)

@@ -50,7 +50,9 @@ _WHICH = {
     "pg_constraint": f"conrelid in {_OF_OWN}",
     "pg_rewrite": f"ev_class in {_OF_OWN}",
     "pg_namespace": "nspname in ('pg_catalog', 'information_schema')",
-    "pg_description": "objoid < 16384 and classoid in (select oid from pg_class where relnamespace = 11)",
+    "pg_description": "objoid < 16384 and classoid in (select oid from pg_class where relnamespace = 11)"
+    # The comment of the schema public is a user's to change.
+    " and (classoid, objoid) <> (2615, 2200)",
 }
 #: Columns that say what has happened in a server, or are trees that say nothing to anybody, and what is written for them.
 _PLAIN = {

@@ -12,6 +12,7 @@ no others. Executors cast to them at their boundary; `wire.pg.datarow` may rely 
 | numeric | decimal128(38, s) | s: `ResultColumn.scale`; see `NumericScale` for how many digits are printed |
 | text, varchar, bpchar, name, "char", unknown, json, jsonb, uuid | utf8 | bpchar padded already; uuid in its canonical 36 letters |
 | pg_node_tree | utf8 | whatever it says |
+| anyarray | utf8 | a column of the system catalog; as array_out writes it |
 | bytea | binary | |
 | date | date32 | int32 max / min are infinity / -infinity |
 | time | time64[us] | 24:00:00 is 86_400_000_000 |
@@ -75,7 +76,8 @@ _CARRIERS: Final[dict[t.PgType, pa.DataType]] = {
     t.VOID: pa.null(),
     **dict.fromkeys(t.UNSIGNED, pa.int64()),
     **dict.fromkeys(
-        (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSONB, t.UUID, t.PG_NODE_TREE), pa.utf8()
+        (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSONB, t.UUID, t.PG_NODE_TREE, t.ANYARRAY),
+        pa.utf8(),
     ),
 }
 

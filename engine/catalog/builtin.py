@@ -77,6 +77,8 @@ def shapes() -> Mapping[tuple[str, str], Shape]:
 
 def _here(name: str) -> str:
     """A type by pg_type's name, as a declaration names it."""
+    if name == t.ANYARRAY.name:
+        return name
     element = name.removeprefix("_")
     typ = t.BY_NAME.get(element)
     known = element if typ is not None and typ.category != "P" else t.TEXT.name

@@ -31,6 +31,8 @@ from wire.errors import (
 
 TEMPORARY: Final = objects.TEMPORARY
 PUBLIC: Final = "public"
+#: What is said of it until somebody says something else.
+PUBLIC_COMMENT: Final = "standard public schema"
 #: The schema of relations that show Sluice itself (`engine.catalog.system`); nothing can be created in it.
 SLUICE: Final = "sluice"
 #: Objects of users begin here, as in PostgreSQL (transam.h, FirstNormalObjectId).
@@ -171,7 +173,7 @@ class Snapshot:
     snapshot and are never stored."""
 
     version: int = 0
-    schemas: Mapping[str, Schema] = field(default_factory=lambda: {PUBLIC: Schema(2200, PUBLIC)})
+    schemas: Mapping[str, Schema] = field(default_factory=lambda: {PUBLIC: Schema(2200, PUBLIC, PUBLIC_COMMENT)})
     relations: Mapping[Key, StoredRelation] = field(default_factory=dict)
     roles: Roles = field(default_factory=Roles)
     types: Mapping[Key, UserType] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from psycopg.conninfo import conninfo_to_dict
 from engine.catalog import rows
 from engine.catalog.counters import Count
 from engine.catalog.rows import Content, Decision, StepKind
-from engine.catalog.snapshot import FIRST_OID, PUBLIC, AnyChange, Snapshot
+from engine.catalog.snapshot import FIRST_OID, PUBLIC, PUBLIC_COMMENT, AnyChange, Snapshot
 from engine.storage.delta import Published
 from wire.errors import DataCorrupted, IoError, SqlError, StatementCompletionUnknown
 
@@ -235,7 +235,10 @@ def _prepare(connection: Connection) -> int:
         connection.execute(f"create sequence if not exists sluice_catalog.oids start {FIRST_OID}")
         for key, value in (("format", _FORMAT), ("version", 0)):
             connection.execute("insert into sluice_catalog.meta values (%s, %s) on conflict do nothing", (key, value))
-        connection.execute("insert into sluice_catalog.schemas values (%s, %s) on conflict do nothing", (PUBLIC, 2200))
+        connection.execute(
+            "insert into sluice_catalog.schemas (name, oid, comment) values (%s, %s, %s) on conflict do nothing",
+            (PUBLIC, 2200, PUBLIC_COMMENT),
+        )
         connection.execute(
             "update sluice_catalog.meta set value = %s where key = 'format' and value < %s", (_FORMAT,) * 2
         )

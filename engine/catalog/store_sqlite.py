@@ -18,7 +18,7 @@ from typing import Final
 from engine.catalog import rows
 from engine.catalog.counters import Count
 from engine.catalog.rows import Content, Decision, StepKind
-from engine.catalog.snapshot import FIRST_OID, PUBLIC, AnyChange, Snapshot
+from engine.catalog.snapshot import FIRST_OID, PUBLIC, PUBLIC_COMMENT, AnyChange, Snapshot
 from engine.storage.delta import Published
 from wire.errors import DataCorrupted, IoError
 
@@ -101,8 +101,8 @@ class SqliteDatabase:
                 self._writer.execute(statement)
             first = [("format", _FORMAT), ("version", 0), ("next_oid", FIRST_OID)]
             self._writer.executemany("insert or ignore into meta values (?, ?)", first)
-            self._writer.execute("insert or ignore into schemas (name, oid) values (?, ?)", (PUBLIC, 2200))
             self._upgrade()
+            self._writer.execute("insert or ignore into schemas values (?, ?, ?)", (PUBLIC, 2200, PUBLIC_COMMENT))
 
     def _upgrade(self) -> None:
         for older in range(self._meta("format"), _FORMAT):

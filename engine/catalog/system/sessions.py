@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from engine.catalog.system.declared import Row, SystemContext, postgres
+from wire import types as t
+from wire.errors import InvalidTextRepresentation
+from wire.text_network import read_address
 
 #: What is shown of another role's session from its client's address on, to who is neither of that role nor a superuser.
 _HIDDEN: Final = (*(None,) * 13, "<insufficient privilege>", None)
@@ -17,6 +20,14 @@ def _micros(seconds: float | None) -> int | None:
     return None if seconds is None else round(seconds * 1_000_000)
 
 
+def _address(text: str | None) -> bytes | None:
+    """As an inet is carried. What is no address (a socket in a folder) has none."""
+    try:
+        return read_address(t.INET, text.partition("%")[0]) if text else None
+    except InvalidTextRepresentation:
+        return None
+
+
 def _pg_stat_activity(context: SystemContext) -> Iterator[Row]:
     for a in context.client.activity():
         user = context.snapshot.roles.of(a.user).oid
@@ -24,7 +35,7 @@ def _pg_stat_activity(context: SystemContext) -> Iterator[Row]:
             yield 5, a.database, a.pid, None, user, a.user, a.application_name, *_HIDDEN
             continue
         yield (
-            5, a.database, a.pid, None, user, a.user, a.application_name, a.client_address, None, a.client_port,
+            5, a.database, a.pid, None, user, a.user, a.application_name, _address(a.client_address), None, a.client_port,
             _micros(a.backend_start), _micros(a.transaction_start), _micros(a.query_start), _micros(a.state_change), None, None,
             a.state, None, None, None, a.query, "client backend",
         )  # fmt: skip

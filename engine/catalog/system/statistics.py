@@ -1,17 +1,18 @@
 """pg_stats: what ANALYZE found out about columns, in PostgreSQL's terms.
 
-Its arrays of any type are arrays of text here: the same to whoever reads them as text. `correlation` is null: rows are in files,
-and which come first is nobody's promise.
+`correlation` is null: rows are in files, and which come first is nobody's promise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from engine.catalog.objects import Table
 from engine.catalog.statistics import ColumnStatistics
 from engine.catalog.system.declared import Row, SystemContext, postgres
+from wire import types as t
+from wire.text_output import format_value
 
 
 def _pg_stats(context: SystemContext) -> Iterator[Row]:
@@ -24,11 +25,15 @@ def _pg_stats(context: SystemContext) -> Iterator[Row]:
 
 
 def _row(table: Table, name: str, found: ColumnStatistics) -> Row:
-    common, frequencies = list(found.common) or None, list(found.frequencies) or None
     return (
-        table.schema, table.name, name, False, found.nulls, found.width, found.distinct, common, frequencies,
-        list(found.bounds) or None, None, None, None, None,
+        table.schema, table.name, name, False, found.nulls, found.width, found.distinct, _any_array(found.common),
+        list(found.frequencies) or None, _any_array(found.bounds), None, None, None, None,
     )  # fmt: skip
+
+
+def _any_array(values: Sequence[str]) -> str | None:
+    """As anyarray is carried."""
+    return format_value(t.array_of(t.TEXT), list(values)) if values else None
 
 
 SYSTEM: Final = (postgres("pg_stats", _pg_stats),)

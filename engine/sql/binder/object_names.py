@@ -78,6 +78,7 @@ _RELATION: Final = (
     ' as "=v" ("=oid", "=name", "=quoted", "=schema", "=schema_quoted", "=place", "=rank")'
     ' on ("=place" is not null and "=rank" = 1 and ("=given" = "=quoted" or lower("=given") = "=name"'
     ' or "=given" = \'"\' || replace("=name", \'"\', \'""\') || \'"\'))'
+    ' or "=given" = \'"\' || replace("=schema", \'"\', \'""\') || \'"."\' || replace("=name", \'"\', \'""\') || \'"\''
     ' or "=given" = "=schema_quoted" || \'.\' || "=quoted" or lower("=given") = "=schema" || \'.\' || "=name" limit 1'
 )
 

@@ -374,8 +374,10 @@ _QUOTED: Final[dict[EngineName, str]] = {
 
 
 def _array(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """array_out of one dimension."""
+    """array_out of one dimension. A column of anyarray is carried as that text."""
     array = args[0]
+    if call.args[0].type.pg is t.ANYARRAY:
+        return array
     one = typed_as_text(engine, exp.column("e__"), element_type(call.args[0].type), call.args[0])
     item = bound(engine, "i__", one, lambda text: sql(engine, _QUOTED[engine], text))
     shown = sql(engine, "coalesce($1, 'NULL')", item)

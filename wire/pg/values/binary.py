@@ -84,6 +84,8 @@ def binary_column(column: EncodedColumn, array: pa.Array, settings: OutputSettin
         return _array(column, array, settings)
     if typ in CODECS or typ.category == "R":
         return _whole(column, array, settings)
+    if typ is t.ANYARRAY:
+        raise FeatureNotSupported(f"not supported: binary output of type {typ.sql_name}")
     if pa.types.is_string(array.type) and typ not in (t.JSONB, t.UUID):
         return _string(column, array, settings)
     if typ.category == "E":
