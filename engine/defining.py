@@ -19,8 +19,10 @@ from engine.catalog.objects import Table, View
 from engine.mutation import statement as mutations
 from engine.mutation.named_tables import NamedTables
 from engine.sql import statements as s
+from engine.sql.domain_statements import AlterDomain
 from engine.utility import foreign_schema, materialized
 from engine.utility.alter_table import alter_table
+from engine.utility.domain import alter_domain
 from engine.utility.filling import BEFORE, filling, reading_before
 from engine.utility.index import create_index
 from engine.utility.questions import Question
@@ -133,6 +135,12 @@ async def _alter_table(session: Session, engine: Engine, statement: s.AlterTable
     return f"ALTER {statement.kind.upper()}"
 
 
+async def _alter_domain(session: Session, engine: Engine, statement: AlterDomain) -> str:
+    definer = session.definer()
+    await _ask(session, await engine.in_operation_pool(lambda: alter_domain(statement, definer)))
+    return "ALTER DOMAIN"
+
+
 async def _create_index(session: Session, engine: Engine, statement: s.CreateIndex) -> str:
     definer = session.definer()
     await _ask(session, await engine.in_operation_pool(lambda: create_index(statement, definer)))
@@ -180,6 +188,7 @@ async def _fill(
 
 _DOERS: Final[dict[type[s.Statement], Callable[[Session, Engine, Any], Awaitable[str]]]] = {
     s.AlterTable: _alter_table,
+    AlterDomain: _alter_domain,
     s.CreateIndex: _create_index,
     s.CreateView: _create_view,
     s.ImportForeignSchema: _import_foreign_schema,

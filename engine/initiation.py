@@ -18,6 +18,7 @@ from engine.runtime.mesh import MemberInfo, Mesh, Role
 from engine.settings import SessionSettings
 from engine.sql import statements as s
 from engine.sql.copy_statement import CopyFrom
+from engine.sql.domain_statements import AlterDomain, CreateDomain
 from engine.sql.privilege_statements import PrivilegeStatement
 from engine.sql.role_statements import RoleStatement
 from wire.errors import FeatureNotSupported
@@ -25,7 +26,7 @@ from wire.errors import FeatureNotSupported
 _CHANGES: Final = (
     s.CreateView, s.CreateForeignTable, s.ImportForeignSchema, s.CreateSchema, s.CreateTable, s.CreateTableAs,
     s.CreateMaterializedView, s.RefreshMaterializedView, s.CreateSequence, s.AlterTable,
-    s.AlterSequence, s.AlterSchema, s.CreateEnum, s.AlterType,
+    s.AlterSequence, s.AlterSchema, s.CreateEnum, s.AlterType, CreateDomain, AlterDomain,
     s.Comment, s.Drop, s.MutationStatement, s.WithChanges, s.Truncate, s.Vacuum, s.Analyze, CopyFrom,
     *get_args(RoleStatement), *get_args(PrivilegeStatement),
 )  # fmt: skip

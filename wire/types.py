@@ -17,6 +17,19 @@ from dataclasses import dataclass
 from typing import Final
 
 
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """What makes a type a domain. under: the type that it is made of, perhaps a domain too; typmod: that type's.
+    checks: names and conditions, in which VALUE is the value. schema: where it is."""
+
+    schema: str
+    under: PgType
+    typmod: int = -1
+    not_null: bool = False
+    default: str | None = None
+    checks: tuple[tuple[str, str], ...] = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PgType:
     """One row of pg_type.
@@ -32,6 +45,8 @@ class PgType:
         Comparing those compares the values. What they look like to a client is the type's own.
     labels: of an enum, each with the number that carries it, in the enum's order; else empty.
     element_type, array_type: of types that users have made, which are not in `BY_OID`.
+    domain: of a domain. Expressions never have such a type, but the one below it (`base_of`): it is what columns and casts are
+        declared with, and what parameters are told as.
     """
 
     oid: int
@@ -46,6 +61,7 @@ class PgType:
     labels: tuple[tuple[int, str], ...] = ()
     element_type: PgType | None = None
     array_type: PgType | None = None
+    domain: Domain | None = None
 
     @property
     def is_array(self) -> bool:
@@ -236,6 +252,21 @@ def array_of(element: PgType) -> PgType:
 
 def element_of(array: PgType) -> PgType:
     return array.element_type or BY_OID[array.element]
+
+
+def base_of(typ: PgType) -> PgType:
+    """What is below a domain, and below the domains that it is made of; any other type itself."""
+    while typ.domain is not None:
+        typ = typ.domain.under
+    return typ
+
+
+def base_typmod(domain: PgType) -> int:
+    """The modifier of what is below a domain: no more than one of those on the way has one."""
+    typmod, typ = -1, domain
+    while typ.domain is not None and typmod == -1:
+        typmod, typ = typ.domain.typmod, typ.domain.under
+    return typmod
 
 
 def numeric_typmod(precision: int, scale: int) -> int:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from engine.catalog.statistics import TableStatistics
 from engine.sql.types import SqlType
+from wire.types import PgType
 
 FileFormat = Literal["parquet", "csv", "json"]
 #: The format of a table that others keep (`engine.lakes`); none: a table is its files. spark: a table of Spark's catalogs, which
@@ -27,6 +28,7 @@ class TableColumn:
     generated: GENERATED ALWAYS AS (default) STORED: every row has the value of that expression over its other columns.
     stored: the column's name in a stored table's files, where it is not `name`: files are not written anew when a column is
     renamed, and a name that comes again after DROP COLUMN means another column of the files.
+    domain: what it was declared as, where that is a domain; `type` is what is below it.
     """
 
     name: str
@@ -38,6 +40,12 @@ class TableColumn:
     stored: str = ""
     comment: str | None = None
     generated: bool = False
+    domain: PgType | None = None
+
+    @property
+    def declared(self) -> PgType:
+        """The type that was declared."""
+        return self.domain or self.type.pg
 
     @property
     def file_column(self) -> str:

@@ -33,7 +33,7 @@ from engine.catalog.rights import DefaultKey, ObjectRights, Rights
 from engine.catalog.roles import Role, Roles
 from engine.catalog.snapshot import Analysis, AnyChange, Change, RoleChange, Snapshot, TypeChange, net_changes
 from engine.catalog.statistics import TableStatistics, by_relation, encoded
-from engine.catalog.user_types import TypeOf, UserType, type_of
+from engine.catalog.user_types import TypeOf, decoded, type_of
 from engine.sql import types as st
 from engine.storage import tables
 from engine.storage.delta import Published
@@ -226,7 +226,7 @@ def snapshot(
     root: the folder of stored tables.
     """
     analysed = by_relation(statistics)
-    made = [msgspec.json.decode(body, type=UserType) for (body,) in types]
+    made = [decoded(body) for (body,) in types]
     known = {(typ.schema, typ.name): typ for typ in made}
     find = type_of(known)
     return Snapshot(
@@ -347,7 +347,7 @@ def _view_body(view: View) -> _ViewBody:
 def _rows(columns: Iterable[TableColumn]) -> list[_Column]:
     return [
         _Column(
-            c.name, c.type.pg.oid, c.type.typmod, c.number, c.nullable, c.default, c.identity, c.stored, c.comment,
+            c.name, c.declared.oid, c.type.typmod, c.number, c.nullable, c.default, c.identity, c.stored, c.comment,
             c.generated,
         )
         for c in columns
@@ -387,10 +387,11 @@ def _view(schema: str, name: str, oid: int, body: _ViewBody, find: TypeOf) -> Vi
 
 
 def _columns(columns: list[_Column], find: TypeOf) -> tuple[TableColumn, ...]:
-    return tuple(
-        TableColumn(
-            c.name, st.of(find(c.type), c.typmod), c.number, c.nullable, c.default, c.identity, c.stored, c.comment,
-            c.generated,
-        )
-        for c in columns
+    return tuple(_column(c, find(c.type)) for c in columns)
+
+
+def _column(c: _Column, declared: t.PgType) -> TableColumn:
+    return TableColumn(
+        c.name, st.of(t.base_of(declared), c.typmod), c.number, c.nullable, c.default, c.identity, c.stored, c.comment,
+        c.generated, declared if declared.domain is not None else None,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Types that users have made: enums. As the catalog keeps them, and as the columns of relations refer to them.
+"""Types that users have made: enums and domains. As the catalog keeps them, and as the columns of relations refer to them.
 
 A relation's columns are stored with the OIDs of their types; in memory they have the PgType itself, labels and all. So a snapshot
 whose type was changed has relations that were changed with it (`retyped`): nothing of that is written.
@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from functools import lru_cache
+from typing import Final, Literal, TypeVar
+
+import msgspec
 
 from engine.catalog.objects import StoredRelation, Table, TableColumn, View
 from engine.sql.stored_text import quoted
@@ -41,19 +44,91 @@ class EnumType:
 
     @property
     def pg(self) -> t.PgType:
-        shown = quoted(self.name) if self.schema == "public" else f"{quoted(self.schema)}.{quoted(self.name)}"
         labels = tuple((label.number, label.name) for label in self.labels)
-        return user_types.enum_type(user_types.EnumDefinition(self.oid, self.array, self.name, shown, labels))
+        return user_types.enum_type(
+            user_types.EnumDefinition(self.oid, self.array, self.name, _shown(self.schema, self.name), labels)
+        )
 
 
-UserType = EnumType
+@dataclass(frozen=True, slots=True)
+class DomainCheck:
+    """expression: a condition, as text; VALUE is the value."""
+
+    oid: int
+    name: str
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
+class DomainType:
+    """array: the OID of the type of arrays of it. under: the OID of the type that it is made of; typmod: that type's."""
+
+    oid: int
+    array: int
+    schema: str
+    name: str
+    under: int
+    typmod: int = -1
+    not_null: bool = False
+    default: str | None = None
+    checks: tuple[DomainCheck, ...] = ()
+    comment: str | None = None
+    kind: Literal["domain"] = "domain"
+
+    def pg(self, under: t.PgType) -> t.PgType:
+        checks = tuple((check.name, check.expression) for check in self.checks)
+        domain = t.Domain(self.schema, under, self.typmod, self.not_null, self.default, checks)
+        return _domain(self.oid, self.array, self.name, _shown(self.schema, self.name), domain)
+
+
+def _shown(schema: str, name: str) -> str:
+    return quoted(name) if schema == "public" else f"{quoted(schema)}.{quoted(name)}"
+
+
+@lru_cache(1 << 16)
+def _domain(oid: int, array: int, name: str, shown: str, domain: t.Domain) -> t.PgType:
+    """The one PgType of a definition."""
+    base = domain.under
+    made = t.PgType(oid, name, base.length, base.category, False, 0, array, shown, base.carried, domain=domain)
+    arrays = t.PgType(array, f"_{name}"[:63], -1, "A", False, oid, 0, f"{shown}[]", element_type=made)
+    object.__setattr__(made, "array_type", arrays)
+    return made
+
+
+UserType = EnumType | DomainType
 Key = tuple[str, str]
+
+
+class _Kind(msgspec.Struct):
+    kind: str = "enum"
+
+
+def decoded(body: str) -> UserType:
+    """A type as the catalog keeps it."""
+    kind = msgspec.json.decode(body, type=_Kind).kind
+    return msgspec.json.decode(body, type=_KINDS[kind])
+
+
+_KINDS: Final[dict[str, type[UserType]]] = {"enum": EnumType, "domain": DomainType}
 
 
 def by_oid(types: Mapping[Key, UserType]) -> dict[int, t.PgType]:
     """The types and those of arrays of them."""
-    made = [typ.pg for typ in types.values()]
+    by = {typ.oid: typ for typ in types.values()}
+    made = [_pg(typ, by) for typ in types.values()]
     return {pg.oid: pg for typ in made for pg in (typ, t.array_of(typ))}
+
+
+def pg_of(typ: UserType, types: Mapping[Key, UserType]) -> t.PgType:
+    """The type as all but the catalog know it. types: those that it may be made of."""
+    return _pg(typ, {other.oid: other for other in types.values()} if isinstance(typ, DomainType) else {})
+
+
+def _pg(typ: UserType, by: Mapping[int, UserType]) -> t.PgType:
+    if isinstance(typ, EnumType):
+        return typ.pg
+    below = by.get(typ.under)
+    return typ.pg(t.BY_OID[typ.under] if below is None else _pg(below, by))
 
 
 def type_of(types: Mapping[Key, UserType]) -> TypeOf:
@@ -72,7 +147,7 @@ R = TypeVar("R", bound=StoredRelation)
 
 def retyped(relation: R, types: Mapping[Key, UserType]) -> R:
     """A relation whose columns have the types as they are defined now. Raises KeyError where one is gone."""
-    if not isinstance(relation, Table | View) or not any(users(column.type.pg) for column in relation.columns):
+    if not isinstance(relation, Table | View) or not any(users(column.declared) for column in relation.columns):
         return relation
     known = by_oid(types)
     if isinstance(relation, Table) and relation.query is not None:
@@ -82,4 +157,11 @@ def retyped(relation: R, types: Mapping[Key, UserType]) -> R:
 
 
 def _columns(columns: tuple[TableColumn, ...], known: Mapping[int, t.PgType]) -> tuple[TableColumn, ...]:
-    return tuple(replace(c, type=replace(c.type, pg=known[c.type.pg.oid])) if users(c.type.pg) else c for c in columns)
+    return tuple(_column(column, known) if users(column.declared) else column for column in columns)
+
+
+def _column(column: TableColumn, known: Mapping[int, t.PgType]) -> TableColumn:
+    declared = known[column.declared.oid]
+    if declared.domain is not None:
+        return replace(column, type=replace(column.type, pg=t.base_of(declared)), domain=declared)
+    return replace(column, type=replace(column.type, pg=declared))

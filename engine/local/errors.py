@@ -16,6 +16,7 @@ from typing import Final
 
 import duckdb
 
+from engine.told_error import told_error
 from wire.errors import (
     CardinalityViolation,
     DatetimeFieldOverflow,
@@ -148,6 +149,8 @@ def translate(error: Exception, statement: str = "") -> SqlError:
     if isinstance(error, (duckdb.OutOfMemoryException, MemoryError)):
         return OutOfMemory("out of memory", detail="The local engine's memory limit is reached.")
     text = str(error)
+    if (told := told_error(text)) is not None:
+        return told
     for pattern, make in _ROWS:
         found = pattern.search(text)
         if found:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from engine.spark.task_error import told_error
+from engine.told_error import told_error
 from wire.errors import (
     ArraySubscriptError,
     CardinalityViolation,

@@ -26,8 +26,8 @@ from engine.local.infinities import with_infinities
 from engine.mutation.sink import RowSink
 from engine.mutation.written import Written, told
 from engine.plan.logical import Mutate, Values
-from engine.spark.task_error import TaskError
 from engine.storage.staging import TableWriter
+from engine.told_error import TaskError
 from wire import types as t
 from wire.errors import InternalError, SqlError
 from wire.text_settings import OutputSettings

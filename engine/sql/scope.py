@@ -101,6 +101,7 @@ class ParameterTypes:
         self._types: dict[int, SqlType | None] = {}
         self._digits = digits or {}
         self._open: set[int] = set()
+        self._domains: dict[int, t.PgType] = {}
         #: Whether more of the statement is to be bound.
         self.partial = False
         for index, oid in enumerate(declared, 1):
@@ -110,7 +111,9 @@ class ParameterTypes:
             pg = find(oid)
             if pg is None:
                 raise UndefinedObject(f"type with OID {oid} does not exist")
-            self._types[index] = self._with_digits(index, pg)
+            if pg.domain is not None:
+                self._domains[index] = pg
+            self._types[index] = self._with_digits(index, t.base_of(pg))
 
     def type_of(self, index: int, at: int = -1) -> SqlType | None:
         """The type of $index, None while it is not known; registers the parameter. Raises UndefinedParameter."""
@@ -133,6 +136,13 @@ class ParameterTypes:
             )
         return known
 
+    def fix_domain(self, index: int, domain: t.PgType) -> None:
+        """Note that the place that gave $index its type takes a domain: it is what clients are told."""
+        self._domains.setdefault(index, domain)
+
+    def domain_of(self, index: int) -> t.PgType | None:
+        return self._domains.get(index)
+
     def leave_open(self, index: int) -> None:
         """Note a use of $index that says nothing of its type (`count($1)`): no later use may give it one."""
         self._open.add(index)
@@ -147,7 +157,7 @@ class ParameterTypes:
             known = self._types.get(index)
             if known is None:
                 raise IndeterminateDatatype(f"could not determine data type of parameter ${index}")
-            found.append(known.pg)
+            found.append(self._domains.get(index, known.pg))
         return tuple(found)
 
     def _with_digits(self, index: int, pg: t.PgType) -> SqlType:

@@ -448,7 +448,7 @@ class Comment(Statement):
     """COMMENT ON kind name IS text. part: the column, or the constraint of `name`.
     comment: None is NULL."""
 
-    kind: Literal["schema", "column", "constraint", "type"] | RelationKind
+    kind: Literal["schema", "column", "constraint", "type", "domain"] | RelationKind
     name: QualifiedName
     comment: str | None
     part: str = ""
@@ -456,7 +456,7 @@ class Comment(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop(Statement):
-    kind: Literal["schema", "type"] | RelationKind
+    kind: Literal["schema", "type", "domain"] | RelationKind
     names: tuple[QualifiedName, ...]
     if_exists: bool = False
     cascade: bool = False

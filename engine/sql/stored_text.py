@@ -48,6 +48,12 @@ def with_column_renamed(text: str, old: str, new: str) -> str:
     return _edited(text, [(t.start, t.end, quoted(new)) for t in tokenize(text) if t.start in starts])
 
 
+def with_value(text: str) -> str:
+    """A domain's condition as PostgreSQL shows it: with VALUE in capital letters."""
+    starts = {node.this.meta["start"] for node in read_formula(text).find_all(exp.Column) if node.name == "value"}
+    return _edited(text, [(t.start, t.end, "VALUE") for t in tokenize(text) if t.start in starts])
+
+
 def with_table_renamed(text: str, old: str, new: str) -> str:
     """The text with its table called otherwise, where a column is written `table.column`."""
     tables = [node.args["table"] for node in read_formula(text).find_all(exp.Column) if node.args.get("table")]

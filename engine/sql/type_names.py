@@ -80,9 +80,29 @@ def _scalar(node: exp.DataType, notice: Callable[[str], None], users: UserTypes)
         raise UndefinedObject(f'type "{shown}" does not exist', position=cursor(position(node)))
     if pg is t.INTERVAL:
         return SqlType(pg, _interval(node, modifiers, notice))
+    if pg.domain is not None:
+        return _below(pg, node)
     if not modifiers:
         return st.of(pg)
     return st.of(pg, _typmod(pg, modifiers, node, notice))
+
+
+def domain_named(node: exp.DataType, users: UserTypes) -> t.PgType | None:
+    """The domain that a type's tree names, if it is one: `resolve_type` gives what is below it."""
+    name, schema = node.args["kind"].name, node.args.get("schema")
+    if node.args.get("array") or _named(name, schema) is not None:
+        return None
+    found = users(schema, name)
+    return found if found is not None and found.domain is not None else None
+
+
+def _below(domain: t.PgType, node: exp.DataType) -> SqlType:
+    at = cursor(position(node))
+    if node.args.get("array"):
+        raise FeatureNotSupported(f"not supported: arrays of domain {domain.sql_name}", position=at)
+    if node.expressions:
+        raise SqlSyntaxError(f'type modifier is not allowed for type "{domain.name}"', position=at)
+    return st.of(t.base_of(domain), t.base_typmod(domain))
 
 
 #: information_schema's domains, as what is below them.

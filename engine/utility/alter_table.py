@@ -27,8 +27,9 @@ from engine.catalog.transaction import SessionCatalog
 from engine.sql import statements as s
 from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.definitions import RowOfTable, bind_check, bind_default, is_integer, unplaced
+from engine.sql.binder.domains import is_constrained
 from engine.sql.stored_text import columns_of, read_formula
-from engine.sql.type_names import resolve_type
+from engine.sql.type_names import domain_named, resolve_type
 from engine.sql.types import SqlType
 from engine.utility.columns import ColumnMaker, check_name, stored_default
 from engine.utility.constraints import with_constraints
@@ -367,6 +368,7 @@ class _Alteration:
         column = self._find(action.name)
         with unplaced():
             typ = resolve_type(action.type, self.definer.notify, self.definer.user_type)
+        domain = domain_named(action.type, self.definer.user_type)
         if typ.pg.category == "P":
             raise InvalidTableDefinition(f'column "{column.name}" has pseudo-type {typ.pg.sql_name}')
         check_layout(self.table, column, "alter")
@@ -374,10 +376,10 @@ class _Alteration:
         self._check_views(column)
         self._check_generated(column, action.using is not None)
         self._check_foreign_keys(column, typ)
-        changed = replace(column, type=typ)
+        changed = replace(column, type=typ, domain=domain)
         self._check_dependents(changed)
         self._replace(changed)
-        if action.using is not None or not _is_relabelling(column.type, typ):
+        if action.using is not None or not _is_relabelling(column.type, typ) or is_constrained(domain):
             self.values[column.number] = action.using.tree if action.using is not None else _column(column.name)
             for constraint in self.table.constraints:
                 if column.name in constraint.columns:

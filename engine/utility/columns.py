@@ -13,7 +13,7 @@ from engine.sql.binder.definitions import RowOfTable, bind_default, bind_generat
 from engine.sql.binder.regnames import relation_named
 from engine.sql.statements import ColumnDefinition, Formula, QualifiedName, SequenceOptions
 from engine.sql.stored_text import nextval, with_sequences_by_oid
-from engine.sql.type_names import resolve_type
+from engine.sql.type_names import domain_named, resolve_type
 from engine.sql.types import SqlType
 from engine.utility.definer import Definer
 from engine.utility.names import Names
@@ -63,7 +63,8 @@ class ColumnMaker:
             raise InvalidTableDefinition(f'column "{written.name}" has pseudo-type {typ.pg.sql_name}')
         key = any(c.kind == "primary key" for c in written.constraints)
         generated = written.generated is not None
-        return TableColumn(written.name, typ, number, not (written.not_null or key), generated=generated)
+        domain = domain_named(written.type, self._definer.user_type)
+        return TableColumn(written.name, typ, number, not (written.not_null or key), generated=generated, domain=domain)
 
     def with_default(self, column: TableColumn, written: ColumnDefinition, table: Table) -> TableColumn:
         """table: with all its columns."""

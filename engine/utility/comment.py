@@ -30,8 +30,10 @@ def comment(statement: Comment, definer: Definer) -> None:
             _on_constraint(statement.part, _relation(statement, definer), text, definer)
         case "index":
             _on_index(statement, definer)
-        case "type":
-            typ = definer.type(statement.name)
+        case "type" | "domain":
+            find = definer.type if statement.kind == "type" else definer.domain
+            typ = find(statement.name)
+            definer.authority.require_owner(typ, "type")
             definer.catalog.put_type(replace(typ, comment=text), typ)
         case _:
             relation = _relation(statement, definer)

@@ -10,7 +10,7 @@ from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table, 
 from engine.catalog.snapshot import SLUICE, TEMPORARY, Snapshot
 from engine.catalog.system import PG_CATALOG
 from engine.catalog.transaction import SessionCatalog
-from engine.catalog.user_types import UserType
+from engine.catalog.user_types import DomainType, UserType
 from engine.sequences import SessionSequences
 from engine.sql.scope import BindContext, cursor
 from engine.sql.statements import QualifiedName
@@ -64,6 +64,15 @@ class Definer:
             return found
         if name.schema in (None, PG_CATALOG) and name.name in t.BY_NAME:
             raise WrongObjectType(f"{t.format_type(t.BY_NAME[name.name])} is not an enum")
+        raise UndefinedObject(f'type "{name}" does not exist')
+
+    def domain(self, name: QualifiedName) -> DomainType:
+        """Raises UndefinedObject, WrongObjectType."""
+        found = self.snapshot.type_named(name.schema, name.name, self.search_path)
+        if isinstance(found, DomainType):
+            return found
+        if found is not None or (name.schema in (None, PG_CATALOG) and name.name in t.BY_NAME):
+            raise WrongObjectType(f"{t.format_type(t.BY_NAME[name.name]) if found is None else name} is not a domain")
         raise UndefinedObject(f'type "{name}" does not exist')
 
     @staticmethod

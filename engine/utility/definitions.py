@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from engine.sql import statements as s
+from engine.sql.domain_statements import AlterDomain, CreateDomain
 from engine.sql.extension_statements import CreateExtension, DropExtension
 from engine.utility.comment import comment
 from engine.utility.definer import Definer
+from engine.utility.domain import create_domain
 from engine.utility.extension import create_extension, drop_extension
 from engine.utility.roles import ROLE_STATEMENTS
 from engine.utility.roles import tag as roles_tag
@@ -29,10 +31,12 @@ _DOERS: Final[dict[type[s.Statement], tuple[Callable[[Any, Definer], None], str]
     s.AlterSequence: (alter_sequence, "ALTER SEQUENCE"),
     s.CreateEnum: (create_enum, "CREATE TYPE"),
     s.AlterType: (alter_type, "ALTER TYPE"),
+    CreateDomain: (create_domain, "CREATE DOMAIN"),
 }
 DEFINITIONS: Final = tuple(_DOERS)
 _COMMANDS: Final = {
     **{kind: tag for kind, (_, tag) in _DOERS.items()},
+    AlterDomain: "ALTER DOMAIN",
     s.CreateIndex: "CREATE INDEX",
     s.CreateView: "CREATE VIEW",
     s.CreateForeignTable: "CREATE FOREIGN TABLE",

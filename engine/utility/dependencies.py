@@ -17,7 +17,7 @@ from engine.catalog.objects import Constraint, StoredRelation, Table, TableColum
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.snapshot import Snapshot
 from engine.catalog.transaction import SessionCatalog
-from engine.catalog.user_types import UserType
+from engine.catalog.user_types import DomainType, UserType
 from engine.sql.stored_text import columns_of, names_type, quoted, sequences_of
 from wire.errors import DependentObjectsStillExist, FeatureNotSupported, InvalidTableDefinition
 
@@ -130,6 +130,9 @@ class Dependencies:
         typ = self._types[oid]
         if oid == typ.oid:
             yield Thing(typ.array, kind="type"), True
+        for other in self._snapshot.types.values():
+            if isinstance(other, DomainType) and other.under == oid:
+                yield Thing(other.oid, kind="type"), False
         name = typ.name if oid == typ.oid else f"_{typ.name}"
         for relation in self._relations.values():
             view = relation.query if isinstance(relation, Table) else relation
@@ -142,7 +145,7 @@ class Dependencies:
     @staticmethod
     def _in_table(table: Table, oid: int, name: str) -> Iterator[tuple[Thing, bool]]:
         for column in table.columns:
-            if column.type.pg.oid == oid:
+            if column.declared.oid == oid:
                 yield Thing(table.oid, column.number, "column"), False
             elif column.default is not None and names_type(column.default, name):
                 yield Thing(table.oid, column.number, "default"), False

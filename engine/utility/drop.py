@@ -14,7 +14,7 @@ from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.snapshot import SLUICE, Snapshot
 from engine.catalog.system import PG_CATALOG
 from engine.catalog.transaction import SessionCatalog
-from engine.catalog.user_types import UserType
+from engine.catalog.user_types import EnumType, UserType
 from engine.sql.statements import Drop, QualifiedName
 from engine.utility.dependencies import Dependencies, Notify, Thing, kind_of, remove
 from engine.utility.names import key_named
@@ -44,7 +44,7 @@ def drop(
     """Carry out a DROP. Raises UndefinedTable, WrongObjectType, DependentObjectsStillExist, InsufficientPrivilege, as PostgreSQL
     says them."""
     snapshot = catalog.current()
-    find = {"schema": _find_schema, "type": _find_type}.get(statement.kind, _find_relation)
+    find = {"schema": _find_schema, "type": _find_type, "domain": _find_type}.get(statement.kind, _find_relation)
     things = [find(name, statement, snapshot, search_path, notify, authority) for name in statement.names]
     named = list(dict.fromkeys(thing for thing in things if thing is not None))
     dependencies = Dependencies(snapshot, search_path)
@@ -79,10 +79,12 @@ def _find_type(
     name: QualifiedName, statement: Drop, snapshot: Snapshot, path: Sequence[str], notify: Notify, authority: Authority
 ) -> Thing | None:
     found = snapshot.type_named(name.schema, name.name, path)
+    if statement.kind == "domain" and (isinstance(found, EnumType) or (found is None and _is_own(name))):
+        raise WrongObjectType(f'"{name.name}" is not a domain')
     if found is not None:
         _require_may_drop(found, "type", found.name, snapshot, authority)
         return Thing(found.oid, kind="type")
-    if name.schema in (None, PG_CATALOG) and name.name in t.BY_NAME:
+    if _is_own(name):
         shown = t.format_type(t.BY_NAME[name.name])
         raise DependentObjectsStillExist(f"cannot drop type {shown} because it is required by the database system")
     if name.schema is not None and not snapshot.has_schema(name.schema) and name.schema != PG_CATALOG:
@@ -93,6 +95,11 @@ def _find_type(
         raise missing
     notify(f"{missing.message}, skipping")
     return None
+
+
+def _is_own(name: QualifiedName) -> bool:
+    """Whether a type is PostgreSQL's."""
+    return name.schema in (None, PG_CATALOG) and name.name in t.BY_NAME
 
 
 def _find_relation(

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from engine.catalog.objects import Constraint, Table
 from engine.catalog.snapshot import TEMPORARY, Snapshot
+from engine.catalog.user_types import pg_of
 from engine.sql.lexer import NAME_BYTES_MAX
 from wire import types as t
 
@@ -42,13 +43,13 @@ class Names:
 
     def relation(self, first: str, second: str, label: str) -> str:
         """A name for a relation that nothing has, and no constraint; taken from now on."""
-        name = self._free(first, second, label, self._relations | self._constraints)
+        name = self.free(first, second, label, self._relations | self._constraints)
         self._relations.add(name)
         return name
 
     def constraint(self, first: str, second: str, label: str) -> str:
         """A name for a check that no other constraint has; taken from now on."""
-        name = self._free(first, second, label, self._constraints)
+        name = self.free(first, second, label, self._constraints)
         self._constraints.add(name)
         return name
 
@@ -59,7 +60,7 @@ class Names:
             self._relations.add(constraint)
 
     @staticmethod
-    def _free(first: str, second: str, label: str, taken: set[str]) -> str:
+    def free(first: str, second: str, label: str, taken: set[str]) -> str:
         candidates = _numbered(first, second, label)
         return next(name for name in candidates if name not in taken)
 
@@ -101,6 +102,6 @@ def oid_named(snapshot: Snapshot, schema: str | None, name: str, search_path: Se
 def pg_type_named(snapshot: Snapshot, schema: str | None, name: str, search_path: Sequence[str]) -> t.PgType | None:
     """A type of users'. Arrays of one are called `_name`."""
     if (found := snapshot.type_named(schema, name, search_path)) is not None:
-        return found.pg
+        return pg_of(found, snapshot.types)
     element = snapshot.type_named(schema, name[1:], search_path) if name.startswith("_") else None
-    return None if element is None else t.array_of(element.pg)
+    return None if element is None else t.array_of(pg_of(element, snapshot.types))

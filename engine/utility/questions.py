@@ -44,6 +44,22 @@ def violated(table: Table, check: Constraint) -> Question:
     return Question(tree, lambda _row, _settings: CheckViolation(message, about=about_constraint(table, check)))
 
 
+def null_in_domain(table: Table, column: TableColumn) -> Question:
+    """As `not_null`, for a domain that takes none any more."""
+    message = f'column "{column.name}" of table "{table.name}" contains null values'
+    about = About(table.schema, table.name, column.name)
+    tree = _select([exp.Literal.number(1)], table, where=_is_null(column.name))
+    return Question(tree, lambda _row, _settings: NotNullViolation(message, about=about))
+
+
+def breaks_domain(table: Table, column: TableColumn, condition: exp.Expression) -> Question:
+    """As `violated`, for a domain's new condition, said of the column."""
+    message = f'column "{column.name}" of table "{table.name}" contains values that violate the new constraint'
+    about = About(table.schema, table.name, column.name)
+    tree = _select([exp.Literal.number(1)], table, where=exp.Not(this=condition))
+    return Question(tree, lambda _row, _settings: CheckViolation(message, about=about))
+
+
 def keys_twice(table: Table, key: Constraint) -> Question:
     """SELECT k FROM t WHERE k IS NOT NULL GROUP BY k HAVING count(*) > 1"""
     columns = [column for name in key.columns if (column := table.column(name)) is not None]

@@ -25,6 +25,7 @@ from wire.errors import (
     InvalidSchemaName,
     ProgramLimitExceeded,
     UniqueViolation,
+    WrongObjectType,
 )
 
 
@@ -34,7 +35,7 @@ def create_enum(statement: CreateEnum, definer: Definer) -> None:
     schema = definer.schema_of_new(name, temporary=False)
     if schema == TEMPORARY:
         raise FeatureNotSupported("not supported: a temporary type")
-    _require_free(schema, name.name, definer, f'type "{name.name}" already exists')
+    require_free(schema, name.name, definer, f'type "{name.name}" already exists')
     for label in statement.labels:
         _check_label(label)
     twice = next((label for label in statement.labels if statement.labels.count(label) > 1), None)
@@ -44,7 +45,7 @@ def create_enum(statement: CreateEnum, definer: Definer) -> None:
     catalog.put_type(EnumType(catalog.new_oid(), catalog.new_oid(), schema, name.name, labels))
 
 
-def _require_free(schema: str, name: str, definer: Definer, message: str) -> None:
+def require_free(schema: str, name: str, definer: Definer, message: str) -> None:
     snapshot = definer.snapshot
     if (schema, name) in snapshot.types or (schema, name) in snapshot.relations:
         raise DuplicateObject(message)
@@ -61,21 +62,36 @@ def alter_type(statement: AlterType, definer: Definer) -> None:
     definer.authority.require_owner(typ, "type")
     match action:
         case AddLabel():
-            _add_label(typ, action, definer)
+            _add_label(_enum(typ), action, definer)
         case RenameLabel():
-            _rename_label(typ, action, definer)
+            _rename_label(_enum(typ), action, definer)
         case RenameRelation(to=to):
-            _require_free(typ.schema, to, definer, f'type "{to}" already exists')
-            _require_unnamed(typ, definer)
-            _put_as(typ, typ.schema, to, definer)
+            put_renamed(typ, to, definer)
         case SetSchema(schema=schema):
-            if schema not in definer.snapshot.schemas:
-                raise InvalidSchemaName(f'schema "{schema}" does not exist')
-            definer.authority.require_creation(definer.snapshot, schema)
-            if schema != typ.schema:
-                _require_free(schema, typ.name, definer, f'type "{typ.name}" already exists in schema "{schema}"')
-                _require_unnamed(typ, definer)
-                _put_as(typ, schema, typ.name, definer)
+            put_elsewhere(typ, schema, definer)
+
+
+def _enum(typ: UserType) -> EnumType:
+    if not isinstance(typ, EnumType):
+        raise WrongObjectType(f"{typ.name} is not an enum")
+    return typ
+
+
+def put_renamed(typ: UserType, to: str, definer: Definer) -> None:
+    require_free(typ.schema, to, definer, f'type "{to}" already exists')
+    _require_unnamed(typ, definer)
+    _put_as(typ, typ.schema, to, definer)
+
+
+def put_elsewhere(typ: UserType, schema: str, definer: Definer) -> None:
+    """In another schema, which need not be another one."""
+    if schema not in definer.snapshot.schemas:
+        raise InvalidSchemaName(f'schema "{schema}" does not exist')
+    definer.authority.require_creation(definer.snapshot, schema)
+    if schema != typ.schema:
+        require_free(schema, typ.name, definer, f'type "{typ.name}" already exists in schema "{schema}"')
+        _require_unnamed(typ, definer)
+        _put_as(typ, schema, typ.name, definer)
 
 
 def _put_as(typ: UserType, schema: str, name: str, definer: Definer) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import enum
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -114,3 +115,100 @@ def test_asyncpg_enums(ground: LocalMember, moods: psycopg.Connection[Any]) -> N
             await connection.close()
 
     assert asyncio.run(session()) == [("ok", ["sad", None]), ("happy", []), (None, None)]
+
+
+# -- domains ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def scores(ground: LocalMember) -> Iterator[psycopg.Connection[Any]]:
+    with ground.connect() as connection:
+        connection.execute("create domain score as numeric(5,2) check (value between 0 and 100)")
+        connection.execute("create domain grade as score not null")
+        connection.execute("create table marks (id int, s score, g grade default 1)")
+        yield connection
+
+
+def test_what_breaks_a_domain_names_it(scores: psycopg.Connection[Any]) -> None:
+    with pytest.raises(psycopg.errors.CheckViolation) as broken:
+        scores.execute("insert into marks values (1, 100.01)")
+    said = broken.value.diag
+    assert (said.schema_name, said.table_name, said.datatype_name) == ("public", None, "score")
+    assert said.constraint_name == "score_check"
+    with pytest.raises(psycopg.errors.NotNullViolation) as missing:
+        scores.execute("select x::grade from (values (1), (null)) v(x)")
+    assert missing.value.diag.datatype_name == "grade"
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_psycopg_domains(scores: psycopg.Connection[Any], binary: bool) -> None:
+    cursor = scores.cursor(binary=binary)
+    for placeholder in ("%s", "%b", "%t"):
+        found = cursor.execute(f"select {placeholder}::score", (Decimal("1.234"),))
+        assert found.description is not None
+        assert (found.description[0].type_code, found.fetchone()) == (1700, (Decimal("1.23"),))
+        with pytest.raises(psycopg.errors.CheckViolation):
+            cursor.execute(f"insert into marks values (1, {placeholder})", (Decimal(101),))
+
+
+@pytest.mark.parametrize("form", ["text", "csv", "binary"])
+def test_copy_of_domains(scores: psycopg.Connection[Any], form: str) -> None:
+    scores.execute("insert into marks values (1, 99.5, 2), (2, null, 3)")
+    with scores.cursor().copy(f"copy marks to stdout (format {form})") as copy:
+        data = b"".join(bytes(part) for part in copy)
+    with scores.cursor().copy(f"copy marks from stdin (format {form})") as copy:
+        copy.write(data)
+    assert scores.execute("select count(*), sum(s), sum(g) from marks").fetchone() == (4, 199, 10)
+    scores.execute("create table plain as select id, s + 1 as s, g from marks")
+    with scores.cursor().copy(f"copy plain to stdout (format {form})") as copy:
+        data = b"".join(bytes(part) for part in copy)
+    with (
+        pytest.raises(psycopg.errors.CheckViolation),
+        scores.cursor().copy(f"copy marks from stdin (format {form})") as copy,
+    ):
+        copy.write(data)
+
+
+def test_domains_outlive_the_member(tmp_path: Path) -> None:
+    with local_member(tmp_path) as member, member.connect() as connection:
+        connection.execute("create domain score as int check (value > 0)")
+        connection.execute("create domain grade as score check (value < 10)")
+        connection.execute("create table marks (g grade)")
+    with local_member(tmp_path) as member, member.connect() as connection:
+        with pytest.raises(psycopg.errors.CheckViolation, match="score_check"):
+            connection.execute("insert into marks values (0)")
+        connection.execute("alter domain score drop constraint score_check")
+        connection.execute("insert into marks values (0)")
+        with pytest.raises(psycopg.errors.CheckViolation, match="grade_check"):
+            connection.execute("update marks set g = 10")
+
+
+def test_parameters_are_told_as_domains_and_columns_as_what_is_below(scores: psycopg.Connection[Any]) -> None:
+    scores.execute("prepare adding as insert into marks (s, g) values ($1, $2)")
+    assert scores.execute("select parameter_types::text from pg_prepared_statements").fetchone() == ("{score,grade}",)
+    shown = scores.execute("select s, g from marks").description
+    assert shown is not None
+    assert [column.type_code for column in shown] == [1700, 1700]
+
+
+def test_asyncpg_domains(ground: LocalMember, scores: psycopg.Connection[Any]) -> None:
+
+    async def session() -> None:
+        connection = await asyncpg.connect(
+            host="127.0.0.1", port=ground.port, user="tester", database="sluice", ssl=False
+        )
+        try:
+            statement = await connection.prepare("select $1::grade as g")
+            assert [shown.type.name for shown in statement.get_attributes()] == ["numeric"]
+            assert await statement.fetchval(Decimal(7)) == 7
+            with pytest.raises(asyncpg.CheckViolationError):
+                await statement.fetchval(Decimal(-7))
+            await connection.execute("insert into marks values ($1, $2, $3)", 1, Decimal(5), Decimal(6))
+            with pytest.raises(asyncpg.NotNullViolationError):
+                await connection.execute("insert into marks values ($1, $2, $3)", 1, Decimal(5), None)
+            await connection.copy_records_to_table("marks", records=[(2, Decimal(8), Decimal(9))])
+            assert await connection.fetchval("select sum(s) from marks where g >= $1", Decimal(6)) == 13
+        finally:
+            await connection.close()
+
+    asyncio.run(session())

@@ -14,11 +14,11 @@ from engine.carry import carrier_of
 from engine.catalog.objects import Constraint, Storage, Table, TableColumn
 from engine.mutation.written import written_by
 from engine.plan.logical import Mutate, Values
-from engine.spark.task_error import TaskError, told_error
 from engine.spark.write_task import WritePartition, rules
 from engine.sql import types as st
 from engine.sql.expr import Column
 from engine.storage.staging_area import StagingArea, new_name
+from engine.told_error import TaskError, told_error
 from wire import types as t
 from wire.text_settings import OutputSettings
 

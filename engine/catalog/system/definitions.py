@@ -17,7 +17,8 @@ from engine.catalog.system.declared import Row, SystemContext, SystemRelation, p
 from engine.catalog.system.dependencies import defined_by
 from engine.catalog.system.relations import keys, namespace
 from engine.catalog.system.types import collation
-from engine.sql.stored_text import quoted, shown
+from engine.catalog.user_types import DomainType
+from engine.sql.stored_text import quoted, shown, with_value
 from wire import types as t
 
 PG_CLASS: Final = 1259
@@ -69,6 +70,12 @@ def _pg_constraint(context: SystemContext) -> Iterator[Row]:
                 c.oid if c.is_key else key, 0, there, update, delete, match, True, 0, c.kind != "check",
                 [numbers[name] for name in c.columns], list(c.references.columns) if c.references is not None else None,
                 None, None, None, None, None, c.expression or None,
+            )  # fmt: skip
+    for typ in context.snapshot.types.values():
+        for check in typ.checks if isinstance(typ, DomainType) else ():
+            yield (
+                check.oid, check.name, namespace(context, typ.schema), "c", False, False, True, 0, typ.oid, 0, 0, 0, " ", " ",
+                " ", True, 0, False, None, None, None, None, None, None, None, check.expression,
             )  # fmt: skip
 
 
@@ -150,6 +157,10 @@ def _object_definitions(context: SystemContext) -> Iterator[Row]:
             yield "constraint", constraint.oid, 0, whole, f"CHECK ({constraint.expression})" if check else whole
         for key in keys(table.constraints):
             yield from _index_definitions(table, key)
+    for typ in context.snapshot.types.values():
+        for domain_check in typ.checks if isinstance(typ, DomainType) else ():
+            said = with_value(domain_check.expression)
+            yield "constraint", domain_check.oid, 0, f"CHECK (({said}))", f"CHECK ({said})"
     for relation in context.snapshot.relations.values():
         query = defined_by(relation)
         if query is not None:

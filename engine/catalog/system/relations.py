@@ -168,7 +168,7 @@ def _pg_attribute(context: SystemContext) -> Iterator[Row]:
         own = rights.of(relation.oid)
         for column in _columns(relation):
             yield _attribute_row(
-                relation.oid, column.name, column.type.pg, column.type.typmod, column.number, not column.nullable,
+                relation.oid, column.name, column.declared, _typmod(column), column.number, not column.nullable,
                 column.default is not None and not column.identity, _IDENTITY[column.identity],
                 shown(own.column(column.number) or None), generated=column.generated,
             )  # fmt: skip
@@ -176,6 +176,11 @@ def _pg_attribute(context: SystemContext) -> Iterator[Row]:
             for number, name in enumerate(key.columns, 1):
                 of = next(c for c in _columns(relation) if c.name == name)
                 yield _attribute_row(key.oid, name, of.type.pg, of.type.typmod, number, False)
+
+
+def _typmod(column: TableColumn) -> int:
+    """A domain has its modifier itself."""
+    return -1 if column.domain is not None else column.type.typmod
 
 
 def _attribute_row(

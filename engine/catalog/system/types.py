@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from engine.catalog.builtin import functions_named
 from engine.catalog.builtin import rows as builtin_rows
 from engine.catalog.snapshot import Snapshot
 from engine.catalog.system.declared import Row, SystemContext, postgres
+from engine.catalog.user_types import DomainType, EnumType, pg_of
 from wire import types as t
 from wire.enums import STEP
 from wire.text_ranges import SUBTYPES
@@ -20,19 +21,29 @@ _COLLATED: Final = (t.TEXT, t.VARCHAR, t.BPCHAR)
 @cache
 def _layouts() -> dict[int, tuple[bool, str, str]]:
     """typbyval, typalign and typstorage of built-in types."""
-    rows = builtin_rows("pg_type").select(["oid", "typbyval", "typalign", "typstorage"]).to_pydict()
+    return _said("typbyval", "typalign", "typstorage")
+
+
+@cache
+def _functions() -> dict[int, tuple[int, int, int]]:
+    """typoutput, typsend and typanalyze of built-in types."""
+    return _said("typoutput", "typsend", "typanalyze")
+
+
+def _said(*columns: str) -> dict[int, Any]:
+    rows = builtin_rows("pg_type").select(["oid", *columns]).to_pydict()
     return {oid: tuple(rest) for oid, *rest in zip(*rows.values(), strict=True)}
 
 
 def layout(typ: t.PgType) -> tuple[bool, str, str]:
     """Whether PostgreSQL passes values of the type by value, how it aligns them, how it keeps long ones."""
-    if (known := _layouts().get(typ.oid)) is not None:
+    if (known := _layouts().get(t.base_of(typ).oid)) is not None:
         return known
     return (False, "i", "x") if typ.is_array else (True, "i", "p")
 
 
 def collation(typ: t.PgType) -> int:
-    of = t.element_of(typ) if typ.is_array else typ
+    of = t.base_of(t.element_of(typ) if typ.is_array else typ)
     return 950 if of is t.NAME else 100 if of in _COLLATED else 0
 
 
@@ -47,19 +58,37 @@ def _namespace(snapshot: Snapshot, name: str) -> int:
 
 def _pg_type(context: SystemContext) -> Iterator[Row]:
     """Types that users have made, after PostgreSQL's own."""
-    for typ in sorted(context.snapshot.types.values(), key=lambda typ: typ.oid):
+    types = context.snapshot.types
+    for typ in sorted(types.values(), key=lambda typ: typ.oid):
         space = _namespace(context.snapshot, typ.schema)
-        enum = [_function(f"enum_{name}") for name in ("in", "out", "recv", "send")]
+        pg = pg_of(typ, types)
+        yield _enum_row(typ, space) if isinstance(typ, EnumType) else _domain_row(typ, pg, space)
+        arrays = t.array_of(pg)
         array = [_function(f"array_{name}") for name in ("in", "out", "recv", "send")]
         yield (
-            typ.oid, typ.name, space, 10, 4, True, "e", "E", False, True, ",", 0, 0, 0, typ.array, *enum, 0, 0, 0, "i", "p",
-            False, 0, -1, 0, 0, None, None, None,
+            arrays.oid, arrays.name, space, 10, -1, False, "b", "A", False, True, ",", 0,
+            _function("array_subscript_handler"), typ.oid, 0, *array, 0, 0, _function("array_typanalyze"), layout(arrays)[1],
+            "x", False, 0, -1, 0, collation(arrays), None, None, None,
         )  # fmt: skip
-        pg = t.array_of(typ.pg)
-        yield (
-            pg.oid, pg.name, space, 10, -1, False, "b", "A", False, True, ",", 0, _function("array_subscript_handler"), typ.oid,
-            0, *array, 0, 0, _function("array_typanalyze"), "i", "x", False, 0, -1, 0, 0, None, None, None,
-        )  # fmt: skip
+
+
+def _enum_row(typ: EnumType, space: int) -> Row:
+    enum = [_function(f"enum_{name}") for name in ("in", "out", "recv", "send")]
+    return (
+        typ.oid, typ.name, space, 10, 4, True, "e", "E", False, True, ",", 0, 0, 0, typ.array, *enum, 0, 0, 0, "i", "p",
+        False, 0, -1, 0, 0, None, None, None,
+    )  # fmt: skip
+
+
+def _domain_row(typ: DomainType, pg: t.PgType, space: int) -> Row:
+    below = t.base_of(pg)
+    by_value, align, storage = layout(below)
+    output, send, analyze = _functions()[below.oid]
+    return (
+        typ.oid, typ.name, space, 10, below.length, by_value, "d", below.category, False, True, ",", 0, 0, 0, typ.array,
+        _function("domain_in"), output, _function("domain_recv"), send, 0, 0, analyze, align, storage,
+        typ.not_null, typ.under, typ.typmod, 0, collation(below), None, typ.default, None,
+    )  # fmt: skip
 
 
 def _pg_range(_context: SystemContext) -> Iterator[Row]:
@@ -71,7 +100,7 @@ def _pg_range(_context: SystemContext) -> Iterator[Row]:
 
 def _pg_enum(context: SystemContext) -> Iterator[Row]:
     for typ in context.snapshot.types.values():
-        for label in typ.labels:
+        for label in typ.labels if isinstance(typ, EnumType) else ():
             yield label.oid, typ.oid, label.number / STEP, label.name
 
 

@@ -43,28 +43,31 @@ _VIEWS: Final = """
 select current_database()::name, n.nspname, c.relname, pg_get_viewdef(c.oid)::varchar, 'NONE'::varchar, 'NO'::varchar,
   'NO'::varchar, 'NO'::varchar, 'NO'::varchar, 'NO'::varchar
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.relkind = 'v'"""
+#: Of what is below a domain.
+_TYPMOD: Final = "(case when o.typtype = 'd' then o.typtypmod else a.atttypmod end)"
 _COLUMNS: Final = """
 select current_database()::name, n.nspname, c.relname, a.attname, a.attnum::int4,
   (case when a.attgenerated = '' then pg_get_expr(d.adbin, d.adrelid) end)::varchar,
   (case when a.attnotnull then 'NO' else 'YES' end)::varchar,
-  (case when t.typelem <> 0 and t.typlen = -1 then 'ARRAY' when u.nspname = 'pg_catalog' then format_type(a.atttypid, null)
+  (case when t.typelem <> 0 and t.typlen = -1 then 'ARRAY' when u.nspname = 'pg_catalog' then format_type(t.oid, null)
     else 'USER-DEFINED' end)::varchar,
-  (case when a.atttypid in (1042, 1043) and a.atttypmod <> -1 then a.atttypmod - 4
-    when a.atttypid in (1560, 1562) and a.atttypmod <> -1 then a.atttypmod end)::int4,
-  (case when a.atttypid not in (25, 1042, 1043) then null when a.atttypmod = -1 then 1073741824
-    else (a.atttypmod - 4) * 4 end)::int4,
-  (case a.atttypid when 21 then 16 when 23 then 32 when 20 then 64 when 700 then 24 when 701 then 53
-    when 1700 then case when a.atttypmod <> -1 then (a.atttypmod - 4) >> 16 end end)::int4,
-  (case when a.atttypid in (20, 21, 23, 700, 701) then 2 when a.atttypid = 1700 then 10 end)::int4,
-  (case when a.atttypid in (20, 21, 23) then 0
-    when a.atttypid = 1700 and a.atttypmod <> -1 then (a.atttypmod - 4) & 65535 end)::int4,
-  (case when a.atttypid = 1082 then 0
-    when a.atttypid in (1083, 1114, 1184, 1266) then case when a.atttypmod < 0 then 6 else a.atttypmod end
-    when a.atttypid = 1186 then case when a.atttypmod < 0 or a.atttypmod & 65535 = 65535 then 6 else a.atttypmod & 65535 end
+  (case when t.oid in (1042, 1043) and $typmod <> -1 then $typmod - 4
+    when t.oid in (1560, 1562) and $typmod <> -1 then $typmod end)::int4,
+  (case when t.oid not in (25, 1042, 1043) then null when $typmod = -1 then 1073741824
+    else ($typmod - 4) * 4 end)::int4,
+  (case t.oid when 21 then 16 when 23 then 32 when 20 then 64 when 700 then 24 when 701 then 53
+    when 1700 then case when $typmod <> -1 then ($typmod - 4) >> 16 end end)::int4,
+  (case when t.oid in (20, 21, 23, 700, 701) then 2 when t.oid = 1700 then 10 end)::int4,
+  (case when t.oid in (20, 21, 23) then 0
+    when t.oid = 1700 and $typmod <> -1 then ($typmod - 4) & 65535 end)::int4,
+  (case when t.oid = 1082 then 0
+    when t.oid in (1083, 1114, 1184, 1266) then case when $typmod < 0 then 6 else $typmod end
+    when t.oid = 1186 then case when $typmod < 0 or $typmod & 65535 = 65535 then 6 else $typmod & 65535 end
   end)::int4,
   null::varchar, null::int4, null::name, null::name, null::name,
   case when a.attcollation = 950 then current_database()::name end, case when a.attcollation = 950 then 'pg_catalog'::name end,
-  case when a.attcollation = 950 then 'C'::name end, null::name, null::name, null::name, current_database()::name,
+  case when a.attcollation = 950 then 'C'::name end, case when o.typtype = 'd' then current_database()::name end,
+  case when o.typtype = 'd' then w.nspname end, case when o.typtype = 'd' then o.typname end, current_database()::name,
   u.nspname, t.typname, null::name, null::name, null::name, null::int4, a.attnum::text::name, 'NO'::varchar,
   (case when a.attidentity in ('a', 'd') then 'YES' else 'NO' end)::varchar,
   (case a.attidentity when 'a' then 'ALWAYS' when 'd' then 'BY DEFAULT' end)::varchar, s.seqstart::varchar,
@@ -74,12 +77,14 @@ select current_database()::name, n.nspname, c.relname, a.attname, a.attnum::int4
   (case when a.attgenerated = 's' then pg_get_expr(d.adbin, d.adrelid) end)::varchar,
   (case when c.relkind in ('r', 'p') then 'YES' else 'NO' end)::varchar
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-  join pg_catalog.pg_attribute a on a.attrelid = c.oid join pg_catalog.pg_type t on t.oid = a.atttypid
+  join pg_catalog.pg_attribute a on a.attrelid = c.oid join pg_catalog.pg_type o on o.oid = a.atttypid
+  join pg_catalog.pg_namespace w on w.oid = o.typnamespace
+  join pg_catalog.pg_type t on t.oid = case when o.typtype = 'd' then o.typbasetype else o.oid end
   join pg_catalog.pg_namespace u on u.oid = t.typnamespace
   left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
   left join (pg_catalog.pg_depend p join pg_catalog.pg_sequence s on s.seqrelid = p.objid)
     on p.deptype = 'i' and p.refobjid = c.oid and p.refobjsubid = a.attnum
-where c.relkind in ('r', 'v', 'f', 'p') and a.attnum > 0 and not a.attisdropped"""
+where c.relkind in ('r', 'v', 'f', 'p') and a.attnum > 0 and not a.attisdropped""".replace("$typmod", _TYPMOD)
 
 _TABLE_CONSTRAINTS: Final = """
 select current_database()::name, n.nspname, k.conname, current_database()::name, n.nspname, c.relname,

@@ -69,6 +69,12 @@ def bind_check(tree: exp.Expression, row: RowOfTable, context: BindContext) -> E
     return QueryBinder(context).expressions.as_boolean(expr, "CHECK")
 
 
+def bind_domain_check(tree: exp.Expression, typ: SqlType, context: BindContext) -> Expr:
+    """A domain's condition, in which VALUE is the value."""
+    row = RowOfTable("", ("value",), (context.new_column("value", typ),))
+    return bind_check(tree, row, context)
+
+
 def bind_generated(
     tree: exp.Expression, column: TableColumn, row: RowOfTable, table: Table, context: BindContext
 ) -> None:

@@ -20,7 +20,7 @@ from engine.catalog.builtin import functions_named
 from engine.catalog.builtin import rows as builtin_rows
 from engine.sql.lexer import Kind, tokenize
 from engine.sql.scope import BindContext, cursor
-from engine.sql.type_names import UserTypes, resolve_type
+from engine.sql.type_names import UserTypes, domain_named, resolve_type
 from engine.sql.types import SqlType
 from engine.sql.utility.reader import StatementReader
 from wire import types as t
@@ -189,7 +189,10 @@ def type_oid(text: str, users: UserTypes) -> int:
     pseudo = t.BY_NAME.get(text.strip().lower().removeprefix("pg_catalog."))
     if pseudo is not None and pseudo.category == "P":
         return pseudo.oid
-    return type_named(text, users).pg.oid
+    reader = StatementReader(text, tokenize(text))
+    typ = type_named(text, users).pg
+    domain = domain_named(reader.type_name(), users)
+    return typ.oid if domain is None else domain.oid
 
 
 def type_named(text: str, users: UserTypes = lambda _schema, _name: None) -> SqlType:

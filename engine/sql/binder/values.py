@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.sql import types as st
-from engine.sql.binder import literals, object_names
+from engine.sql.binder import domains, literals, object_names
 from engine.sql.binder.coercion import array_type, common, element_type
 from engine.sql.expr import ArrayOf, Call, Case, Coalesce, Const, Expr, FieldRef, ParamRef, Row, with_type
 from engine.sql.scope import Scope, cursor, position
-from engine.sql.type_names import resolve_type
+from engine.sql.type_names import domain_named, resolve_type
 from engine.sql.types import SqlType
 from wire import types as t
 from wire.errors import (
@@ -54,10 +54,12 @@ def bind_null(_binder: ExpressionBinder, node: exp.Expression, _scope: Scope) ->
     return literals.unknown(None, position(node))
 
 
-def bind_parameter(_binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
+def bind_parameter(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
     index, at = int(node.this.name), position(node)
     known = scope.parameters.type_of(index, at)
-    return ParamRef(known or st.of(t.UNKNOWN), index, position=at)
+    param = ParamRef(known or st.of(t.UNKNOWN), index, position=at)
+    domain = scope.parameters.domain_of(index)
+    return param if domain is None else domains.checked(binder, param, domain, scope.queries)
 
 
 def bind_default(_binder: ExpressionBinder, node: exp.Expression, _scope: Scope) -> Expr:
@@ -236,11 +238,15 @@ def bind_cast(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
         arg = _array(binder, node.this, scope, replace(target, typmod=-1))
     else:
         arg = binder.bind(node.this, scope)
+    domain = domain_named(node.to, binder.context.user_type)
+    if domain is not None:
+        domains.tell(binder, arg, domain)
     if target.pg.category == "S" and object_names.is_unnamed(arg):
         arg = object_names.name_of(binder, arg, scope)
     if target.pg is t.REGCLASS and arg.type.pg.category == "S" and arg.type.pg is not t.UNKNOWN:
         return object_names.relation_of(binder, arg, scope)
-    return binder.coerce(arg, target, "explicit", position(node))
+    value = binder.coerce(arg, target, "explicit", position(node))
+    return value if domain is None else domains.checked(binder, value, domain, scope.queries)
 
 
 def bind_collate(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:

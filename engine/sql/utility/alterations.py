@@ -41,6 +41,7 @@ from engine.sql.utility.columns import (
     table_constraint_at,
     take_collation,
 )
+from engine.sql.utility.domains import alter_domain
 from engine.sql.utility.privileges import alter_default_privileges
 from engine.sql.utility.reader import StatementReader
 from engine.sql.utility.role_names import role_spec
@@ -68,6 +69,8 @@ def _alter(reader: StatementReader) -> Statement:
         return _alter_schema(reader)
     if reader.take("type"):
         return alter_type(reader)
+    if reader.take("domain"):
+        return alter_domain(reader)
     if reader.words_at("database") and reader.word_at("owner", ahead=2):
         reader.next()
         return _owner(reader, "database", QualifiedName(schema=None, name=reader.name()))
@@ -254,9 +257,10 @@ def _comment(reader: StatementReader) -> Statement:
         return _comment_on_schema(reader)
     if reader.take("column"):
         return _comment_on_column(reader)
-    if reader.take("type"):
+    if reader.word_at("type", "domain"):
+        kind: Literal["type", "domain"] = "domain" if reader.next().text == "domain" else "type"
         name = reader.qualified_name()
-        return Comment(kind="type", name=name, comment=_comment_text(reader), text="")
+        return Comment(kind=kind, name=name, comment=_comment_text(reader), text="")
     if reader.take("constraint"):
         part = reader.name()
         reader.expect("on")

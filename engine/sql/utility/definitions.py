@@ -17,6 +17,7 @@ from engine.sql.statements import (
     RelationKind,
     Statement,
 )
+from engine.sql.utility.domains import create_domain
 from engine.sql.utility.extensions import create_extension, drop_extension
 from engine.sql.utility.indexes import create_index
 from engine.sql.utility.privileges import drop_owned
@@ -30,7 +31,7 @@ from engine.sql.utility.types import create_type
 from engine.sql.utility.unsupported import refuse
 from wire.errors import DuplicateObject, FeatureNotSupported
 
-_DropKind = Literal["schema", "type"] | RelationKind
+_DropKind = Literal["schema", "type", "domain"] | RelationKind
 _DROPS: Final[tuple[tuple[tuple[str, ...], _DropKind], ...]] = (
     (("view",), "view"),
     (("foreign", "table"), "foreign table"),
@@ -40,6 +41,7 @@ _DROPS: Final[tuple[tuple[tuple[str, ...], _DropKind], ...]] = (
     (("index",), "index"),
     (("schema",), "schema"),
     (("type",), "type"),
+    (("domain",), "domain"),
 )
 
 
@@ -67,6 +69,8 @@ def _create(reader: StatementReader) -> Statement:
             return create_extension(reader)
         if reader.take("type"):
             return create_type(reader)
+        if reader.take("domain"):
+            return create_domain(reader)
         if reader.word_at("index") or reader.words_at("unique", "index"):
             return create_index(reader)
         if _role_at(reader):

@@ -62,6 +62,7 @@ def decode_parameter(typ: t.PgType, form: int, data: bytes, settings: InputSetti
     Raises SqlError: what the type's input function raises, 22P03 for wrong binary data, 0A000 for a value that no carrier
     holds, ProtocolViolation for an unknown format.
     """
+    typ = t.base_of(typ)
     if form == 0:
         return parse_text(typ, from_client(data, settings.client_encoding), settings=settings)
     if form != 1:

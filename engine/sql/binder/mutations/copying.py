@@ -7,7 +7,7 @@ checked and not cut. Unlike INSERT, COPY may write an identity column that is GE
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from sqlglot import exp
@@ -30,6 +30,7 @@ from engine.sql.binder.mutations.target import (
     keys,
     row_columns,
     row_source,
+    within_domain,
 )
 from engine.sql.binder.queries import QueryBinder
 from engine.sql.depth import bounded
@@ -78,7 +79,8 @@ def bind_copy(
         values = tuple(context.new_column(column.name, column.type) for column in targets)
         number = None if where is None else context.new_column("number", st.of(t.INT8))
         received = Receive(values if number is None else (*values, number), EDGE)
-        given = dict(zip((column.number for column in targets), passed(values), strict=True))
+        taken = (within_domain(binder, *pair) for pair in zip(passed(values), targets, strict=True))
+        given = dict(zip((column.number for column in targets), taken, strict=True))
         plan, kept = _planned(binder, found, received, given, number, where)
         return BoundCopy(plan, targets, texts, values, casts, context.input_settings, number, kept)
 
@@ -191,7 +193,7 @@ def _condition(binder: QueryBinder, where: exp.Expression, row: Source, filled: 
 
 def _read(binder: QueryBinder, text: Column, column: TableColumn) -> Expr | None:
     try:
-        return _from_text(binder, text, column)
+        return _from_text(binder, text, replace(column, domain=None))
     except FeatureNotSupported:
         return None
 

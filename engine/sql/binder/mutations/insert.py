@@ -17,6 +17,7 @@ from engine.catalog.objects import Table, TableColumn
 from engine.plan.logical import Evaluator, Mutate, Node, Ordering, Values
 from engine.sql.binder import set_returning
 from engine.sql.binder.blocks import Bound, passed, refer
+from engine.sql.binder.domains import is_constrained
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.conflict import on_conflict
 from engine.sql.binder.mutations.generated import computed, forbid_value
@@ -209,7 +210,8 @@ def filled_columns(
     """The columns that nothing was said of and whose default is a value of a sequence, with that."""
     found = []
     for column, declared in zip(columns, table.columns, strict=True):
-        sequence = None if declared.number in given else sequence_of(declared.default)
+        checked = is_constrained(declared.domain)
+        sequence = None if checked or declared.number in given else sequence_of(declared.default)
         if sequence is not None:
             found.append((column, sequence))
     return tuple(found)

@@ -18,6 +18,7 @@ from engine.catalog import acl
 from engine.catalog.objects import Constraint, Relation, Table, TableColumn, View
 from engine.plan.logical import FILE, ROW, TableReader
 from engine.sql import types as st
+from engine.sql.binder import domains
 from engine.sql.binder.blocks import passed
 from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.from_clause import placed
@@ -162,7 +163,17 @@ def assigned(binder: QueryBinder, value: Expr, column: TableColumn) -> Expr:
             position=cursor(value.position),
         )
     expressions = binder.expressions
-    return expressions.coercer.relabel(expressions.coerce(value, column.type, "assignment"), column.type)
+    if column.domain is not None:
+        domains.tell(expressions, value, column.domain)
+    made = expressions.coercer.relabel(expressions.coerce(value, column.type, "assignment"), column.type)
+    return within_domain(binder, made, column)
+
+
+def within_domain(binder: QueryBinder, value: Expr, column: TableColumn) -> Expr:
+    """A value of the column's type as long as the column's domain takes it."""
+    if column.domain is None:
+        return value
+    return domains.checked(binder.expressions, value, column.domain, binder)
 
 
 def is_default(value: exp.Expression) -> bool:
@@ -172,11 +183,16 @@ def is_default(value: exp.Expression) -> bool:
 
 def default(binder: QueryBinder, column: TableColumn) -> Expr:
     """What the column gets where nothing is said; a generated one is computed later."""
-    if column.default is None or column.generated:
+    if column.generated:
         return Const(column.type, None)
+    text = column.default
+    if text is None and column.domain is not None:
+        text = domains.default_of(column.domain)
+    if text is None:
+        return within_domain(binder, Const(column.type, None), column)
     with unplaced():
         scope = Scope(binder.context, binder)
-        value = binder.expressions.bind(read_formula(column.default), scope)
+        value = binder.expressions.bind(read_formula(text), scope)
         return assigned(binder, value, column)
 
 

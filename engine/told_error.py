@@ -1,4 +1,5 @@
-"""How an SqlError gets out of a Spark task whole: as text, since that is how Spark tells why a task failed."""
+"""How an SqlError gets out of an engine whole: as text, since that is how engines tell why they failed. Out of a Spark task
+(`TaskError`), or of an expression that raises it (`engine.sql.functions.trees.raises` has the SQLSTATE and message alone)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ import msgspec
 
 from wire.errors import About, SqlError
 
-_TOLD: Final = re.compile(r"\bSLUICE:([A-Za-z0-9+/=]+):")
+#: Quoted it would be part of a statement, which engines show.
+_TOLD: Final = re.compile(r"(?<!['\"])\bSLUICE:([A-Za-z0-9+/=]+):")
 #: SQLSTATE, message, DETAIL, HINT, and what it is about.
 _FIELDS: Final = msgspec.json.Decoder(tuple[str, str, str | None, str | None, About | None])
 
@@ -19,12 +21,16 @@ class TaskError(Exception):
     """An SqlError, said so that it can be found in whatever Spark says of a failed task."""
 
     def __init__(self, error: SqlError) -> None:
-        told = msgspec.json.encode((error.sqlstate, error.message, error.detail, error.hint, error.about))
-        super().__init__(f"SLUICE:{base64.b64encode(told).decode()}: {error.message}")
+        super().__init__(as_text(error))
+
+
+def as_text(error: SqlError) -> str:
+    told = msgspec.json.encode((error.sqlstate, error.message, error.detail, error.hint, error.about))
+    return f"SLUICE:{base64.b64encode(told).decode()}: {error.message}"
 
 
 def told_error(text: str) -> SqlError | None:
-    """The error that a task told, or None if the text has none."""
+    """The error that a text tells, or None if it has none."""
     found = _TOLD.search(text)
     if found is None:
         return None

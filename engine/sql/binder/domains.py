@@ -1,0 +1,110 @@
+"""Values for domains: an expression of what is below a domain, which fails where the domain's constraints do not hold.
+
+A CASE around the value: a branch for each constraint, and the value itself where all hold, so both engines, participants and
+tasks compute it like any expression and know nothing of domains. Constraints of the domains that a domain is made of come
+first, then its own by name; NOT NULL before all of them, and errors name the domain that was asked for.
+
+Rejected: checks beside the row, as a table's CHECK constraints are (`engine.sql.binder.mutations.outcome`). A cast has no row,
+and what a cast asks, an assignment asks as well.
+
+Source: PostgreSQL 15, typcache.c (load_domaintype_info), execExprInterp.c (ExecEvalConstraintCheck).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from engine.sql import types as st
+from engine.sql.expr import Call, Case, Coalesce, Const, Expr, IsNull, Not, ParamRef
+from engine.sql.functions.raising import RAISED
+from engine.sql.scope import QueryBinder, Scope, Source, SourceColumn
+from engine.sql.stored_text import read_formula
+from engine.told_error import as_text
+from wire import types as t
+from wire.errors import About, CheckViolation, FeatureNotSupported, NotNullViolation, SqlError
+
+if TYPE_CHECKING:
+    from engine.sql.binder.expressions import ExpressionBinder
+
+
+def levels(domain: t.PgType) -> list[t.Domain]:
+    """The domain and those that it is made of, which come first."""
+    found, typ = [], domain
+    while typ.domain is not None:
+        found.append(typ.domain)
+        typ = typ.domain.under
+    return found[::-1]
+
+
+def default_of(domain: t.PgType) -> str | None:
+    """What a column of the domain gets that has no default: the domain's, or that of what it is made of."""
+    return next((level.default for level in reversed(levels(domain)) if level.default is not None), None)
+
+
+def is_constrained(domain: t.PgType | None) -> bool:
+    return domain is not None and any(level.not_null or level.checks for level in levels(domain))
+
+
+def tell(binder: ExpressionBinder, value: Expr, domain: t.PgType) -> None:
+    """A parameter that gets its type of its place is told to clients as of the domain that the place takes."""
+    if isinstance(value, ParamRef) and value.type.pg is t.UNKNOWN:
+        binder.context.parameters.fix_domain(value.index, domain)
+
+
+def checked(binder: ExpressionBinder, value: Expr, domain: t.PgType, queries: QueryBinder) -> Expr:
+    """`value`, which is of what is below the domain, as long as the domain's constraints hold for it."""
+    if not is_constrained(domain):
+        return value
+    if any(isinstance(part, Call) and part.function.volatility == "volatile" for part in value.walk()):
+        raise FeatureNotSupported(
+            f"not supported: a value for domain {domain.sql_name} that is another one each time it is computed"
+        )
+    whens = [*_null(value, domain)]
+    for level in levels(domain):
+        for name, text in sorted(level.checks):
+            whens.append((_broken(binder, value, text, queries), _failure(_violated(domain, name), value)))
+    return Case(value.type, tuple(whens), value, position=value.position)
+
+
+def _null(value: Expr, domain: t.PgType) -> Iterator[tuple[Expr, Expr]]:
+    if any(level.not_null for level in levels(domain)):
+        about = About(schema=_schema(domain), data_type=domain.name)
+        error = NotNullViolation(f"domain {domain.sql_name} does not allow null values", about=about)
+        yield IsNull(st.of(t.BOOL), value), _failure(error, value)
+
+
+def _violated(domain: t.PgType, constraint: str) -> SqlError:
+    about = About(schema=_schema(domain), data_type=domain.name, constraint=constraint)
+    message = f'value for domain {domain.sql_name} violates check constraint "{constraint}"'
+    return CheckViolation(message, about=about)
+
+
+def _schema(domain: t.PgType) -> str:
+    assert domain.domain is not None
+    return domain.domain.schema
+
+
+def _failure(error: SqlError, value: Expr) -> Expr:
+    return Call(value.type, RAISED, (Const(st.of(t.TEXT), as_text(error)),))
+
+
+def _broken(binder: ExpressionBinder, value: Expr, text: str, queries: QueryBinder) -> Expr:
+    """Where a condition is false; unknown is as good as true."""
+    scope = Scope(binder.context, queries)
+    # Whose the value's own columns are has been settled where it was bound, so the scope only offers it (`Scope.add`).
+    scope.sources.append(Source("", (SourceColumn("value", value),)))
+    with _unplaced():
+        condition = binder.as_boolean(binder.bind(read_formula(text), scope), "CHECK")
+    return Not(condition.type, Coalesce(condition.type, (condition, Const(condition.type, True))))
+
+
+@contextmanager
+def _unplaced() -> Iterator[None]:
+    """Errors in a definition have no position in the statement."""
+    try:
+        yield
+    except SqlError as error:
+        error.position = None
+        raise

@@ -1,0 +1,25 @@
+"""A value that is never had: whoever computes it fails with the error that the call's argument tells (`engine.told_error`).
+No row of the function table: nobody can call it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.sql.functions import Function
+from engine.sql.functions.building import cast
+from engine.sql.functions.trees import both, sql
+from wire import types as t
+
+if TYPE_CHECKING:
+    from engine.sql.expr import AggregateCall, Call
+
+
+def _raised(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    return sql(engine, "error($1)" if engine == "local" else "raise_error($1)", *args)
+
+
+RAISED: Final[Function] = cast(t.TEXT, t.ANY, **both(_raised))
