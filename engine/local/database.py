@@ -226,12 +226,16 @@ class LocalDatabase:
         self._root.execute("SET GLOBAL allowed_configs = ['TimeZone']")
         self._root.execute("SET GLOBAL lock_configuration = true")
         self._lock = threading.Lock()
+        self._retired = False
         self._idle: OrderedDict[str, list[LocalCursor]] = OrderedDict()
         self._lent: defaultdict[str, int] = defaultdict(int)
 
     def borrow(self, time_zone: str) -> LocalCursor:
-        """A cursor in this time zone. Raises InvalidParameterValue for one that DuckDB does not know."""
+        """A cursor in this time zone. Raises InvalidParameterValue for one that DuckDB does not know, FatalException where the
+        database is of no more use."""
         with self._lock:
+            if self._retired:
+                raise duckdb.FatalException("the database has been retired")
             self._lent[time_zone] += 1
             idle = self._idle.get(time_zone)
             if idle:
@@ -241,7 +245,10 @@ class LocalDatabase:
             connection.execute("SET TimeZone = $1", [zone_name(time_zone)])
         except duckdb.Error as error:
             connection.close()
-            self._returned(time_zone)
+            with self._lock:
+                self._returned(time_zone)
+            if isinstance(error, duckdb.FatalException):
+                raise
             raise InvalidParameterValue(f'invalid value for parameter "TimeZone": "{time_zone}"') from error
         return LocalCursor(connection, time_zone)
 
@@ -250,7 +257,7 @@ class LocalDatabase:
         dropped = [cursor]
         with self._lock:
             self._returned(cursor.time_zone)
-            if healthy:
+            if healthy and not self._retired:
                 dropped = self._keep(cursor)
         for old in dropped:
             old.close()
@@ -259,15 +266,21 @@ class LocalDatabase:
         with self._lock:
             return {"cursors": sum(self._lent.values()), "idle_cursors": sum(map(len, self._idle.values()))}
 
-    def close(self) -> None:
-        """Close everything and remove what was spilled. No cursor may be lent."""
+    def retire(self) -> None:
+        """Lend no more: what is lent may come back, and then nothing is left."""
         with self._lock:
-            assert not any(self._lent.values()), "cursors are still lent"
+            self._retired = True
             idle = [cursor for cursors in self._idle.values() for cursor in cursors]
             self._idle.clear()
         for cursor in idle:
             cursor.close()
         self._root.close()
+
+    def close(self) -> None:
+        """Close everything and remove what was spilled. No cursor may be lent."""
+        with self._lock:
+            assert not any(self._lent.values()), "cursors are still lent"
+        self.retire()
         shutil.rmtree(self._spill, ignore_errors=True)
 
     def _returned(self, time_zone: str) -> None:

@@ -9,9 +9,14 @@ is the only read-ahead there is.
 
 There are two DuckDBs. The general one has a thread a core. The other one has one thread, the one that asks, so that what runs
 there neither waits for the general one's workers, which a long query keeps busy, nor hands anything to them: short statements
-over small files (`engine.local.small_files`), for which that is half of their time; and plain scans, which a client reads
-slower than one thread makes them, and which a portal may leave half read: there DuckDB holds 0.4 MB of a suspended scan of
-`orders`, against 17 with two threads.
+over small files (`engine.local.small_files`), for which that is half of their time; those over nothing but the system catalog,
+which is small; and plain scans, which a client reads slower than one thread makes them, and which a portal may leave half read:
+there DuckDB holds 0.4 MB of a suspended scan of `orders`, against 17 with two threads.
+
+A DuckDB that meets an internal error is of no more use, whoever asks it. So there is soon another in its place, for those who
+come later; and what ran in the general one meanwhile, and has given no row yet, is run once more in the other. That helps who met
+the error, too: DuckDB 2.0.0 keeps texts that come out of a join as a dictionary, and gives up where the dictionaries of two
+threads meet in the next join ("dict-surviving join: ...").
 
 A fragment with inputs (`engine.local.inputs`) is run when they have arrived; until then it has no thread, and a cursor only if
 they are large.
@@ -24,11 +29,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+import duckdb
 import pyarrow as pa
 
 from engine.carry import carry_to, fitted
@@ -51,6 +58,9 @@ from engine.plan.compile import to_sql
 from engine.runtime.fragment_pool import FragmentPool
 from wire.errors import AdminShutdown, QueryCanceled, SqlError
 
+_log = logging.getLogger(__name__)
+#: What a DuckDB says that has met an internal error: to who met it, and to everybody from then on.
+_BROKEN: Final = (duckdb.InternalException, duckdb.FatalException)
 #: DuckDB's vector: a batch of fewer rows is most likely the last.
 _VECTOR: Final = 2048
 _BATCH_ROWS_MAX: Final = 131_072
@@ -90,6 +100,8 @@ class LocalExecutor:
         self._database: LocalDatabase | None = None
         self._single: LocalDatabase | None = None
         self._small: SmallFiles | None = None
+        self._broken: set[LocalDatabase] = set()
+        self._replacing: asyncio.Task[None] | None = None
         self._pool: FragmentPool | None = None
         self._streams: set[LocalStream] = set()
         self._texts: OrderedDict[int, tuple[CompiledFragment, str]] = OrderedDict()
@@ -103,11 +115,35 @@ class LocalExecutor:
         assert self._database is None, "started twice"
         self._pool = FragmentPool(self._config.fragment_threads)
         loop = asyncio.get_running_loop()
-        self._database = await loop.run_in_executor(self._pool, LocalDatabase, self._config)
-        single = replace(self._config, local_threads=1)
-        self._single = await loop.run_in_executor(self._pool, LocalDatabase, single, "single")
+        self._database = await loop.run_in_executor(self._pool, self._general)
+        self._single = await loop.run_in_executor(self._pool, self._of_one_thread)
         self._small = SmallFiles(self._single)
         self._state = "ready"
+
+    def _general(self) -> LocalDatabase:
+        return LocalDatabase(self._config)
+
+    def _of_one_thread(self) -> LocalDatabase:
+        return LocalDatabase(replace(self._config, local_threads=1), "single")
+
+    def _replace(self, broken: LocalDatabase) -> None:
+        """Have another DuckDB in the place of one that is of no more use."""
+        if self._state == "ready" and broken in (self._database, self._single) and broken not in self._broken:
+            _log.error("an internal error has ended one of DuckDB's databases: another takes its place")
+            self._broken.add(broken)
+            self._replacing = asyncio.get_running_loop().create_task(self._put_another(broken, self._replacing))
+
+    async def _put_another(self, broken: LocalDatabase, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await before
+        general = broken is self._database
+        made = await self.in_pool(self._general if general else self._of_one_thread)
+        if general:
+            self._database = made
+        else:
+            self._single, self._small = made, SmallFiles(made)
+        self._broken.discard(broken)
+        await self.in_pool(broken.retire)
 
     async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> LocalStream:
         """Begin to run a fragment; its errors come from `next_batch`."""
@@ -116,9 +152,10 @@ class LocalExecutor:
 
     def run(self, work: LocalWork) -> LocalStream:
         """Begin to run a statement that is compiled already."""
-        if self._database is None or self._single is None or self._small is None or self._pool is None:
+        running = self._state == "ready"
+        if not running or not (self._database and self._single and self._small and self._pool):
             raise AdminShutdown("the local engine is not running")
-        stream = LocalStream(self._database, self._single, self._small, self._pool, self._streams, work)
+        stream = LocalStream(self._database, self._single, self._small, self._pool, self._streams, work, self._replace)
         stream.begin()
         return stream
 
@@ -146,13 +183,18 @@ class LocalExecutor:
         return {"streams": len(self._streams), **cursors, **self._small.statistics()}
 
     async def close(self) -> None:
-        """Cancel what runs and end the database; idempotent."""
-        self._state = "closed"
-        database, single, pool = self._database, self._single, self._pool
-        self._database = self._single = self._small = self._pool = None
-        if database is None or single is None or pool is None:
+        """Cancel what runs and end the databases; idempotent."""
+        ready, self._state = self._state == "ready", "closed"
+        if not ready:
             return
         await asyncio.gather(*(stream.close() for stream in list(self._streams)))
+        if self._replacing is not None:
+            await asyncio.wait([self._replacing])
+        database, single, pool = self._database, self._single, self._pool
+        assert database is not None, "it was ready"
+        assert single is not None
+        assert pool is not None
+        self._database = self._single = self._small = self._pool = None
         await asyncio.get_running_loop().run_in_executor(pool, database.close)
         await asyncio.get_running_loop().run_in_executor(pool, single.close)
         await asyncio.to_thread(pool.close)
@@ -173,6 +215,7 @@ class LocalStream:
         pool: FragmentPool,
         streams: set[LocalStream],
         work: LocalWork,
+        replace: Callable[[LocalDatabase], None],
     ) -> None:
         self._database = database
         self._single = single
@@ -181,9 +224,12 @@ class LocalStream:
         self._pool = pool
         self._streams = streams
         self._work = work
+        self._replace = replace
         self._schema = work.schema
         self._gathering: asyncio.Task[None] | None = None
         self._inputs: dict[str, pa.Table] = {}
+        self._stored = False
+        self._again = False
         self._in_turn = asyncio.Lock()
         self._loop = asyncio.get_running_loop()
         self._cursor: LocalCursor | None = None
@@ -252,6 +298,7 @@ class LocalStream:
         self._wake()
 
     async def _store(self, name: str, rows: pa.Table) -> None:
+        self._stored = True
         await self._in_pool(lambda: self._borrow().store(name, rows))
 
     async def _in_pool(self, call: Callable[[], Any]) -> Any:
@@ -325,10 +372,24 @@ class LocalStream:
 
     def _fetch(self) -> pa.RecordBatch | None:
         """The next batch that is not empty, in carriers; None at the end."""
-        if self._reader is None:
-            if self._closing:
-                raise QueryCanceled("canceling statement due to user request")
+        if self._reader is not None:
+            return self._read()
+        if self._closing:
+            raise QueryCanceled("canceling statement due to user request")
+        inputs = dict(self._inputs)
+        try:
             self._reader = self._start()
+            return self._read()
+        except _BROKEN:
+            self._loop.call_soon_threadsafe(self._replace, self._home())
+            if self._placed is not None or self._stored:
+                raise
+        self._release(healthy=False)
+        self._again, self._inputs = True, inputs
+        self._reader = self._start()
+        return self._read()
+
+    def _read(self) -> pa.RecordBatch | None:
         while True:
             try:
                 batch = self._reader.read_next_batch()
@@ -347,7 +408,7 @@ class LocalStream:
         if self._cursor is None:  # else its inputs are large, and stored where it will run
             self._placed = self._small.place(statement, parameters, self._inputs.values())
             in_memory = self._placed is not None
-            if self._placed is None and is_scan(statement):
+            if self._placed is None and (is_scan(statement) or self._of_catalog() or self._again):
                 self._placed = Placed(statement, parameters)
         if self._placed is not None:
             statement, parameters = self._placed.statement, self._placed.parameters
@@ -355,6 +416,11 @@ class LocalStream:
         while self._inputs:
             cursor.hold(*self._inputs.popitem())
         return cursor.run(statement, work.tables, work.batch_rows, parameters, in_memory=in_memory)
+
+    def _of_catalog(self) -> bool:
+        """Whether it reads the system catalog and nothing else."""
+        tables = self._work.tables
+        return bool(tables) and not self._work.inputs and all(isinstance(table, SystemTable) for table in tables)
 
     def _home(self) -> LocalDatabase:
         return self._database if self._placed is None else self._single
