@@ -230,7 +230,7 @@ class Session(EngineSession):
         context = SystemContext(
             self.catalog.current(), self.settings, self.client, self.roles.session_name, self.database, members,
             self._engine.store.pending, self.roles.current.superuser, self.roles.may_see,
-            copies=self._engine.copies.running, authority=self.authority(),
+            copies=self._engine.copies.running, authority=self.authority(), counted=self._engine.store.counted,
         )  # fmt: skip
         return RecordingCatalog(context, self._system, self._engine.store, self.authority())
 

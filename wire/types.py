@@ -135,6 +135,7 @@ _CARRIED: Final = (
     (790, "money", 8, "N", False, 791, "money", "int8"),
     (829, "macaddr", 6, "U", False, 1040, "macaddr", "text"),
     (869, "inet", -1, "I", True, 1041, "inet", "bytea"),
+    (1033, "aclitem", 12, "U", False, 1034, "aclitem", "text"),
     (1560, "bit", -1, "V", False, 1561, "bit", "text"),
     (1562, "varbit", -1, "V", True, 1563, "bit varying", "text"),
     (1790, "refcursor", -1, "U", False, 2201, "refcursor", "text"),
@@ -205,7 +206,7 @@ XID, CID, PG_NODE_TREE = BY_OID[28], BY_OID[29], BY_OID[194]
 TID, XID8, PG_LSN = BY_OID[27], BY_OID[5069], BY_OID[3220]
 XML, MONEY, REFCURSOR, BIT, VARBIT = BY_OID[142], BY_OID[790], BY_OID[1790], BY_OID[1560], BY_OID[1562]
 POINT, LSEG, PATH, BOX, POLYGON = BY_OID[600], BY_OID[601], BY_OID[602], BY_OID[603], BY_OID[604]
-LINE, CIRCLE = BY_OID[628], BY_OID[718]
+LINE, CIRCLE, ACLITEM = BY_OID[628], BY_OID[718], BY_OID[1033]
 INET, CIDR, MACADDR, MACADDR8 = BY_OID[869], BY_OID[650], BY_OID[829], BY_OID[774]
 INT4RANGE, INT8RANGE, NUMRANGE = BY_OID[3904], BY_OID[3926], BY_OID[3906]
 TSRANGE, TSTZRANGE, DATERANGE = BY_OID[3908], BY_OID[3910], BY_OID[3912]

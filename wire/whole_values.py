@@ -112,6 +112,10 @@ def _read_xml(text: str, _typmod: int) -> str:
     return re.sub(r"^<\?xml\s+version=[\"']1\.0[\"'](?:\s+encoding=[\"'][^\"']*[\"'])?\s*\?>\n?", "", text)
 
 
+def _read_aclitem(_text: str, _typmod: int) -> str:
+    raise FeatureNotSupported("not supported: input of type aclitem")
+
+
 def _own_text(read: Callable[[str, int], str]) -> Codec:
     return Codec(read, str.encode, lambda data: read(data.decode(), -1))
 
@@ -161,6 +165,7 @@ CODECS: Final[dict[t.PgType, Codec]] = {
     t.XID8: _uint8(_read_xid8, str),
     t.TID: Codec(_read_tid, _send_tid, lambda data: "({},{})".format(*_packed("!IH", data))),
     t.XML: _own_text(_read_xml),
+    t.ACLITEM: _own_text(_read_aclitem),
     t.REFCURSOR: _own_text(lambda text, _typmod: text),
     **{typ: _geometry(typ) for typ in (t.POINT, t.LSEG, t.BOX, t.PATH, t.POLYGON, t.LINE, t.CIRCLE)},
 }

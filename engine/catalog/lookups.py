@@ -160,6 +160,11 @@ _INFORMATION_SCHEMA: Final = {
     ' where "=oid" = $1 and "=number" = $2',
 }
 INFORMATION_SCHEMA: Final = frozenset({name for name, _arguments in _INFORMATION_SCHEMA} | {"_pg_expandarray"})
+#: Who is named how in access control lists.
+_NAMED: Final = (
+    '(select array_agg({of} order by "=o") from (select oid, shown from sluice.role_names) as "=r" ("=o", "=n"))'
+)
+_EXPLODED: Final = '"=aclexplode"($1, ' + _NAMED.replace("{of}", '"=n"') + ", " + _NAMED.replace("{of}", '"=o"') + ")"
 #: What is counted in fact: rows of tables, sessions.
 _ROWS: Final = (
     'select coalesce((select "=rows" from (select oid, rows from sluice.tables) as "=t" ("=oid", "=rows")'
@@ -240,6 +245,15 @@ SCALARS: Final[dict[tuple[str, int], str]] = {
     ("pg_partition_root", 1): "select null::regclass",
     ("current_setting", 1): _SETTING,
     ("current_setting", 2): _SETTING,
+    (
+        "acldefault",
+        2,
+    ): 'select "=acl" from (select kind, owner, acl from sluice.default_acls) as "=d" ("=kind", "=owner",'
+    ' "=acl") where "=kind" = $1 and "=owner" = $2',
+    (
+        "pg_sequence_last_value",
+        1,
+    ): 'select "=at" from (select oid, last_value from sluice.counters) as "=c" ("=oid", "=at") where "=oid" = $1::oid',
     **_INFORMATION_SCHEMA,
     **_COUNTERS,
     ("nameconcatoid", 2): "select ($1::text || '_' || $2::text)::name",
@@ -264,6 +278,7 @@ SCALARS: Final[dict[tuple[str, int], str]] = {
     ("pg_last_xact_replay_timestamp", 0): "select null::timestamptz",
     ("pg_trigger_depth", 0): "select 0",
     ("pg_stat_get_snapshot_timestamp", 0): "select null::timestamptz",
+    ("inet_client_addr", 0): "select client_addr from pg_catalog.pg_stat_activity where pid = pg_backend_pid()",
     ("inet_client_port", 0): "select client_port from pg_catalog.pg_stat_activity where pid = pg_backend_pid()",
     ("pg_get_statisticsobjdef", 1): "select null::text",
     ("pg_get_statisticsobjdef_expressions", 1): "select null::text[]",
@@ -286,6 +301,8 @@ SCALARS: Final[dict[tuple[str, int], str]] = {
     ("pg_get_ruledef", 2): "select null::text",
     ("pg_get_statisticsobjdef_columns", 1): "select null::text",
 }
+#: What stands for a call as it is, and no query: a set in a select list. `select` and the call.
+CALLS: Final = {("aclexplode", 1): f"select {_EXPLODED}"}
 #: Functions in FROM.
 TABLES: Final[dict[tuple[str, int], str]] = {
     ("pg_get_keywords", 0): "select word, catcode, barelabel, catdesc, baredesc from sluice.keywords",
@@ -312,4 +329,5 @@ TABLES: Final[dict[tuple[str, int], str]] = {
     " null::int4 as level where false",
     ("pg_tablespace_databases", 1): "select oid as pg_tablespace_databases from pg_catalog.pg_database where $1 = 1663",
     ("pg_identify_object", 3): _IDENTIFIED,
+    ("aclexplode", 1): f'select grantor, grantee, privilege_type, is_grantable from {_EXPLODED} as "=e"',
 }

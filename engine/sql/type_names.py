@@ -25,7 +25,7 @@ _FRACTION_MAX: Final = 6
 #: PostgreSQL's types that exist and are not here.
 _ABSENT: Final = frozenset(
     """
-    aclitem box2d citext cstring datemultirange gtsvector hstore int4multirange int8multirange nummultirange pg_snapshot
+    box2d citext cstring datemultirange gtsvector hstore int4multirange int8multirange nummultirange pg_snapshot
     timemultirange tsmultirange tsquery tstzmultirange tsvector txid_snapshot jsonpath
     """.split()
 )

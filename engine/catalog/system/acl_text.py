@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from engine.catalog.acl import PUBLIC, Acl, Item, letters
 from engine.catalog.roles import FIRST_ROLE, PREDEFINED, Roles
 
@@ -15,6 +17,10 @@ class AclText:
 
     def __call__(self, acl: Acl | None) -> list[str] | None:
         return None if acl is None else [self.item(item) for item in acl]
+
+    def roles(self) -> Iterator[tuple[int, str]]:
+        """Each role's OID, and how items name it."""
+        return ((oid, self._role(oid)) for oid in self._names)
 
     def item(self, item: Item) -> str:
         grantee = "" if item.grantee == PUBLIC else self._role(item.grantee)

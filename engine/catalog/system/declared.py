@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import abc
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, Literal
@@ -10,7 +11,8 @@ from typing import Any, Final, Literal
 from engine.api import Client
 from engine.authority import UNBOUNDED, Authority
 from engine.catalog.builtin import shapes
-from engine.catalog.objects import TableColumn
+from engine.catalog.counters import Count
+from engine.catalog.objects import Sequence, TableColumn
 from engine.catalog.snapshot import Snapshot
 from engine.copying.progress import CopyProgress
 from engine.runtime.mesh import MemberInfo
@@ -21,7 +23,7 @@ from wire import types as t
 PG_CATALOG: Final = "pg_catalog"
 INFORMATION_SCHEMA: Final = "information_schema"
 Key = tuple[str, str]
-Row = Sequence[Any]
+Row = abc.Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +32,21 @@ class SystemContext:
     pending: commits to stored tables that Delta's logs do not have yet, counted by location; asked when rows are made.
     superuser: whether who asks is one. may_see: whether what a user does is shown to who asks.
     system: every system relation by schema and name. copies: those that run here, asked when rows are made.
-    authority: of who asks."""
+    authority: of who asks. counted: where a sequence stands, asked when rows are made."""
 
     snapshot: Snapshot
     settings: SessionSettings
     client: Client
     user: str
     database: str
-    members: Sequence[MemberInfo] = ()
+    members: abc.Sequence[MemberInfo] = ()
     pending: Callable[[], Mapping[str, int]] = dict
     superuser: bool = True
     may_see: Callable[[str], bool] = lambda _user: True
     system: Mapping[Key, SystemRelation] = field(default_factory=dict)
-    copies: Callable[[], Sequence[CopyProgress]] = tuple
+    copies: Callable[[], abc.Sequence[CopyProgress]] = tuple
     authority: Authority = UNBOUNDED
+    counted: Callable[[Sequence], Count] = lambda sequence: Count(sequence.first, called=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,14 @@ def _pg_sequence(context: SystemContext) -> Iterator[Row]:
             yield s.oid, s.type.pg.oid, s.start, s.increment, s.maximum, s.minimum, s.cache, s.cycle
 
 
+def _counters(context: SystemContext) -> Iterator[Row]:
+    """Where sequences stand; null where nothing has been drawn."""
+    for s in context.snapshot.relations.values():
+        if isinstance(s, Sequence):
+            at = context.counted(s)
+            yield s.oid, at.value if at.called else None
+
+
 def _pg_description(context: SystemContext) -> Iterator[Row]:
     for relation in context.snapshot.relations.values():
         yield from _described(relation)
@@ -208,6 +216,7 @@ SYSTEM: Final = (
     postgres("pg_constraint", _pg_constraint, stored=True),
     postgres("pg_index", _pg_index, stored=True),
     postgres("pg_sequence", _pg_sequence),
+    SystemRelation(15_907, "counters", "oid oid, last_value int8", _counters, volatile=True, schema=SLUICE),
     postgres("pg_description", _pg_description, stored=True),
     SystemRelation(
         15_904,

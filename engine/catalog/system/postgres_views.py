@@ -52,15 +52,14 @@ _CLOSED: Final[Mapping[str, Literal["table", "view"]]] = {
 }  # fmt: skip
 #: Functions over whole rows, which are written out.
 _TRUE_TYPE: Final = re.compile(r"information_schema\._pg_truetyp(id|mod)\((\w+)\.\*, (\w+)\.\*\)")
-#: Everybody sees everything that is there.
-_MAY_USE: Final = re.compile(r"(pg_has_role|has_type_privilege)\(\w+\.\w+, 'USAGE'::text\)")
 _TRUE: Final = {"id": ("typbasetype", "atttypid"), "mod": ("typtypmod", "atttypmod")}
 
 
 def _query(name: str, definition: str) -> str:
+    """pg_authid is not everybody's, and its views in PostgreSQL are, which take nothing from it that pg_roles has not."""
     if name in _EMPTY:
         return ""
-    return _MAY_USE.sub("true", _TRUE_TYPE.sub(_true_type, definition.removesuffix(";")))
+    return _TRUE_TYPE.sub(_true_type, definition.removesuffix(";")).replace("pg_authid", "pg_roles")
 
 
 def _true_type(found: re.Match[str]) -> str:

@@ -1,5 +1,5 @@
-"""Privileges as relations of Sluice's own: what the current role may do (`own_privileges`, which has_..._privilege reads), and who
-was granted what (`granted`, which information_schema's views of privileges read).
+"""Privileges as relations of Sluice's own: what the current role may do (`own_privileges`) and what each may (`role_privileges`),
+which has_..._privilege read; who was granted what (`granted`); what acldefault and aclexplode have to know.
 """
 
 from __future__ import annotations
@@ -17,16 +17,26 @@ from engine.catalog.snapshot import SLUICE, TEMPORARY
 from engine.catalog.system.acl_text import AclText
 from engine.catalog.system.declared import Row, SystemContext, SystemRelation, postgres
 from engine.catalog.system.relations import keys, system_schemas
+from engine.catalog.system.roles import listed
 
 
 def _own(context: SystemContext) -> Iterator[Row]:
-    yield from _own_relations(context)
-    yield from _own_others(context)
+    return _of_role(context, context.authority.role)
 
 
-def _own_relations(context: SystemContext) -> Iterator[Row]:
-    authority, everything = context.authority, acl.ALL["r"] | acl.ALL["s"]
-    role, judge, superuser = authority.role, authority.judge, authority.role.superuser
+def _of_everybody(context: SystemContext) -> Iterator[Row]:
+    for role in _roles(context):
+        for row in _of_role(context, role):
+            yield role.oid, role.name, *row
+
+
+def _of_role(context: SystemContext, role: Role) -> Iterator[Row]:
+    yield from _relations_of(context, role)
+    yield from _others_of(context, role)
+
+
+def _relations_of(context: SystemContext, role: Role) -> Iterator[Row]:
+    judge, superuser, everything = context.authority.judge, role.superuser, acl.ALL["r"] | acl.ALL["s"]
     for system in context.system.values():
         rights = everything if superuser else 0 if system.closed else acl.SELECT
         yield "r", system.oid, 0, None, rights, everything if superuser else 0
@@ -38,10 +48,11 @@ def _own_relations(context: SystemContext) -> Iterator[Row]:
             rights = judge.may(role.oid, relation.oid, kind, acl.ALL[kind])
             options = judge.may_give(role.oid, relation.oid, kind, acl.ALL[kind])
         yield "r", relation.oid, 0, None, rights, options
-        for index in keys(relation.constraints if isinstance(relation, Table) else ()):
-            own = everything if authority.owns(relation) else 0
-            yield "r", index.oid, 0, None, own, own
         own_rights = judge.rights.of(relation.oid)
+        owned = superuser or relation.schema == TEMPORARY or judge.has_rights_of(role.oid, own_rights.owner)
+        for index in keys(relation.constraints if isinstance(relation, Table) else ()):
+            own = everything if owned else 0
+            yield "r", index.oid, 0, None, own, own
         names = {} if isinstance(relation, Sequence) else {c.number: c.name for c in relation.columns}
         for number, said in own_rights.columns:
             may = acl.mask(said, role.oid, acl.ALL["c"], judge.has_rights_of)
@@ -49,9 +60,8 @@ def _own_relations(context: SystemContext) -> Iterator[Row]:
             yield "r", relation.oid, number, names.get(number), may, give
 
 
-def _own_others(context: SystemContext) -> Iterator[Row]:
-    authority, superuser = context.authority, context.authority.role.superuser
-    role, judge = authority.role, authority.judge
+def _others_of(context: SystemContext, role: Role) -> Iterator[Row]:
+    judge, superuser = context.authority.judge, role.superuser
     for name, oid in system_schemas().items():
         yield "n", oid, 0, name, acl.ALL["n"] if superuser or name == TEMPORARY else acl.USAGE, acl.ALL["n"] * superuser
     for schema in context.snapshot.schemas.values():
@@ -63,13 +73,16 @@ def _own_others(context: SystemContext) -> Iterator[Row]:
     yield "d", DATABASE_OID, 0, context.database, may, give
     yield "S", 0, 0, None, int(superuser), int(superuser)
     every = words.ROLE_USAGE | words.ROLE_MEMBER | words.ROLE_ADMIN
-    for other in (*context.snapshot.roles, *_unlisted(role, context)):
+    for other in _roles(context):
         yield "R", other.oid, 0, other.name, every if superuser else words.of_role(judge, role, other.oid), 0
 
 
-def _unlisted(role: Role, context: SystemContext) -> tuple[Role, ...]:
-    """Who asks, while there is no role."""
-    return () if context.snapshot.roles.with_oid(role.oid) is not None else (role,)
+def _roles(context: SystemContext) -> Iterator[Role]:
+    """With who asks, who may not be one of them."""
+    roles, asking = listed(context), context.authority.role
+    yield from roles
+    if all(role.oid != asking.oid for role in roles):
+        yield asking
 
 
 def _granted(context: SystemContext) -> Iterator[Row]:
@@ -99,6 +112,18 @@ def _pg_default_acl(context: SystemContext) -> Iterator[Row]:
         yield number, of.role, of.schema, "S" if of.kind == "s" else of.kind, shown(said)
 
 
+def _role_names(context: SystemContext) -> Iterator[Row]:
+    return AclText(context.snapshot.roles, context.user).roles()
+
+
+def _default_acls(context: SystemContext) -> Iterator[Row]:
+    """What acldefault() says, of each kind of object that a role may own."""
+    shown = AclText(context.snapshot.roles, context.user)
+    for role, _name in shown.roles():
+        for kind in acl.ALL:
+            yield kind, role, shown(acl.default_acl(kind, role))
+
+
 SYSTEM: Final = (
     postgres("pg_default_acl", _pg_default_acl),
     SystemRelation(
@@ -108,6 +133,18 @@ SYSTEM: Final = (
         _own,
         volatile=True,
         schema=SLUICE,
+    ),
+    SystemRelation(
+        15_952,
+        "role_privileges",
+        "role oid, rolename name, kind char, oid oid, number int2, name name, rights int4, options int4",
+        _of_everybody,
+        volatile=True,
+        schema=SLUICE,
+    ),
+    SystemRelation(15_953, "role_names", "oid oid, shown text", _role_names, volatile=True, schema=SLUICE),
+    SystemRelation(
+        15_954, "default_acls", "kind char, owner oid, acl aclitem[]", _default_acls, volatile=True, schema=SLUICE
     ),
     SystemRelation(
         15_951,

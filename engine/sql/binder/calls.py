@@ -169,6 +169,9 @@ def bind_call(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
         raise _undefined(binder, written, _plain_arguments(binder, written, scope))
     if written.name == "format_type" and not node.meta.get("plain") and (known := binder.context.type_names()):
         return binder.bind(_format_type(written.node, known), scope)
+    if (call := inlined.call_of(written.node, scope)) is not None:
+        _refuse_clauses(written)
+        return binder.bind(call, scope)
     query = inlined.query_of(written.node, scope)
     if query is not None:
         _refuse_clauses(written)

@@ -43,7 +43,7 @@ Handler = Callable[["ExpressionBinder", exp.Expression, Scope], Expr]
 _WITHOUT_EQUALITY: Final = frozenset(
     {t.JSON, t.XML, t.POINT, t.LSEG, t.PATH, t.BOX, t.POLYGON, t.LINE, t.CIRCLE, t.REFCURSOR}
 )
-_UNORDERED: Final = _WITHOUT_EQUALITY | {t.XID, t.CID}
+_UNORDERED: Final = _WITHOUT_EQUALITY | {t.XID, t.CID, t.ACLITEM}
 
 
 class ExpressionBinder:

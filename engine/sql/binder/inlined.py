@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.catalog.lookups import INFORMATION_SCHEMA, SCALARS, TABLES
+from engine.catalog.lookups import CALLS, INFORMATION_SCHEMA, SCALARS, TABLES
 from engine.catalog.snapshot import TEMPORARY
 from engine.sql.binder.privilege_calls import query_text
 from engine.sql.lexer import tokenize
@@ -22,7 +22,9 @@ _BY_SESSION: Final = ("pg_get_serial_sequence", "current_setting")
 
 def query_of(node: exp.Anonymous, scope: Scope) -> exp.Expression | None:
     """The query that a call stands for; None where it is a function as others are."""
-    text = SCALARS.get((str(node.this), len(node.expressions))) or query_text(str(node.this), node.expressions)
+    text = SCALARS.get((str(node.this), len(node.expressions))) or query_text(
+        str(node.this), node.expressions, scope.context.role_oid
+    )
     if text is None or node.args.get("schema") not in _schemas(str(node.this)):
         return None
     if scope.context.catalog.oid_of("pg_catalog", "pg_description", ()) is None:
@@ -30,6 +32,16 @@ def query_of(node: exp.Anonymous, scope: Scope) -> exp.Expression | None:
     if str(node.this) in _BY_SESSION and all(_is_constant(e) for e in node.expressions):
         return None
     return _with_arguments(text, node, scope)
+
+
+def call_of(node: exp.Anonymous, scope: Scope) -> exp.Expression | None:
+    """The call of another function that a call stands for; None where it is a function as others are."""
+    text = CALLS.get((str(node.this), len(node.expressions)))
+    if text is None or node.args.get("schema") not in (None, "pg_catalog"):
+        return None
+    (call,) = _with_arguments(text, node, scope).expressions
+    assert isinstance(call, exp.Expression), "a select list has expressions"
+    return call
 
 
 def table_of(node: exp.Expression, scope: Scope) -> exp.Expression | None:

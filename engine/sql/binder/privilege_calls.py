@@ -1,5 +1,6 @@
-"""has_..._privilege and pg_has_role of what a query gives, for the current role: questions to `sluice.own_privileges`, like the
-functions of `inlined`. What is asked for has to be written out, as it decides which bits are looked at.
+"""has_..._privilege and pg_has_role of what a query gives: questions to `sluice.own_privileges`, or for another role than the
+current one to `sluice.role_privileges`, like the functions of `inlined`. What is asked for has to be written out, as it decides
+which bits are looked at.
 
 Calls with constants only are the session's (`engine.privilege_functions`), which also knows other roles and tells of names that
 mean nothing.
@@ -7,16 +8,27 @@ mean nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from sqlglot import exp
 
 from engine import privilege_words as words
+from wire.errors import UndefinedObject
+
+#: A role's OID by its name.
+RoleOid = Callable[[str], int | None]
 
 _OWN: Final = (
     "from (select kind, oid, number, name::text, rights, options from sluice.own_privileges)"
     ' as "=p" ("=kind", "=oid", "=number", "=name", "=rights", "=options")'
 )
+#: Of any role: every question has one WHERE.
+_OF_ROLES: Final = (
+    "from (select role, rolename::text, kind, oid, number, name::text, rights, options from sluice.role_privileges)"
+    ' as "=p" ("=role", "=rolename", "=kind", "=oid", "=number", "=name", "=rights", "=options")'
+)
+_IS_ROLE: Final = '("=role"::text = $1::text or "=rolename" = $1::text)'
 _ANY: Final = '(("=rights" & {rights}) <> 0 or ("=options" & {options}) <> 0)'
 _BY_NAME: Final = '("=oid"::text = ${at}::text or "=name" = ${at}::text)'
 _QUERIES: Final = {
@@ -39,24 +51,43 @@ _QUERIES: Final = {
 _ROLE: Final = f'select ("=rights" & {{rights}}) <> 0 {_OWN} where "=kind" = \'R\' and {_BY_NAME}'
 
 
-def query_text(name: str, arguments: list[exp.Expression]) -> str | None:
+def query_text(name: str, arguments: list[exp.Expression], role_oid: RoleOid) -> str | None:
     """The query that a call stands for, with its arguments as $1 and so on; None for one that the session answers, or that is
-    something else. Raises InvalidParameterValue for a privilege that there is not."""
+    something else. Raises InvalidParameterValue for a privilege that there is not, UndefinedObject for such a role."""
     kind = "role" if name == "pg_has_role" else name.removeprefix("has_").removesuffix("_privilege")
     if (kind != "role" and f"has_{kind}_privilege" != name) or kind not in (*words.KINDS, "role"):
         return None
     count = 3 if kind == "column" else 2
-    named = len(arguments) == count + 1 and _is_current(arguments[0])
+    named = len(arguments) == count + 1
     if len(arguments) != count + named or all(_is_constant(a) for a in arguments):
         return None
-    asked = arguments[-1]
+    asked = _bare(arguments[-1])
     if not isinstance(asked, exp.Literal) or not asked.is_string:
         return None
-    at = 2 if named else 1
+    text = _text(kind, asked.name, at=2 if named else 1)
+    return _of_role(text, arguments[0], role_oid) if named and not _is_current(arguments[0]) else text
+
+
+def _text(kind: str, asked: str, at: int) -> str:
     if kind == "role":
-        return _ROLE.format(rights=words.asked_of_role(asked.name), at=at)
-    wanted = words.asked(kind, asked.name)
+        return _ROLE.format(rights=words.asked_of_role(asked), at=at)
+    wanted = words.asked(kind, asked)
     return _QUERIES[kind].format(rights=wanted.rights, options=wanted.options, at=at, column=at + 1)
+
+
+def _of_role(text: str, role: exp.Expression, role_oid: RoleOid) -> str:
+    """The same question about the role that is the first argument."""
+    said = _bare(role)
+    if isinstance(said, exp.Literal) and said.is_string and said.name != "public" and role_oid(said.name) is None:
+        raise UndefinedObject(f'role "{said.name}" does not exist')
+    return text.replace(_OWN, _OF_ROLES).replace(" where ", f" where {_IS_ROLE} and ", 1)
+
+
+def _bare(argument: exp.Expression) -> exp.Expression:
+    """Without the casts around it, as definitions of views have them."""
+    while isinstance(argument, exp.Cast | exp.Paren):
+        argument = argument.this
+    return argument
 
 
 def _is_current(argument: exp.Expression) -> bool:
@@ -64,6 +95,7 @@ def _is_current(argument: exp.Expression) -> bool:
 
 
 def _is_constant(argument: exp.Expression) -> bool:
+    argument = _bare(argument)
     return (
         isinstance(argument, exp.Literal | exp.Parameter | exp.Null) or _is_current(argument) or _is_session(argument)
     )

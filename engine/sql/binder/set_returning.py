@@ -57,7 +57,9 @@ def _innermost(expr: Expr) -> list[Call]:
 
 
 def _one_step(context: BindContext, node: Node, exprs: list[Expr], calls: list[Call]) -> tuple[Node, list[Expr]]:
-    """One PROJECT SET. Calls are told apart by identity: two that look alike may give different rows."""
+    """One PROJECT SET. Calls are told apart by identity: two that look alike may give different rows, and one whose fields
+    are asked for with `.*` stands in several places."""
+    calls = list({id(call): call for call in calls}.values())
     columns: dict[int, Column] = {id(call): emitted(context, call.function.name, call) for call in calls}
     plan = ProjectSet((*node.columns, *columns.values()), node, (*passed(node.columns), *calls))
 

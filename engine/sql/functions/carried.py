@@ -30,8 +30,8 @@ _ORDERED: Final = (t.INET, t.MACADDR, t.MACADDR8, t.BIT, t.VARBIT, t.MONEY, t.PG
 _EQUAL: Final = (t.TID,)
 _SHOWN: Final = (t.INET, t.CIDR, t.MONEY, t.PG_LSN, t.XID8)
 _ITS_OWN_TEXT: Final = (
-    t.MACADDR, t.MACADDR8, t.BIT, t.VARBIT, t.TID, t.REFCURSOR, t.POINT, t.LSEG, t.PATH, t.BOX, t.POLYGON, t.LINE, t.CIRCLE,
-    t.INT4RANGE, t.INT8RANGE, t.NUMRANGE,
+    t.MACADDR, t.MACADDR8, t.BIT, t.VARBIT, t.TID, t.REFCURSOR, t.ACLITEM, t.POINT, t.LSEG, t.PATH, t.BOX, t.POLYGON, t.LINE,
+    t.CIRCLE, t.INT4RANGE, t.INT8RANGE, t.NUMRANGE,
 )  # fmt: skip
 _READ: Final = (*_ITS_OWN_TEXT, *_SHOWN, t.XML)
 _INTEGERS: Final = (t.INT2, t.INT4, t.INT8)
@@ -70,7 +70,7 @@ def _texts() -> Iterator[Function]:
         shown = f"sluice_{kind.name}_out($1)"
         local = masked.replace("$2", shown) if kind is t.INET else shown
         yield cast(kind, t.TEXT, local=local, spark=NOTHING, context="assignment")
-    for kind in _READ:
+    for kind in (kind for kind in _READ if kind is not t.ACLITEM):
         yield cast(t.TEXT, kind, local=f"sluice_{kind.name}_in($1)", spark=NOTHING)
 
 

@@ -66,3 +66,18 @@ select 5::xid, '7'::xid = 7::text::xid, '7'::xid = 7, 3::oid::regprocedure, 0::r
 select 'pg_class'::regclass::oid::xid;
 select 1259::regclass::regprocedure;
 select pg_typeof('1'::xid), 10::regrole::oid;
+select replace(relacl::text, current_user, 'me'), pg_typeof(relacl), cardinality(relacl) from pg_class where oid = 's2.u'::regclass;
+select k, replace(acldefault(k, 10)::text, current_user, 'me') from unnest('{r,s,d,f,l,L,n,p,t,F,S,T,c}'::"char"[]) k;
+select (aclexplode(acldefault('r', 10))).*;
+select (aclexplode(relacl)).grantee, (aclexplode(relacl)).privilege_type from pg_class where oid = 's2.u'::regclass;
+select c.relname, a.* from pg_class c cross join lateral aclexplode(c.relacl) a where c.relname = 'u' order by a.privilege_type, a.grantee;
+select table_name, grantee = current_user, privilege_type, is_grantable, with_hierarchy from information_schema.table_privileges where table_schema in ('public', 's2') order by 1, 2, 3;
+select table_name, column_name, grantee = current_user, privilege_type, is_grantable from information_schema.column_privileges where table_schema in ('public', 's2') order by 1, 2, 3, 4;
+select table_name, privilege_type from information_schema.role_table_grants where table_schema = 's2' and grantor = current_user order by 1, 2;
+select r.rolname, has_table_privilege(r.rolname, c.oid, 'select'), pg_has_role(r.oid, 10::oid, 'usage'::text), has_schema_privilege(r.oid, 'pg_catalog', 'create') from pg_roles r, pg_class c where c.relname = 't' and r.rolname like 'pg\_%' order by 1;
+select has_schema_privilege('nobody', nspname, 'usage') from pg_namespace where nspname = 'public';
+select check_clause from information_schema.check_constraints where constraint_schema = 'public' order by 1;
+select domain_name from information_schema.domains where domain_schema = 'public';
+select column_name from information_schema.view_column_usage where view_name = 'v' order by 1;
+select table_name, constraint_name from information_schema.constraint_table_usage where table_schema in ('public', 's2') order by 1, 2;
+select schemaname, sequencename, start_value, increment_by, last_value from pg_sequences order by 2

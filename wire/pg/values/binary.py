@@ -36,7 +36,7 @@ from wire.byte_columns import (
 from wire.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS, NumericScale, carrier
 from wire.client_encodings import column_to_client
 from wire.enums import enum_text
-from wire.errors import FeatureNotSupported
+from wire.errors import FeatureNotSupported, UndefinedFunction
 from wire.range_bounds import read_bound
 from wire.text_datetime import (
     DATE_INFINITY,
@@ -84,6 +84,8 @@ def binary_column(column: EncodedColumn, array: pa.Array, settings: OutputSettin
         return _array(column, array, settings)
     if typ in CODECS or typ.category == "R":
         return _whole(column, array, settings)
+    if typ is t.ACLITEM:
+        raise UndefinedFunction("no binary output function available for type aclitem")
     if typ is t.ANYARRAY:
         raise FeatureNotSupported(f"not supported: binary output of type {typ.sql_name}")
     if pa.types.is_string(array.type) and typ not in (t.JSONB, t.UUID):
