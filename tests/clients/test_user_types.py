@@ -185,7 +185,8 @@ def test_domains_outlive_the_member(tmp_path: Path) -> None:
 
 def test_parameters_are_told_as_domains_and_columns_as_what_is_below(scores: psycopg.Connection[Any]) -> None:
     scores.execute("prepare adding as insert into marks (s, g) values ($1, $2)")
-    assert scores.execute("select parameter_types::text from pg_prepared_statements").fetchone() == ("{score,grade}",)
+    oids = scores.execute("select array['score'::regtype::oid, 'grade'::regtype::oid]").fetchone()
+    assert scores.execute("select parameter_types::oid[] from pg_prepared_statements").fetchone() == oids
     shown = scores.execute("select s, g from marks").description
     assert shown is not None
     assert [column.type_code for column in shown] == [1700, 1700]
