@@ -99,6 +99,8 @@ class Activity:
     transaction_start: float | None
     query_start: float | None
     state_change: float | None
+    server_address: str | None = None
+    server_port: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from engine.catalog.builtin import functions_named
 from engine.catalog.objects import DATABASE, StoredRelation
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.rights import DATABASE_OID
+from engine.catalog.roles import PREDEFINED
 from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.system import SystemCatalog
 from engine.catalog.system.declared import SystemRelation
@@ -51,7 +52,8 @@ def _role(session: Session, said: str | int) -> int:
     if said == "public":
         return PUBLIC
     current = session.roles.current
-    found = session.catalog.current().roles.named(said) or (current if said == current.name else None)
+    known = session.catalog.current().roles.named(said) or PREDEFINED.get(said)
+    found = known or (current if said == current.name else None)
     if found is None:
         raise UndefinedObject(f'role "{said}" does not exist')
     return found.oid

@@ -116,6 +116,12 @@ class ClientStream(asyncio.Protocol):
     # -- inward --------------------------------------------------------------------------------------------------
 
     @property
+    def address(self) -> tuple[str, int] | None:
+        """Where the client has come to; None for a socket in a folder."""
+        name = self._transport.get_extra_info("sockname") if self._transport else None
+        return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
+
+    @property
     def peer(self) -> tuple[str, int] | None:
         """The client's address and port, or None where it has none."""
         name = self._transport.get_extra_info("peername") if self._transport else None
@@ -124,8 +130,7 @@ class ClientStream(asyncio.Protocol):
     @property
     def here(self) -> str:
         """The address that the client has connected to; empty where it has none."""
-        name = self._transport.get_extra_info("sockname") if self._transport else None
-        return str(name[0]) if isinstance(name, tuple) else ""
+        return self.address[0] if self.address else ""
 
     @property
     def ssl_object(self) -> ssl.SSLObject | None:

@@ -167,7 +167,7 @@ class Session:
     def activity(self) -> Activity:
         assert self._beginning is not None
         assert self._exchange is not None
-        peer, exchange = self._stream.peer, self._exchange
+        peer, address, exchange = self._stream.peer, self._stream.address, self._exchange
         return Activity(
             pid=self.pid,
             user=self._beginning.user,
@@ -175,6 +175,8 @@ class Session:
             application_name=exchange.commands.engine.settings.get("application_name"),
             client_address=peer[0] if peer else None,
             client_port=peer[1] if peer else None,
+            server_address=address[0] if address else None,
+            server_port=address[1] if address else None,
             state=self._state,
             query=exchange.query,
             backend_start=self._born,

@@ -278,6 +278,15 @@ SCALARS: Final[dict[tuple[str, int], str]] = {
     ("pg_last_xact_replay_timestamp", 0): "select null::timestamptz",
     ("pg_trigger_depth", 0): "select 0",
     ("pg_stat_get_snapshot_timestamp", 0): "select null::timestamptz",
+    **{
+        (name, 0): f"select {column} from sluice.connections where pid = pg_backend_pid()"
+        for name, column in (
+            ("inet_server_addr", "server_addr"),
+            ("inet_server_port", "server_port"),
+            ("pg_postmaster_start_time", "server_start"),
+            ("pg_conf_load_time", "server_start"),
+        )
+    },
     ("inet_client_addr", 0): "select client_addr from pg_catalog.pg_stat_activity where pid = pg_backend_pid()",
     ("inet_client_port", 0): "select client_port from pg_catalog.pg_stat_activity where pid = pg_backend_pid()",
     ("pg_get_statisticsobjdef", 1): "select null::text",

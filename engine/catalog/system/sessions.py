@@ -1,17 +1,21 @@
 """What the session and its neighbours are doing: pg_stat_activity, pg_cursors, pg_prepared_statements,
-pg_stat_progress_copy.
+pg_stat_progress_copy, and `sluice.connections`: where each has come to.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Final
 
-from engine.catalog.system.declared import Row, SystemContext, postgres
+from engine.catalog.snapshot import SLUICE
+from engine.catalog.system.declared import Row, SystemContext, SystemRelation, postgres
 from wire import types as t
 from wire.errors import InvalidTextRepresentation
 from wire.text_network import read_address
 
+#: When this member began, in microseconds: its process has this module from the start.
+_STARTED: Final = time.time_ns() // 1000
 #: What is shown of another role's session from its client's address on, to who is neither of that role nor a superuser.
 _HIDDEN: Final = (*(None,) * 13, "<insufficient privilege>", None)
 
@@ -57,7 +61,20 @@ def _pg_stat_progress_copy(context: SystemContext) -> Iterator[Row]:
         yield c.pid, 5, c.database, c.relation, c.command, c.type, c.bytes, c.size, c.rows, c.excluded
 
 
+def _connections(context: SystemContext) -> Iterator[Row]:
+    for a in context.client.activity():
+        yield a.pid, _address(a.server_address), a.server_port, _STARTED
+
+
 SYSTEM: Final = (
+    SystemRelation(
+        15_908,
+        "connections",
+        "pid int4, server_addr inet, server_port int4, server_start timestamptz",
+        _connections,
+        volatile=True,
+        schema=SLUICE,
+    ),
     postgres("pg_stat_activity", _pg_stat_activity, volatile=True),
     postgres("pg_cursors", _pg_cursors, volatile=True),
     postgres("pg_prepared_statements", _pg_prepared_statements, volatile=True),

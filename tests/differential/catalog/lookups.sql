@@ -80,4 +80,6 @@ select check_clause from information_schema.check_constraints where constraint_s
 select domain_name from information_schema.domains where domain_schema = 'public';
 select column_name from information_schema.view_column_usage where view_name = 'v' order by 1;
 select table_name, constraint_name from information_schema.constraint_table_usage where table_schema in ('public', 's2') order by 1, 2;
-select schemaname, sequencename, start_value, increment_by, last_value from pg_sequences order by 2
+select schemaname, sequencename, start_value, increment_by, last_value from pg_sequences order by 2;
+select inet_server_addr(), inet_client_addr(), inet_server_port() > 0, pg_postmaster_start_time() < now(), pg_conf_load_time() is null;
+select pg_has_role('pg_read_all_stats', 'usage')
