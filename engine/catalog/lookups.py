@@ -159,7 +159,9 @@ _INFORMATION_SCHEMA: Final = {
     ' cross join lateral unnest(x.indkey) with ordinality as u(number, place)) as "=i" ("=oid", "=number", "=place")'
     ' where "=oid" = $1 and "=number" = $2',
 }
-INFORMATION_SCHEMA: Final = frozenset({name for name, _arguments in _INFORMATION_SCHEMA} | {"_pg_expandarray"})
+INFORMATION_SCHEMA: Final = frozenset(
+    {name for name, _arguments in _INFORMATION_SCHEMA} | {"_pg_expandarray", "_pg_truetypid", "_pg_truetypmod"}
+)
 #: Who is named how in access control lists.
 _NAMED: Final = (
     '(select array_agg({of} order by "=o") from (select oid, shown from sluice.role_names) as "=r" ("=o", "=n"))'
@@ -311,7 +313,12 @@ SCALARS: Final[dict[tuple[str, int], str]] = {
     ("pg_get_statisticsobjdef_columns", 1): "select null::text",
 }
 #: What stands for a call as it is, and no query: a set in a select list. `select` and the call.
-CALLS: Final = {("aclexplode", 1): f"select {_EXPLODED}"}
+CALLS: Final = {
+    ("aclexplode", 1): f"select {_EXPLODED}",
+    # Of a column of a domain, what is below it.
+    ("_pg_truetypid", 2): "select case when ($2).typtype = 'd' then ($2).typbasetype else ($1).atttypid end",
+    ("_pg_truetypmod", 2): "select case when ($2).typtype = 'd' then ($2).typtypmod else ($1).atttypmod end",
+}
 #: Functions in FROM.
 TABLES: Final[dict[tuple[str, int], str]] = {
     ("pg_get_keywords", 0): "select word, catcode, barelabel, catdesc, baredesc from sluice.keywords",

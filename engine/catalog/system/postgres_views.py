@@ -9,7 +9,6 @@ a kind, and lets the queries of clients that join it run as they are.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final, Literal
 
@@ -50,22 +49,13 @@ _CLOSED: Final[Mapping[str, Literal["table", "view"]]] = {
         "view",
     ),
 }  # fmt: skip
-#: Functions over whole rows, which are written out.
-_TRUE_TYPE: Final = re.compile(r"information_schema\._pg_truetyp(id|mod)\((\w+)\.\*, (\w+)\.\*\)")
-_TRUE: Final = {"id": ("typbasetype", "atttypid"), "mod": ("typtypmod", "atttypmod")}
 
 
 def _query(name: str, definition: str) -> str:
     """pg_authid is not everybody's, and its views in PostgreSQL are, which take nothing from it that pg_roles has not."""
     if name in _EMPTY:
         return ""
-    return _TRUE_TYPE.sub(_true_type, definition.removesuffix(";")).replace("pg_authid", "pg_roles")
-
-
-def _true_type(found: re.Match[str]) -> str:
-    """Of a column of a domain, what is below it."""
-    (below, own), attribute, typ = _TRUE[found[1]], found[2], found[3]
-    return f"(CASE WHEN {typ}.typtype = 'd' THEN {typ}.{below} ELSE {attribute}.{own} END)"
+    return definition.removesuffix(";").replace("pg_authid", "pg_roles")
 
 
 _KEYWORDS: Final = SystemRelation(

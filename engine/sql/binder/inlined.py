@@ -37,7 +37,7 @@ def query_of(node: exp.Anonymous, scope: Scope) -> exp.Expression | None:
 def call_of(node: exp.Anonymous, scope: Scope) -> exp.Expression | None:
     """The call of another function that a call stands for; None where it is a function as others are."""
     text = CALLS.get((str(node.this), len(node.expressions)))
-    if text is None or node.args.get("schema") not in (None, "pg_catalog"):
+    if text is None or node.args.get("schema") not in _schemas(str(node.this)):
         return None
     (call,) = _with_arguments(text, node, scope).expressions
     assert isinstance(call, exp.Expression), "a select list has expressions"

@@ -82,4 +82,5 @@ select column_name from information_schema.view_column_usage where view_name = '
 select table_name, constraint_name from information_schema.constraint_table_usage where table_schema in ('public', 's2') order by 1, 2;
 select schemaname, sequencename, start_value, increment_by, last_value from pg_sequences order by 2;
 select inet_server_addr(), inet_client_addr(), inet_server_port() > 0, pg_postmaster_start_time() < now(), pg_conf_load_time() is null;
-select pg_has_role('pg_read_all_stats', 'usage')
+select pg_has_role('pg_read_all_stats', 'usage');
+select attname, information_schema._pg_truetypid(a.*, t.*), information_schema._pg_truetypmod(a.*, t.*), information_schema._pg_numeric_precision(information_schema._pg_truetypid(a.*, t.*), information_schema._pg_truetypmod(a.*, t.*)) from pg_attribute a join pg_type t on t.oid = a.atttypid where attrelid = 't'::regclass and attnum > 0 order by attnum
