@@ -33,7 +33,13 @@ def _stats(connection: psycopg.Connection[tuple[Any, ...]], column: str) -> tupl
     query = "select null_frac, n_distinct, most_common_vals, most_common_freqs, histogram_bounds from pg_stats where attname = %s"
     row = connection.execute(query, (column,)).fetchone()
     assert row is not None
-    return row
+    null_frac, n_distinct, values, frequencies, bounds = row
+    return null_frac, n_distinct, _elements(values), frequencies, _elements(bounds)
+
+
+def _elements(array: str | None) -> list[str] | None:
+    """Of an anyarray, which psycopg leaves as text."""
+    return None if array is None else array.strip("{}").split(",")
 
 
 def test_of_a_large_table_a_sample_is_taken(connection: psycopg.Connection[tuple[Any, ...]]) -> None:

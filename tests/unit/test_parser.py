@@ -217,8 +217,6 @@ def test_deep_but_honest_nesting_is_read() -> None:
         ("create index i on t (a) where a > 1", "partial indexes"),
         ("create index i on t (a text_pattern_ops)", "operator classes of an index"),
         ("create index i on t using gin (a)", "index access method gin"),
-        ("alter table t owner to u", "ALTER TABLE ... OWNER TO"),
-        ("grant select on t to u", "privileges on objects (GRANT and REVOKE ... ON)"),
         ("do $$ begin end $$", "DO"),
         ("select 1 into unlogged t", "SELECT INTO UNLOGGED"),
         ("select 1 from t tablesample system (1)", "TABLESAMPLE"),
