@@ -156,6 +156,26 @@ async def test_executor_close_cancels_everything(tmp_path: Path) -> None:
         await executor.open(fragment("SELECT 1 AS c1", INT8), context())
 
 
+async def test_a_database_of_no_more_use_is_replaced_and_those_under_way_go_on(executor: LocalExecutor) -> None:
+    under_way = await executor.open(fragment(f"SELECT range AS c1 FROM RANGE({MANY})", INT8), context(page_bytes=1))
+    first = await under_way.next_batch()
+    assert first is not None
+    general, single = executor._database, executor._single
+    assert general is not None
+    assert single is not None
+    for broken in (general, single, general):
+        executor._replace(broken)
+    assert executor._replacing is not None
+    await executor._replacing
+    assert executor._database not in (None, general)
+    assert executor._single not in (None, single)
+    with pytest.raises(duckdb.FatalException):
+        general.borrow("UTC")
+    assert await rows(await executor.open(fragment("SELECT MAX(range) AS c1 FROM RANGE(7)", INT8), context())) == [(6,)]
+    assert len(await rows(under_way)) == MANY - first.num_rows
+    assert general.statistics() == single.statistics() == {"cursors": 0, "idle_cursors": 0}
+
+
 async def test_time_zones(executor: LocalExecutor) -> None:
     plan = fragment("SELECT CAST(CAST('2020-07-01 00:00:00+00' AS TIMESTAMPTZ) AS VARCHAR) AS c1", TEXT)
     for zone, text in (
