@@ -130,10 +130,10 @@ MUTANTS: Final = (
         "retry against partial delivery",
     ),
     Mutant(
-        "believe that nothing of a failed attempt was consumed",
+        "tell a task that comes again that its rows are not wanted",
         _RECEIVE,
-        "self._on_lost(stream.opening, stream.consumed)",
-        "self._on_lost(stream.opening, False)",
+        'raise Denied("superseded", "rows of an earlier attempt have been consumed")',
+        'raise Denied("closed", "rows of an earlier attempt have been consumed")',
         "retry against partial delivery",
     ),
     Mutant(
