@@ -251,15 +251,16 @@ def test_clients_cancel_run_out_of_time_and_leave(ground: Ground) -> None:
     wait_clean(*members)
 
 
+@pytest.mark.long
 def test_many_suspended_portals_hold_up_nobody(ground: Ground) -> None:
     members = ground.three()
     with connect(members[0]) as connection, connect(members[1]) as other:
         connection.execute("begin")
-        for number in range(60):
+        for number in range(200):
             assert len(list(suspended(connection, name=f"c{number}"))) == 10
         expect_usable(other, among={"m1", "m2", "m3"})
         assert len(other.execute("select x, s from t").fetchall()) == ROWS
-        for number in range(0, 60, 20):
+        for number in range(0, 200, 40):
             assert len(connection.execute(f"fetch all from c{number}").fetchall()) == ROWS - 10
         connection.execute("commit")
     wait_clean(*members)
