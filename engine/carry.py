@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 
 from wire import types as t
 from wire.carriers import carrier
-from wire.errors import NumericValueOutOfRange
+from wire.errors import FeatureNotSupported, NumericValueOutOfRange
 
 if TYPE_CHECKING:
     from engine.executor import OutputColumn
@@ -38,8 +38,10 @@ _NANOS_PER_MICRO: Final = 1000
 
 def carrier_of(typ: SqlType) -> pa.DataType:
     """The carrier of an expression's type, records included."""
-    if typ.pg is t.RECORD:
-        return pa.struct([pa.field(f"f{i}", carrier_of(field)) for i, (_, field) in enumerate(typ.fields)])
+    if typ.pg.is_row:
+        return pa.struct([pa.field(typ.pg.field(i), carrier_of(field)) for i, (_, field) in enumerate(typ.fields)])
+    if typ.pg.is_array and t.element_of(typ.pg) is t.RECORD:
+        raise FeatureNotSupported("not supported: an array of records")
     return carrier(typ.pg, typ.scale)
 
 

@@ -32,6 +32,7 @@ from engine.plan.compile import Bindings
 from engine.plan.compile.unsupported import Unsupported
 from engine.plan.dispatch import specs
 from engine.plan.distribute import Distribution, Setting, distribute, should_distribute
+from engine.plan.file_order import in_split_order
 from engine.plan.logical import TableReader
 from engine.plan.physical import PhysicalPlan, StagedChange
 from engine.plan.planner import Choice, Wish, choose, compile_choice
@@ -45,6 +46,7 @@ from engine.runtime.mesh import Mesh
 from engine.settings import SessionSettings, size_text
 from wire.errors import (
     ConfigurationLimitExceeded,
+    DivisionByZero,
     FeatureNotSupported,
     ObjectNotInPrerequisiteState,
     SerializationFailure,
@@ -113,11 +115,15 @@ def compile_query(
     analyze: bool = False,
     change: StagedChange | None = None,
 ) -> CompiledQuery:
-    """The query as it will run under these terms. Raises FeatureNotSupported, SerializationFailure where a member that holds
-    some of its tables is lost, ObjectNotInPrerequisiteState and ConfigurationLimitExceeded where the topology has no way.
+    """The query as it will run under these terms.
+
+    Raises FeatureNotSupported; DivisionByZero of constants; SerializationFailure where a member that holds some of its tables is
+    lost; ObjectNotInPrerequisiteState and ConfigurationLimitExceeded where the topology has no way.
 
     analyze: members are to count what they do. change: the query's rows are to be written, by its participants where they can.
     """
+    if plan.divides_by_zero:
+        raise DivisionByZero("division by zero")
     plan = pruned(plan, bindings.parameters)
     choice = choose(plan, terms.wish, terms.local_limit, bindings.parameters)
     members = data_members(mesh)
@@ -155,6 +161,18 @@ def _physical(
     mesh: Mesh,
     topology: Topology | None,
     change: StagedChange | None = None,
+) -> PhysicalPlan:
+    return in_split_order(_placed(plan, choice, terms, bindings, mesh, topology, change))
+
+
+def _placed(
+    plan: logical.Final,
+    choice: Choice,
+    terms: Terms,
+    bindings: Bindings,
+    mesh: Mesh,
+    topology: Topology | None,
+    change: StagedChange | None,
 ) -> PhysicalPlan:
     pinned = pinned_files(plan, mesh) if topology is not None else {}
     setting = Setting(_within(topology, mesh), mesh.member, pinned, bindings.parameters, engine=choice.engine)

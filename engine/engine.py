@@ -13,7 +13,6 @@ import asyncio
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -35,6 +34,7 @@ from engine.local.executor import LocalExecutor
 from engine.mutation.alone import Turns
 from engine.mutation.participant import StagedWriters
 from engine.operators.spool import Spooler
+from engine.remembered import Remembered
 from engine.runtime.fragment_pool import FragmentPool
 from engine.runtime.listener import DataListener
 from engine.runtime.mesh import AloneMesh, MemberInfo, Mesh
@@ -52,7 +52,9 @@ from engine.statement_cache import StatementCache
 from engine.topology_tables import topology_tables
 
 T = TypeVar("T")
+#: Statements that are kept parsed: how many, and of how many characters together, each of which takes up to 250 bytes.
 _PARSED: Final = 1024
+_PARSED_ROOM: Final = 1 << 19
 #: What the name of the file of advisory locks has beyond the catalog's.
 _LOCKS: Final = "-locks"
 _PARSED_LENGTH: Final = 16_384
@@ -94,7 +96,7 @@ class Engine:
         self._writers = FragmentPool(config.fragment_threads, "sluice-writer")
         self._compactor = Compactor(self, config.compact_after)
         self._runtime: MeshRuntime | None = None
-        self._parse = lru_cache(_PARSED)(parse)
+        self._parsed: Remembered[str, Sequence[Statement]] = Remembered(_PARSED, _PARSED_ROOM, lambda sql, _: len(sql))
 
     async def start(self) -> None:
         """Ready the executors. Spark starts in the background; a query that needs it waits for it. What a crash left
@@ -139,7 +141,9 @@ class Engine:
 
     def parsed(self, sql: str) -> Sequence[Statement]:
         """`parse(sql)`, remembered for texts of ordinary length without passwords."""
-        return self._parse(sql) if len(sql) <= _PARSED_LENGTH and not names_password(sql) else parse(sql)
+        if len(sql) > _PARSED_LENGTH or names_password(sql):
+            return parse(sql)
+        return self._parsed.get(sql, lambda: parse(sql))
 
     async def roles(self) -> Roles:
         """The newest ones, whichever member has made them."""

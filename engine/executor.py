@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
 from sqlglot import exp
@@ -27,6 +27,9 @@ from engine.catalog.objects import SystemTable, Table
 from engine.sql.types import SqlType
 
 EngineName = Literal["local", "spark"]
+
+if TYPE_CHECKING:
+    from engine.plan.compile.scans import Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class CompiledFragment:
     ordered: whether the rows' order matters to the consumer.
     small: the output is small by construction (global aggregate, LIMIT n <= a few thousand rows): Spark collects it
         through the driver instead of streaming from its tasks.
+    scans: on Spark: what its tasks read through DuckDB, by the names that the statement has for it.
     """
 
     engine: EngineName
@@ -74,6 +78,7 @@ class CompiledFragment:
     tables: tuple[Table | SystemTable, ...] = ()
     ordered: bool = False
     small: bool = False
+    scans: Mapping[str, Scan] = field(default_factory=dict)
 
     @functools.cached_property
     def schema(self) -> pa.Schema:
@@ -87,6 +92,7 @@ class ExecutionContext:
 
     time_zone: the session's TimeZone, as an IANA name or a fixed offset that both engines accept.
     page_bytes: the wanted size of a batch, and the window of a stream: `cursor_buffer_size`.
+    analyze: what the engine counts by operators is wanted, where it can tell (`engine.profile`).
     notice: called (from any thread) with a message worth telling the client while it waits.
     """
 
@@ -95,6 +101,7 @@ class ExecutionContext:
     page_bytes: int = 1 << 20
     notice: Callable[[str], None] = lambda _message: None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    analyze: bool = False
 
 
 class BatchStream(Protocol):

@@ -7,25 +7,34 @@ why the plan is distributed or is not. With ANALYZE what was counted is added, f
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from engine.catalog.objects import Table
 from engine.distribution import CompiledQuery, DistributedQuery, Terms, compile_query, physical_plan
 from engine.executor import BatchStream, CompiledFragment, ExecutionContext
+from engine.local.executor import LocalStream
 from engine.plan import explain_physical, logical
 from engine.plan.compile import Bindings
 from engine.plan.explain import Summary, json_text, text_lines
 from engine.plan.explain_rows import rows_of_physical, rows_of_plan
 from engine.plan.file_order import in_file_order
+from engine.plan.logical import Node, TableReader
 from engine.plan.pruning import pruned
+from engine.plan.rewrite import walk_all
 from engine.plan.spec import SharedSpec
+from engine.profile import Operator, by_files, table_source, with_sources
 from engine.runtime.analysis import analysis_of
 from engine.runtime.runtime import DistributedStream
 from engine.sql import statements as s
 
 if TYPE_CHECKING:
     from engine.engine import Engine
+
+
+#: What the option SUMMARY is about.
+_SUMMARY: Final = ("Planning Time", "Execution Time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +50,12 @@ class ExplainRequest:
 
 @dataclass(slots=True)
 class _Run:
-    """What a run for ANALYZE gave: the stream's counters, each member's, times in milliseconds."""
+    """What a run for ANALYZE gave: the stream's counters, each member's, times in milliseconds. operators: what the engine of a
+    query that ran here counted."""
 
     counters: Mapping[str, float | int | str]
     members: Mapping[str, int]
+    operators: Operator | None = None
 
 
 async def explain(request: ExplainRequest, engine: Engine, started: float) -> list[str]:
@@ -54,9 +65,9 @@ async def explain(request: ExplainRequest, engine: Engine, started: float) -> li
     query = compile_query(
         request.plan, request.terms, request.bindings, engine.mesh, engine.config.topology, analyze=statement.analyze
     )
-    actual: dict[str, float | int | str] = {"Planning Time": (time.perf_counter() - started) * 1e3}
+    planning_ms = (time.perf_counter() - started) * 1e3
     run = await _run(query, engine, request.context) if statement.analyze else _Run({}, {})
-    actual |= run.counters
+    actual = summarised(statement, {"Planning Time": planning_ms, **run.counters})
     if statement.distsql:
         return _physical(request, query, engine, actual, run)
     sql = None
@@ -67,10 +78,24 @@ async def explain(request: ExplainRequest, engine: Engine, started: float) -> li
     summary = Summary(query.choice.engine, query.choice.reason, sql, actual)
     counted = actual.get("Rows")
     rows = counted if isinstance(counted, int) else None
-    told = rows_of_plan(request.plan, request.bindings.parameters, rows, costs=statement.costs)
+    operators = None if run.operators is None else with_sources(run.operators, by_files(_files(request.plan)))
+    told = rows_of_plan(request.plan, request.bindings.parameters, rows, operators, costs=statement.costs)
     if statement.format == "json":
         return [json_text(request.plan, summary, told)]
     return text_lines(request.plan, summary, told)
+
+
+def summarised(statement: s.Explain, told: Mapping[str, float | int | str]) -> dict[str, float | int | str]:
+    """Of what is told below a plan, what the options ask for."""
+    summary = statement.analyze if statement.summary is None else statement.summary
+    left_out = {*(() if summary else _SUMMARY), *(() if statement.timing and summary else ("First Batch",))}
+    return {name: value for name, value in told.items() if name not in left_out}
+
+
+def _files(plan: Node) -> Iterator[tuple[str, Sequence[str]]]:
+    """The files of each table, by the name that it has as a source."""
+    tables = (node.table for node in walk_all(plan) if isinstance(node, TableReader))
+    return ((table_source(table.oid), table.files) for table in tables if isinstance(table, Table))
 
 
 def _physical(
@@ -78,7 +103,7 @@ def _physical(
 ) -> list[str]:
     statement = request.statement
     plan = physical_plan(request.plan, query, request.terms, request.bindings, engine.mesh, engine.config.topology)
-    analysis = analysis_of(run.members, totals)
+    analysis = replace(analysis_of(run.members, totals), timing=statement.timing)
     statements = statements_of(query, engine) if statement.verbose else None
     told = rows_of_physical(plan, request.bindings.parameters, analysis, costs=statement.costs)
     if statement.format == "json":
@@ -98,16 +123,17 @@ async def _run(query: CompiledQuery, engine: Engine, context: ExecutionContext) 
     """Run the query, throw its rows away, and give what was counted."""
     started = time.perf_counter()
     first: float | None = None
-    stream: BatchStream = await engine.open(query, context)
+    stream: BatchStream = await engine.open(query, replace(context, analyze=True))
     try:
         while await stream.next_batch() is not None:
             first = first or (time.perf_counter() - started) * 1e3
         members = await stream.counted() if isinstance(stream, DistributedStream) else {}
         counted = stream.statistics()
+        operators = stream.operators if isinstance(stream, LocalStream) else None
     finally:
         await stream.close()
     told: dict[str, float | int | str] = {name.capitalize(): value for name, value in counted.items()}
     if first is not None:
         told["First Batch"] = first
     told["Execution Time"] = (time.perf_counter() - started) * 1e3
-    return _Run(told, members)
+    return _Run(told, members, operators)

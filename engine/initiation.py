@@ -26,7 +26,7 @@ from wire.errors import FeatureNotSupported
 _CHANGES: Final = (
     s.CreateView, s.CreateForeignTable, s.ImportForeignSchema, s.CreateSchema, s.CreateTable, s.CreateTableAs,
     s.CreateMaterializedView, s.RefreshMaterializedView, s.CreateSequence, s.AlterTable,
-    s.AlterSequence, s.AlterSchema, s.CreateEnum, s.AlterType, CreateDomain, AlterDomain,
+    s.AlterSequence, s.AlterViewOptions, s.AlterSchema, s.CreateEnum, s.CreateComposite, s.AlterType, CreateDomain, AlterDomain,
     s.Comment, s.Drop, s.MutationStatement, s.WithChanges, s.Truncate, s.Vacuum, s.Analyze, CopyFrom,
     *get_args(RoleStatement), *get_args(PrivilegeStatement),
 )  # fmt: skip

@@ -21,7 +21,7 @@ from engine.catalog.roles import PREDEFINED
 from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.system import SystemCatalog
 from engine.catalog.system.declared import SystemRelation
-from engine.catalog.system.relations import is_system_schema, schema_oid
+from engine.catalog.system.namespaces import is_system_schema, schema_oid
 from engine.sql.binder.regnames import dotted, type_named
 from wire import types as t
 from wire.errors import (

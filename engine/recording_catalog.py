@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from engine.authority import Authority
-from engine.catalog.files import refresh
-from engine.catalog.objects import Relation, StoredRelation, Table
+from engine.catalog.elsewhere import stand_in
+from engine.catalog.files import DataRoots, refresh
+from engine.catalog.objects import Relation, StoredRelation, Table, View
 from engine.catalog.objects import Sequence as NumberSequence
+from engine.catalog.row_types import is_row_type, relation_of, row_type, row_type_oid
 from engine.catalog.store import CatalogStore
 from engine.catalog.system import PG_CATALOG, SystemCatalog, SystemContext
 from engine.catalog.system.declared import INFORMATION_SCHEMA
-from engine.catalog.system.relations import schema_oid
+from engine.catalog.system.namespaces import schema_oid
 from engine.catalog.user_types import by_oid
 from engine.utility.names import oid_named, pg_type_named
 from wire import types as t
@@ -23,13 +25,14 @@ class RecordingCatalog:
     """A snapshot whose files are looked up now, with a note of what was asked for.
 
     reads: the user's relations. volatile: something was asked for that changes without a commit. schemas: those that were named.
-    authority: whose names they are.
+    authority: whose names they are. roots: where files of foreign tables may lie.
     """
 
     context: SystemContext
     system: SystemCatalog
     store: CatalogStore
     authority: Authority
+    roots: DataRoots
     reads: dict[int, Relation] = field(default_factory=dict)
     volatile: bool = False
     schemas: set[str] = field(default_factory=set)
@@ -67,10 +70,18 @@ class RecordingCatalog:
         if isinstance(found, Table):
             # A statement that names a table twice sees the same files twice.
             known = self.reads.get(found.oid)
-            found = known if isinstance(known, Table) else refresh(found)
+            found = known if isinstance(known, Table) else self._as_now(found)
         if found is not None:
             self.reads[found.oid] = found
         return found
+
+    def _as_now(self, table: Table) -> Table:
+        """Raises InsufficientPrivilege where links lead from a foreign table's path to files that this member may not read: a
+        wildcard, a folder or a file that is a link by now finds them. Tables of logs have a rule of their own (`engine.lakes`)."""
+        now = refresh(table)
+        if now.storage is None and not now.lake:
+            self.roots.require(file for file in now.files if stand_in(file) is None)
+        return now
 
     def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
         system = self.system.oid_of(self._before_users(schema, name, search_path), name)
@@ -95,4 +106,10 @@ class RecordingCatalog:
 
     def type_by_oid(self, oid: int) -> t.PgType | None:
         """Any type."""
-        return t.BY_OID.get(oid) or by_oid(self.context.snapshot.types).get(oid)
+        if not is_row_type(oid):
+            return t.BY_OID.get(oid) or by_oid(self.context.snapshot.types).get(oid)
+        relations = self.context.snapshot.relations.values()
+        found = next((r for r in relations if isinstance(r, Table | View) and r.oid == relation_of(oid)), None)
+        if found is None:
+            return None
+        return row_type(found) if oid == row_type_oid(found) else t.array_of(row_type(found))

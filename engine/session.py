@@ -28,7 +28,7 @@ from engine.copying.copy_from import copy_from
 from engine.copying.copy_to import copy_to
 from engine.distribution import CompiledQuery, Terms, compile_query, data_members
 from engine.executor import ExecutionContext
-from engine.explaining import ExplainRequest, explain
+from engine.explaining import ExplainRequest, explain, summarised
 from engine.explaining_changes import explain_change
 from engine.fault_policy import Policy, RepeatableQuery
 from engine.locking import lock_tables
@@ -76,6 +76,8 @@ from wire.text_settings import InputSettings
 if TYPE_CHECKING:
     from engine.engine import Engine
 
+#: Characters of a statement's values with which what it is compiled to is kept.
+_VALUES_LENGTH: Final = 4096
 _SYSTEM_SCHEMAS: Final = (PG_CATALOG,)
 #: Those that are there without being made, and are looked in where a search path says so.
 _LOOKED_IN: Final = (PG_CATALOG, INFORMATION_SCHEMA, SLUICE)
@@ -197,7 +199,7 @@ class Session(EngineSession):
             bound = bind_query(query, context)
             return PlannedQuery(
                 optimise(bound.plan), tuple(bound.columns), tuple(bound.parameters), tuple(catalog.reads.values()),
-                bound.locks, context.accesses.finished(), frozenset(catalog.schemas),
+                bound.locks, context.accesses.finished(), frozenset(catalog.schemas), length=len(query.text),
             )  # fmt: skip
 
         planned = await self._engine.in_operation_pool(bind)
@@ -232,7 +234,7 @@ class Session(EngineSession):
             self._engine.store.pending, self.roles.current.superuser, self.roles.may_see,
             copies=self._engine.copies.running, authority=self.authority(), counted=self._engine.store.counted,
         )  # fmt: skip
-        return RecordingCatalog(context, self._system, self._engine.store, self.authority())
+        return RecordingCatalog(context, self._system, self._engine.store, self.authority(), self._engine.roots)
 
     async def _replan(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> PlannedQuery:
         """The prepared query as of now, with the digits of this execution's numeric parameters."""
@@ -246,15 +248,17 @@ class Session(EngineSession):
     ) -> CompiledQuery:
         """What the query runs as, kept for the next time with the same values under the same terms."""
         members, key = data_members(self._engine.mesh), None
-        if not planned.context_names and not planned.calls_session:
+        values = tuple(map(repr, arguments))
+        # Long values would be kept as the key, and in what is compiled.
+        if not planned.context_names and not planned.calls_session and sum(map(len, values)) <= _VALUES_LENGTH:
             zone, styles = self.settings.get("TimeZone"), foreign_styles(self.settings)
-            key = (terms, members, zone, styles, tuple(map(repr, arguments)))
+            key = (terms, members, zone, styles, values)
             if found := planned.compiled.get(key):
                 return found
         plan, bindings = bound()
         query = compile_query(plan, terms, bindings, self._engine.mesh, self._engine.config.topology)
         if key is not None:
-            planned.remember(key, query)
+            self._engine.statements.remember(planned, key, query)
         return query
 
     def _bound(self, planned: PlannedQuery, arguments: Sequence[Any], *, effects: bool = True) -> Bound:
@@ -406,6 +410,7 @@ class Session(EngineSession):
             columns = planned.bound.columns or ()
             _, told = await self._changed(replace(prepared, plan=planned), changing, columns, arguments, alone=alone)
             actual |= {"Rows": told.rows, "Execution Time": (time.perf_counter() - started) * 1e3}
+        actual = summarised(statement, actual)
         lines = await explain_change(planned.bound.plan, self, self._engine, statement, arguments, actual)
         return self._plan_told(prepared.columns or (), lines)
 
@@ -620,9 +625,9 @@ class Session(EngineSession):
 
 
 def _require_same_columns(described: Sequence[ResultColumn], now: Sequence[ResultColumn]) -> None:
-    """What Describe told must still hold."""
-    if described is not now and [(c.name, c.type.pg, c.type.typmod) for c in described] != [
-        (c.name, c.type.pg, c.type.typmod) for c in now
+    """What Describe told must still hold. A type may have other labels or attributes by now, and what is sent has too."""
+    if described is not now and [(c.name, c.type.pg.oid, c.type.typmod) for c in described] != [
+        (c.name, c.type.pg.oid, c.type.typmod) for c in now
     ]:
         raise CachedPlanChanged
 

@@ -60,13 +60,17 @@ class Setting:
             ) from None
 
 
-def _read_bool(_setting: Setting, value: str) -> str:
+def truth(value: str) -> bool | None:
+    """What a Boolean's text says, whole or its beginning; None where it says nothing (parse_bool)."""
     text = value.strip().lower()
-    if text in _TRUE:
-        return "on"
-    if text in _FALSE:
-        return "off"
-    raise ValueError
+    return True if text in _TRUE else False if text in _FALSE else None
+
+
+def _read_bool(_setting: Setting, value: str) -> str:
+    said = truth(value)
+    if said is None:
+        raise ValueError
+    return "on" if said else "off"
 
 
 def _in_range(setting: Setting, number: float) -> None:
@@ -276,10 +280,15 @@ SETTINGS: Final[dict[str, Setting]] = {
                values=("refuse", "forward")),
             _s("sluice.local_limit", "64MB", "size",
                "A fragment that reads less column data than this runs in process.", maximum=1 << 50),
+            _s("sluice.rows_max", "0", "integer",
+               "Rows that one statement may give to its client; 0 is any number.", maximum=(1 << 63) - 1,
+               privileged=True),
             _s("sluice.spool_limit", "16GB", "size", "Bytes that one query may spool to disk on a member.",
                maximum=1 << 50),
             _s("sluice.statements_max", "0", "integer",
                "Statements that sessions of one user may run at once on a member; 0 is any number.", privileged=True),
+            _s("sluice.statement_timeout_max", "0", "time",
+               "Cancels a statement that runs longer, whatever statement_timeout says; 0 is never.", privileged=True),
             _s("sluice.vacuum_retention", "1h", "time",
                "VACUUM leaves files that were written, or taken from their table, less long ago.",
                minimum=900_000, maximum=604_800_000),
@@ -379,11 +388,15 @@ class SessionSettings:
     def size_bytes(self, name: str) -> int:
         return size_bytes(self.get(name))
 
+    def changeable(self, name: str) -> bool:
+        """Whether whoever changes settings may change this one."""
+        return not self._row(name, defining=True).privileged or self.privileged()
+
     def set(self, name: str, value: str | None, *, local: bool = False) -> None:
         row = self._row(name, defining=True)
         if row.fixed:
             raise CantChangeRuntimeParam(f'parameter "{row.name}" cannot be changed')
-        if row.privileged and not self.privileged():
+        if not self.changeable(name):
             raise denied(row)
         key = row.name.lower()
         if (check := self._checks.get(key)) is not None:

@@ -32,9 +32,12 @@ if TYPE_CHECKING:
 #: Those that pg_catalog's and information_schema's own relations are, among which no toast tables.
 _OWN = "relnamespace in (11, 'information_schema'::regnamespace) and oid < 16384"
 _OF_OWN = f"(select oid from pg_class where {_OWN})"
+#: What information_schema's columns are of.
+_DOMAINS = "(typnamespace = 'information_schema'::regnamespace and typtype = 'd')"
+_OF_DOMAINS = f"(select oid from pg_type where {_DOMAINS})"
 #: Which rows of each, as SQL; of the others all. `here` are the types that are.
 _WHICH = {
-    "pg_type": "oid = any(here)",
+    "pg_type": f"oid = any(here) or {_DOMAINS} or typelem in {_OF_DOMAINS}",
     "pg_proc": "prorettype = any(here) and proargtypes::oid[] <@ here"
     " or proname ~ '(in|out|recv|send|typanalyze|handler|sel|joinsel)$'",
     "pg_operator": "oprleft = any(0::oid || here) and oprright = any(here) and oprresult = any(here)",
@@ -47,7 +50,7 @@ _WHICH = {
     "pg_class": _OWN,
     "pg_attribute": f"attrelid in {_OF_OWN}",
     "pg_index": f"indrelid in {_OF_OWN}",
-    "pg_constraint": f"conrelid in {_OF_OWN}",
+    "pg_constraint": f"conrelid in {_OF_OWN} or contypid in {_OF_DOMAINS}",
     "pg_rewrite": f"ev_class in {_OF_OWN}",
     "pg_namespace": "nspname in ('pg_catalog', 'information_schema')",
     "pg_description": "objoid < 16384 and classoid in (select oid from pg_class where relnamespace = 11)"
@@ -68,7 +71,7 @@ from pg_class where relkind = 'v' and {_OWN}
 union all select 'index', indexrelid, n, pg_get_indexdef(indexrelid, n, false), pg_get_indexdef(indexrelid, n, true)
 from pg_index, generate_series(0, indnatts) n where indrelid in {_OF_OWN}
 union all select 'constraint', oid, 0, pg_get_constraintdef(oid), pg_get_constraintdef(oid, true)
-from pg_constraint where conrelid in {_OF_OWN}
+from pg_constraint where conrelid in {_OF_OWN} or contypid in {_OF_DOMAINS}
 union all select kind, oid, 0, said, said from pg_proc, lateral (values
   ('function', case when prokind <> 'a' then pg_get_functiondef(oid) end), ('arguments', pg_get_function_arguments(oid)),
   ('identity arguments', pg_get_function_identity_arguments(oid)), ('result', pg_get_function_result(oid))) s(kind, said)

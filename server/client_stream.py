@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, cast
 from server.client_tls import ClientTls
 from server.interrupts import ClientGone
 from wire.pg import messages as m
-from wire.pg.connection import Connection, Nothing
+from wire.pg.connection import Connection, Nothing, State
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 #: Bytes of unread input at which reading pauses: normally, and while we wait for the client to read.
 INBOUND_BYTES_MAX: Final = 1 << 20
 INBOUND_STALLED_BYTES_MAX: Final = 64 << 20
+#: The same before it is known who the client is, who has to wait there for nothing but us.
+INBOUND_STRANGER_BYTES_MAX: Final = 64 << 10
+_STRANGER: Final = frozenset((State.STARTUP, State.ENCRYPTING, State.AUTHENTICATING))
 #: Bytes handed to the transport at once; some libpq users stall on very large writes over TLS.
 PIECE_BYTES: Final = 128 << 10
 #: Bytes that the transport may hold before we wait for the client.
@@ -128,6 +131,12 @@ class ClientStream(asyncio.Protocol):
         return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
 
     @property
+    def descriptor(self) -> int:
+        """The number of its socket, -1 where it has none any more."""
+        found = self._transport.get_extra_info("socket") if self._transport else None
+        return int(found.fileno()) if found is not None else -1
+
+    @property
     def here(self) -> str:
         """The address that the client has connected to; empty where it has none."""
         return self.address[0] if self.address else ""
@@ -163,7 +172,10 @@ class ClientStream(asyncio.Protocol):
             self._arrived = None
 
     def _adjust_reading(self) -> None:
-        bound = INBOUND_STALLED_BYTES_MAX if self._stalled else INBOUND_BYTES_MAX
+        if self.connection.state in _STRANGER:
+            bound = INBOUND_STRANGER_BYTES_MAX
+        else:
+            bound = INBOUND_STALLED_BYTES_MAX if self._stalled else INBOUND_BYTES_MAX
         if self._arrived is None and self.connection.buffered > bound:
             self._pause_reading()
         else:

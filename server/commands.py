@@ -215,6 +215,8 @@ class Commands:
                 return await self._fetch(statement, command.far)
             case s.Explain(inner=s.ExecuteStatement() as inner):
                 arguments = await self._arguments(inner)
+            case s.Reindex(kind=kind, concurrently=concurrently) if concurrently or kind not in ("index", "table"):
+                self.block.require_no_block(f"REINDEX {'CONCURRENTLY' if concurrently else kind.upper()}")
             case s.Vacuum():
                 self.block.require_no_block("VACUUM")
             case s.Lock():
@@ -345,7 +347,7 @@ class Commands:
             hold=statement.hold,
             binary=statement.binary,
         )
-        portal.start(execution, statement.scroll)
+        portal.start(execution, statement.scroll, rows_max=self._rows_max)
         self.portals.add(portal)
         return Done("DECLARE CURSOR")
 
@@ -381,12 +383,16 @@ class Commands:
         page_bytes = self.engine.settings.size_bytes("cursor_buffer_size")
         return FarFetching(cursor, columns, statement.direction, statement.count, page_bytes)
 
+    @property
+    def _rows_max(self) -> int:
+        return int(self.engine.settings.get("sluice.rows_max"))
+
     async def open(self, portal: Portal) -> None:
         """Begin to run a portal that was bound."""
         execution = await self.execute(portal.command, portal.arguments)
         if execution.columns is not None:
             portal.columns = execution.columns
-        portal.start(execution)
+        portal.start(execution, rows_max=self._rows_max)
 
     async def _close_cursor(self, statement: s.CloseCursor) -> Execution:
         if statement.name is None:

@@ -277,6 +277,7 @@ class Config(_Section):
     tls: ClientTlsSection | None = Field(None, description="TLS for clients; in the clear alone if not given")
     member: str = Field("m1", pattern=r"^[A-Za-z0-9_.-]{1,63}$", description="this member's name")
     max_connections: int = Field(500, ge=1, le=100_000)
+    superuser_reserved_connections: int = Field(3, ge=0, description="how many of max_connections are for superusers")
     authentication_timeout: float = Field(60.0, gt=0, description="seconds a client may take to log in")
     fragment_threads: int = Field(4, ge=1, le=1024)
     operation_threads: int = Field(2, ge=1, le=1024)
@@ -301,6 +302,15 @@ class Config(_Section):
                 row.read(value)
             except SqlError as error:
                 raise ValueError(f"settings: {error.message}") from None
+        return self
+
+    @model_validator(mode="after")
+    def _room_for_all(self) -> Config:
+        if self.superuser_reserved_connections >= self.max_connections:
+            reserved, most = self.superuser_reserved_connections, self.max_connections
+            raise ValueError(
+                f"superuser_reserved_connections: expected fewer than max_connections ({most}), not {reserved}"
+            )
         return self
 
     @model_validator(mode="after")
@@ -505,7 +515,10 @@ def _from_file(path: Path) -> _Source:
         values = yaml.safe_load(text) if path.suffix in (".yaml", ".yml") else tomllib.loads(text)
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, yaml.YAMLError) as error:
+    except RecursionError:
+        raise ConfigurationError(f"{path}: values are nested too deeply") from None
+    except (ValueError, yaml.YAMLError) as error:
+        # Also what is no UTF-8, and a date that is none.
         raise ConfigurationError(f"{path}: {error}") from None
     if values is None:
         values = {}

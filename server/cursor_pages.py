@@ -16,7 +16,7 @@ from engine.api import ResultColumn
 from engine.sql.types import SqlType
 from server.cursors import Run
 from wire.carriers import NumericScale
-from wire.errors import ProgramLimitExceeded
+from wire.errors import ConnectionFailure, ProgramLimitExceeded
 from wire.mesh.control_channel import BODY_BYTES_MAX
 from wire.mesh.cursor_columns import ColumnType, CursorColumn
 from wire.user_types import type_heard, type_told
@@ -62,11 +62,17 @@ def _encoded(batches: Sequence[pa.RecordBatch]) -> bytes:
 
 
 def page_rows(body: bytes) -> list[pa.RecordBatch]:
-    """The rows of a page, as they were taken. Raises pa.ArrowInvalid for bytes that are none."""
+    """The rows of a page, as they were taken. Raises ConnectionFailure for bytes that are none."""
     if not body:
         return []
-    with pa.ipc.open_stream(pa.py_buffer(body)) as reader:
-        return [batch for batch in reader if batch.num_rows]
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(body)) as reader:
+            batches = [batch for batch in reader if batch.num_rows]
+        for batch in batches:
+            batch.validate()
+    except (pa.ArrowException, OSError, EOFError) as error:
+        raise ConnectionFailure("a member sent a page that cannot be read", detail=str(error)) from error
+    return batches
 
 
 def described(columns: Sequence[ResultColumn]) -> list[CursorColumn]:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from engine.api import Execution
 from server.row_buffer import RowBuffer
-from wire.errors import ObjectNotInPrerequisiteState
+from wire.errors import ObjectNotInPrerequisiteState, ProgramLimitExceeded
 
 #: Bytes of rows that a cursor keeps in memory; what a SCROLL or WITH HOLD cursor keeps beyond goes to disk.
 KEPT_BYTES_MAX: Final = 4 << 20
@@ -32,13 +32,15 @@ class Cursor:
     Arguments:
         execution: owned from here on; closed when its last row was read, or by `close`.
         scroll: True for SCROLL, False for NO SCROLL, None where neither was said.
+        rows_max: how far it may move; 0 for any number.
     """
 
-    def __init__(self, execution: Execution, scroll: bool | None = False) -> None:
+    def __init__(self, execution: Execution, scroll: bool | None = False, rows_max: int = 0) -> None:
         self.position = 0
         self.at_start = True
         self.at_end = False
         self._scroll = scroll
+        self._rows_max = rows_max
         self._execution: Execution | None = execution
         # Rows kept, of which the first is the one after `_kept_from`; else what is left of the batch pulled last.
         self._kept = None if scroll is False else RowBuffer(KEPT_BYTES_MAX)
@@ -59,7 +61,7 @@ class Cursor:
     async def next_batch(self, limit: int | None, bytes_max: int | None = None) -> pa.RecordBatch | None:
         """The rows after the position, at most `limit` of them; the position moves. None: there are no more.
 
-        bytes_max: of rows, about; one row is given in any case.
+        bytes_max: of rows, about; one row is given in any case. Raises ProgramLimitExceeded beyond `rows_max`.
         """
         batch = await self._ahead()
         if batch is None:
@@ -69,9 +71,17 @@ class Cursor:
             if self._kept is None:
                 self._rest = batch.slice(limit)
             batch = batch.slice(0, limit)
+        self._require_within(self.position + batch.num_rows)
         self.position += batch.num_rows
         self.at_start = False
         return batch
+
+    def _require_within(self, rows: int) -> None:
+        if 0 < self._rows_max < rows:
+            raise ProgramLimitExceeded(
+                f"the statement gives more than {self._rows_max} rows",
+                hint="Add a LIMIT, or ask for fewer. The limit is sluice.rows_max, which ALTER ROLE sets.",
+            )
 
     async def _ahead(self) -> pa.RecordBatch | None:
         """The rows after the position, as many as lie together."""

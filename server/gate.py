@@ -103,19 +103,20 @@ class Gate:
             _check_certificate(rule, visitor)
         return rule, roles
 
-    async def admit(self, visitor: Visitor, connections: Callable[[str], int]) -> None:
-        """Whether a client that has proved who it is may come in. connections: of a user, as of now. Raises
+    async def admit(self, visitor: Visitor, connections: Callable[[str], int]) -> bool:
+        """Let a client in that has proved who it is; whether as a superuser. connections: of a user, as of now. Raises
         InvalidAuthorizationSpecification, TooManyConnections."""
         roles, user = await self._roles(), visitor.beginning.user
         role = roles.named(user)
         if role is None:
             if roles and self.access.rules is not None:
                 raise InvalidAuthorizationSpecification(f'role "{user}" does not exist')
-            return
+            return True
         if not role.login:
             raise InvalidAuthorizationSpecification(f'role "{user}" is not permitted to log in')
         if 0 <= role.connection_limit <= connections(user) and not role.superuser:
             raise TooManyConnections(f'too many connections for role "{user}"')
+        return role.superuser
 
 
 def _connection(visitor: Visitor, roles: Roles) -> Connection:

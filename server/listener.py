@@ -17,18 +17,17 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from engine.api import SessionFactory
+from server import descriptors
 from server.cancel import SessionRegistry, shut_down
 from server.client_stream import ClientStream
 from server.gate import Access, Gate
 from server.hba import parse
 from server.lite import LiteDoor
-from server.session import Host, Session
+from server.session import UNADMITTED_MAX, Host, Session
 from wire.pg.connection import Connection, Limits
 
 log: Final = logging.getLogger(__name__)
 
-#: Connections beyond `max_connections` that may be between their first byte and their admission, or bring a cancel request.
-_UNADMITTED_MAX: Final = 100
 #: How long sessions may take to end once they were told to, before their tasks are cancelled.
 _END_SECONDS: Final = 10.0
 
@@ -40,10 +39,12 @@ def trust() -> Gate:
 
 @dataclass(frozen=True, slots=True)
 class ListenerOptions:
-    """max_connections: sessions at once. authentication_timeout: seconds. gate: who is let in. limits: of the protocol.
-    member: this member's name. door: of a lite member."""
+    """max_connections: sessions at once. superuser_reserved_connections: so many of them are for superusers only.
+    authentication_timeout: seconds. gate: who is let in. limits: of the protocol. member: this member's name.
+    door: of a lite member."""
 
     max_connections: int = 500
+    superuser_reserved_connections: int = 0
     authentication_timeout: float = 60.0
     gate: Gate = field(default_factory=trust)
     limits: Limits = field(default_factory=Limits)
@@ -63,10 +64,11 @@ class Listener:
             self._options.gate,
             self._options.authentication_timeout,
             self._options.max_connections,
+            self._options.superuser_reserved_connections,
             self._options.door,
             lambda: self._draining,
         )
-        self._draining = False
+        self._draining = self._scarce = False
         self._server: asyncio.Server | None = None
         self._sessions: dict[asyncio.Task[None], Session] = {}
 
@@ -97,12 +99,25 @@ class Listener:
         return stream
 
     def _opened(self, stream: ClientStream, session: Session) -> None:
-        if len(self._sessions) >= self._options.max_connections + _UNADMITTED_MAX:
+        full = len(self._sessions) >= self._options.max_connections + UNADMITTED_MAX
+        session.crowded = self._short_of_descriptors(stream.descriptor)
+        if full or descriptors.exhausted(stream.descriptor):
             stream.refuse()
             return
         task = asyncio.get_running_loop().create_task(session.run())
         self._sessions[task] = session
         task.add_done_callback(self._ended)
+
+    def _short_of_descriptors(self, descriptor: int) -> bool:
+        """The log is told once, and again when there were enough meanwhile."""
+        scarce = descriptors.scarce(descriptor)
+        if scarce and not self._scarce:
+            log.warning(
+                "clients are refused: file descriptors run short (ulimit -n is %d, clients have %d)",
+                descriptors.limit(), len(self._sessions),
+            )  # fmt: skip
+        self._scarce = scarce
+        return scarce
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         del self._sessions[task]

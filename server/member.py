@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import faulthandler
+import gc
 import logging
 import os
 import signal
@@ -33,6 +34,7 @@ from server import __version__
 from server.config import AccessError, Address, Config, ConfigurationError
 from server.console import ConsoleServer
 from server.cursor_routing import CursorRouter
+from server.descriptors import raise_limit
 from server.gate import Access, Gate
 from server.http.door import Door
 from server.http.session import Bounds
@@ -75,6 +77,7 @@ class Member:
             self.engine.session,
             ListenerOptions(
                 max_connections=config.max_connections,
+                superuser_reserved_connections=config.superuser_reserved_connections,
                 authentication_timeout=config.authentication_timeout,
                 gate=self.gate,
                 member=config.member,
@@ -223,6 +226,9 @@ async def _serve(config: Config) -> None:
         loop.add_signal_handler(number, stop.set)
     member = Member(config)
     await member.start()
+    # What has come so far stays: to look through it again and again for garbage stops every session for 0.1 s and more.
+    gc.collect()
+    gc.freeze()
     reloads: set[asyncio.Task[None]] = set()
 
     def reload() -> None:
@@ -255,6 +261,7 @@ def run(config: Config) -> int:
     )
     for name, level in (("py4j", logging.WARNING), ("sqlglot", logging.ERROR), ("uvicorn", logging.WARNING)):
         logging.getLogger(name).setLevel(level)
+    raise_limit()
     try:
         Path(config.data).mkdir(parents=True, exist_ok=True)
         uvloop.run(_serve(config))

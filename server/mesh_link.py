@@ -16,7 +16,7 @@ import logging
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from random import SystemRandom
+from random import Random, SystemRandom
 from typing import Final, cast
 
 from engine.operators.mesh_tls import MeshTls, UntrustedPeer, explained, require_member
@@ -54,13 +54,15 @@ Address = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class LinkOptions:
-    """cluster, secret: those of the cluster. seeds: host and port of members to begin with. tls: None: in the clear."""
+    """cluster, secret: those of the cluster. seeds: host and port of members to begin with. tls: None: in the clear.
+    chance: by which pauses differ, so that members do not dial all at once."""
 
     cluster: str = "sluice"
     secret: bytes = b""
     seeds: tuple[str, ...] = ()
     timing: Timing = field(default_factory=Timing)
     tls: MeshTls | None = None
+    chance: Random = field(default_factory=SystemRandom)
 
 
 def new_incarnation() -> str:
@@ -81,7 +83,7 @@ class MeshLink:
         self._options = options
         self._load = load
         self._parse = parse
-        self._membership = Membership(identity, options.seeds, options.timing, SystemRandom())
+        self._membership = Membership(identity, options.seeds, options.timing, options.chance)
         self._connections: dict[int, ControlConnection] = {}
         self._closing: set[ControlConnection] = set()
         self._dials: dict[int, asyncio.Task[None]] = {}

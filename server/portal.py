@@ -53,10 +53,10 @@ class Portal:
     created: float = field(default_factory=time.time)
     _encoder: tuple[object, RowEncoder] | None = None
 
-    def start(self, execution: Execution, scroll: bool | None = False) -> None:
-        """Take over an execution that has begun."""
+    def start(self, execution: Execution, scroll: bool | None = False, *, rows_max: int = 0) -> None:
+        """Take over an execution that has begun. rows_max: as for `Cursor`."""
         self.execution = execution
-        self.cursor = Cursor(execution, scroll)
+        self.cursor = Cursor(execution, scroll, rows_max)
         self.state = PortalState.RUNNING
 
     @property

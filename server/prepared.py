@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from engine.api import Prepared, PreparedState
+from engine.sql.masking import masked
 from engine.sql.statements import ExecuteStatement, Explain, Statement
 from server.far_cursors import Described
 from wire import types as t
@@ -48,7 +49,7 @@ def _executes(statement: Explain) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NamedStatement:
-    """from_sql: made by PREPARE. source: the text of the command that made it, as pg_prepared_statements shows it."""
+    """from_sql: made by PREPARE. source: the command that made it, shown by pg_prepared_statements without passwords."""
 
     name: str
     command: Command
@@ -57,7 +58,7 @@ class NamedStatement:
     prepared_at: float = field(default_factory=time.time)
 
     def state(self) -> PreparedState:
-        return PreparedState(self.name, self.source, self.prepared_at, self.command.parameters, self.from_sql)
+        return PreparedState(self.name, masked(self.source), self.prepared_at, self.command.parameters, self.from_sql)
 
 
 class PreparedStatements:

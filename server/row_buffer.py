@@ -20,6 +20,7 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 
+from engine.os_errors import kind_of
 from wire.errors import IoError
 
 
@@ -55,7 +56,7 @@ class RowBuffer:
         return bool(self._memory_bytes + batch.nbytes <= self._memory_bytes_max)
 
     async def append(self, batch: pa.RecordBatch) -> None:
-        """Keep a batch. Raises IoError when it has to go to the file and cannot."""
+        """Keep a batch. Raises DiskFull or IoError when it has to go to the file and cannot."""
         chunk = _Chunk(self.rows, batch.num_rows, batch)
         if self.fits(batch):
             self._memory_bytes += batch.nbytes
@@ -72,7 +73,7 @@ class RowBuffer:
                 self._file = tempfile.TemporaryFile(prefix="sluice-cursor-")  # noqa: SIM115
             _write_all(self._file.fileno(), memoryview(data), self._file_bytes)
         except OSError as error:
-            raise IoError(f"could not write to temporary file: {error.strerror}") from error
+            raise kind_of(error)(f"could not write to temporary file: {error.strerror}") from error
         self._schema = chunk.batch.schema
         chunk.batch, chunk.offset, chunk.length = None, self._file_bytes, data.size
         self._file_bytes += data.size

@@ -69,6 +69,14 @@ Handler = Callable[[Exchange, Any], Awaitable[None]]
 STATES: Final = {"I": "idle", "T": "idle in transaction", "E": "idle in transaction (aborted)"}
 
 
+#: Connections beyond `max_connections` that may be between their first byte and their admission, or bring a cancel request.
+UNADMITTED_MAX: Final = 100
+
+
+def too_many() -> TooManyConnections:
+    return TooManyConnections("sorry, too many clients already")
+
+
 def _deaf() -> FatalError:
     return FatalError(
         "too many notifications wait for this connection",
@@ -82,8 +90,8 @@ class Host:
     """What a session needs of the member that it belongs to.
 
     new_session: `Engine.session`. gate: decides who is let in. authentication_timeout: seconds from the first byte to the end
-    of authentication. door: on a lite member, which clients are carried on to a data member. draining: whether no more clients
-    are let in.
+    of authentication. superuser_reserved_connections: so many of `max_connections` are for superusers only. door: on a lite
+    member, which clients are carried on to a data member. draining: whether no more clients are let in.
     """
 
     registry: SessionRegistry
@@ -91,8 +99,19 @@ class Host:
     gate: Gate
     authentication_timeout: float = 60.0
     max_connections: int = 500
+    superuser_reserved_connections: int = 0
     door: LiteDoor | None = None
     draining: Callable[[], bool] = lambda: False
+
+    def require_room(self, *, superuser: bool = True) -> None:
+        """Raises TooManyConnections where one more session is too many."""
+        free = self.max_connections - len(self.registry)
+        if free <= 0:
+            raise too_many()
+        if free <= self.superuser_reserved_connections and not superuser:
+            raise TooManyConnections(
+                "remaining connection slots are reserved for non-replication superuser connections"
+            )
 
 
 async def _ignore(_exchange: Exchange, _message: Any) -> None:
@@ -131,6 +150,8 @@ class Session:
         self._gone = False
         self._relaying = False
         self.visits = Visits()
+        #: Whether its client is one too many.
+        self.crowded = False
         self._born = self._state_change = time.time()
         self._state = "starting"
 
@@ -265,8 +286,9 @@ class Session:
         if self._host.draining():
             raise CannotConnectNow("the database system is shutting down")
         beginning, negotiation = check_startup(startup)
-        if len(self._host.registry) >= self._host.max_connections:
-            raise TooManyConnections("sorry, too many clients already")
+        if self.crowded:
+            raise too_many()
+        self._host.require_room()
         forwards = self._host.door is not None and self._forwards(self._host.door, beginning)
         if negotiation is not None and not forwards:
             self._stream.send(negotiation)
@@ -275,7 +297,8 @@ class Session:
         if forwards:
             assert self._host.door is not None
             return self._host.door.relay(self._stream, startup)
-        await gate.admit(visitor, self._host.registry.connections_of)
+        superuser = await gate.admit(visitor, self._host.registry.connections_of)
+        self._host.require_room(superuser=superuser)
         check_database(beginning.database)
         self._stream.send(m.AuthenticationOk())
         return beginning

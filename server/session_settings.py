@@ -18,7 +18,10 @@ _SEVERITIES: Final = ("DEBUG", "LOG", "NOTICE", "WARNING", "ERROR")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One reading of the settings. Times in seconds, 0 for never; sizes in bytes. statements_max: 0 for any number."""
+    """One reading of the settings. Times in seconds, 0 for never; sizes in bytes. statements_max: 0 for any number.
+
+    statement_timeout: the shorter of what the session asks for and what its role has at most.
+    """
 
     output: OutputSettings
     page_bytes: int
@@ -34,13 +37,18 @@ def _read(settings: Settings) -> View:
     return View(
         OutputSettings.read(settings.get),
         settings.size_bytes("cursor_buffer_size"),
-        settings.time_ms("statement_timeout") / 1000,
+        _shorter(settings.time_ms("statement_timeout"), settings.time_ms("sluice.statement_timeout_max")) / 1000,
         settings.time_ms("idle_session_timeout") / 1000,
         settings.time_ms("idle_in_transaction_session_timeout") / 1000,
         settings.get("client_encoding"),
         _severity(settings.get("client_min_messages")),
         int(settings.get("sluice.statements_max")),
     )
+
+
+def _shorter(one: float, other: float) -> float:
+    """Of two times of which 0 is for ever."""
+    return min(one, other) if one and other else one or other
 
 
 def _severity(name: str) -> int:

@@ -138,7 +138,10 @@ def _read(path: Path) -> tuple[yaml.Node | None, Any]:
         return tree, yaml.safe_load(text) or {}
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise ConfigurationError(f"{path}: values are nested too deeply") from None
+    except (yaml.YAMLError, ValueError) as error:
+        # Also what is no UTF-8, and a date that is none.
         raise ConfigurationError(f"{path}: {error}") from None
 
 

@@ -200,6 +200,17 @@ def computed_twice_becomes_a_derived_table(d: Data) -> Node:
     return d.emit(inner, squared, squared)
 
 
+@case([(3,), (4,), (5,), (6,)])
+def no_condition_is_brought_into_a_barrier(d: Data) -> Node:
+    """The second condition fails for a row that the first takes away."""
+    reader = d.nations()
+    view = replace(
+        d.emit(reader, ref(reader.columns[0]), where=call(GT, ref(reader.columns[0]), const(2))), barrier=True
+    )
+    divided = call(DIV, const(9), call(ADD, ref(view.columns[0]), const(-1)))
+    return d.emit(view, ref(view.columns[0]), where=call(GT, divided, const(0)))
+
+
 @case([(True,)])
 def volatile_is_computed_once(d: Data) -> Node:
     drawn = d.emit(Values((), ((),)), call(RANDOM))

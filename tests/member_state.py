@@ -12,7 +12,13 @@ import psutil
 from member_process import MemberProcess, wait_until
 
 #: Of the counters, those that say what is kept for later and not what is in use.
-_KEPT = {("statements", "cached"), ("local", "idle_cursors"), ("local", "small_tables"), ("local", "small_file_bytes")}
+_KEPT = {
+    ("statements", "cached"),
+    ("statements", "cached_bytes"),
+    ("local", "idle_cursors"),
+    ("local", "small_tables"),
+    ("local", "small_table_bytes"),
+}
 
 
 def status(member: MemberProcess) -> Mapping[str, Any]:

@@ -79,6 +79,12 @@ class PostgresServer:
         self._wait_ready()
 
     @property
+    def pid(self) -> int:
+        """Of its first process, which runs the others."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def data(self) -> Path:
         """Its cluster's folder."""
         assert self._root is not None

@@ -22,7 +22,7 @@ no others. Executors cast to them at their boundary; `wire.pg.datarow` may rely 
 | T[] | list<carrier of T> | nested lists for several dimensions, which must be rectangular |
 | void | null | |
 | enums | int64 | the label's number, which is in the enum's order (`wire.enums`) |
-| record | struct of carriers | text output only |
+| record, composite types | struct of carriers, `PgType.field` | a numeric attribute without modifier has `UNKNOWN_SCALE` |
 
 A column is never dictionary-encoded, large (`large_utf8`) or a view (`utf8_view`).
 """
@@ -82,6 +82,10 @@ _CARRIERS: Final[dict[t.PgType, pa.DataType]] = {
 }
 
 
+#: The scale of a numeric of which nothing is known.
+UNKNOWN_SCALE: Final = 16
+
+
 def carrier(typ: t.PgType, scale: int = 0) -> pa.DataType:
     """The Arrow type that carries `typ`; `scale` is for numeric and arrays of it.
 
@@ -91,4 +95,12 @@ def carrier(typ: t.PgType, scale: int = 0) -> pa.DataType:
         return pa.decimal128(38, scale)
     if typ.is_array:
         return pa.list_(carrier(t.element_of(typ), scale))
+    if typ.category == "C":
+        return pa.struct([pa.field(item.field, _attribute(item)) for item in typ.attributes])
     return _CARRIERS[typ.carried or typ]
+
+
+def _attribute(item: t.Attribute) -> pa.DataType:
+    typ, typmod = t.attribute_type(item)
+    scale = UNKNOWN_SCALE if typmod == -1 else max(t.numeric_precision_scale(typmod)[1], 0)
+    return carrier(typ, scale)

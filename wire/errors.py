@@ -208,6 +208,10 @@ class ArraySubscriptError(SqlError):
     default_sqlstate = "2202E"
 
 
+class InvalidTablesampleArgument(SqlError):
+    default_sqlstate = "2202H"
+
+
 class NotNullViolation(SqlError):
     default_sqlstate = "23502"
 
@@ -454,6 +458,10 @@ class InvalidForeignTableOption(SqlError):
 
 class DependentObjectsStillExist(SqlError):
     default_sqlstate = "2BP01"
+
+
+class InsufficientResources(SqlError):
+    default_sqlstate = "53000"
 
 
 class OutOfMemory(SqlError):

@@ -2,7 +2,8 @@
 
 `parse_text` is the one door, for the binder (literals and casts of constants) and for the wire (text parameters). The
 readers behind it are grouped by subject: `wire.text_numbers`, `wire.text_strings`, `wire.text_datetime`,
-`wire.text_interval`, `wire.text_json`, `wire.text_arrays`. None has a clock or a session: both are in `InputSettings`.
+`wire.text_interval`, `wire.text_json`, `wire.text_arrays`, `wire.text_records`. None has a clock or a session: both are in
+`InputSettings`.
 
 Canonical values are described in `engine.sql.expr`; errors are PostgreSQL 15's, with its SQLSTATEs and words.
 """
@@ -18,15 +19,16 @@ from wire.errors import FeatureNotSupported
 from wire.range_bounds import bound_text
 from wire.text_arrays import read_array
 from wire.text_datetime import read_date, read_time, read_timestamp, read_timetz
-from wire.text_interval import interval_typmod, read_interval
+from wire.text_interval import read_interval
 from wire.text_json import read_json, read_jsonb
 from wire.text_numbers import read_bool, read_float, read_integer, read_numeric, read_oid
 from wire.text_ranges import read_range
+from wire.text_records import read_record
 from wire.text_settings import InputSettings
 from wire.text_strings import read_bytea, read_string, read_uuid, read_void
 from wire.whole_values import CODECS
 
-__all__ = ["InputSettings", "interval_typmod", "parse_text"]
+__all__ = ["InputSettings", "parse_text"]
 
 _Reader = Callable[[t.PgType, str, int, InputSettings], Any]
 
@@ -62,7 +64,7 @@ def parse_text(typ: t.PgType, text: str, *, typmod: int = -1, settings: InputSet
         (an explicit cast, which truncates, is a conversion of its own).
     Objects (regclass, regtype ...) that are said by name remain text: whoever has the catalog looks them up.
     Raises SqlError as PostgreSQL does: 22P02, 22003, 22007, 22008, 22001 ...; FeatureNotSupported for a type without text
-    input (pseudo-types, records) and for values that no carrier holds.
+    input (pseudo-types, anonymous records) and for values that no carrier holds.
     """
     if typ.oid in _VECTORS:
         return [parse_text(t.element_of(typ), word, settings=settings) for word in text.split()]
@@ -71,6 +73,8 @@ def parse_text(typ: t.PgType, text: str, *, typmod: int = -1, settings: InputSet
         return read_array(text, lambda item: parse_text(element, item, typmod=typmod, settings=settings))
     if typ.category == "E":
         return read_enum(typ, text)
+    if typ.category == "C":
+        return read_record(typ, text, lambda item, field: _attribute(item, field, settings))
     if typ.category == "R":
         return read_range(typ, text, lambda sub, bound: parse_text(sub, bound, settings=settings), bound_text)
     if (codec := CODECS.get(typ)) is not None:
@@ -79,6 +83,11 @@ def parse_text(typ: t.PgType, text: str, *, typmod: int = -1, settings: InputSet
     if reader is None:
         raise FeatureNotSupported(f"not supported: text input of type {typ.sql_name}")
     return reader(typ, text, typmod, settings)
+
+
+def _attribute(item: t.Attribute, text: str, settings: InputSettings) -> Any:
+    below, typmod = t.attribute_type(item)
+    return parse_text(below, text, typmod=typmod, settings=settings)
 
 
 def _read_reg(text: str) -> int | str:

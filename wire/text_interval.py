@@ -17,6 +17,7 @@ from typing import Final
 import pyarrow as pa
 
 from wire.errors import DatetimeFieldOverflow, FeatureNotSupported, IntervalFieldOverflow, InvalidDatetimeFormat
+from wire.interval_modifiers import FIELD_BITS, FULL_PRECISION, FULL_RANGE
 from wire.text_datetime import DAY_MICROS, HOUR_MICROS, ClockOverflow, read_clock, round_micros
 from wire.text_datetime_tokens import BadFormat, Kind, Token, split
 from wire.text_settings import InputSettings
@@ -52,26 +53,8 @@ _SPELLINGS: Final = {
 }
 _UNITS: Final = {spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in spellings.split()}
 
-#: Bits of an interval's type modifier (PostgreSQL: INTERVAL_MASK), and the field that a bare number means under each set.
-FIELD_BITS: Final = {
-    "month": 1 << 1,
-    "year": 1 << 2,
-    "day": 1 << 3,
-    "hour": 1 << 10,
-    "minute": 1 << 11,
-    "second": 1 << 12,
-}
-FULL_RANGE: Final = 0x7FFF
-FULL_PRECISION: Final = 0xFFFF
+#: The field that a bare number means is the first of these that the modifier has.
 _FROM_SMALLEST: Final = ("second", "minute", "hour", "day", "month", "year")
-
-
-def interval_typmod(fields: tuple[str, ...] = (), precision: int | None = None) -> int:
-    """The type modifier of `interval day to second(3)`: all fields from the first to the last named, and decimals."""
-    if not fields and precision is None:
-        return -1
-    bits = FULL_RANGE if not fields else sum(FIELD_BITS[name] for name in fields)
-    return bits << 16 | (FULL_PRECISION if precision is None else precision)
 
 
 def smallest_field(typmod: int) -> str:

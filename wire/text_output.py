@@ -46,7 +46,7 @@ class EncodedColumn:
     """What an encoder must know of a result column beside its batches.
 
     type, typmod: PostgreSQL's. display, minimum: a numeric's digits (`wire.carriers.NumericScale`), also inside arrays.
-    fields: the columns of a record, else empty.
+    fields: the columns of an anonymous record, else empty.
     """
 
     type: t.PgType
@@ -58,6 +58,15 @@ class EncodedColumn:
     def element(self) -> EncodedColumn:
         """The column of an array's elements."""
         return replace(self, type=t.element_of(self.type))
+
+    def parts(self) -> tuple[EncodedColumn, ...]:
+        """The columns of a record's, or of a composite type's, fields."""
+        return tuple(_part(item) for item in self.type.attributes) if self.type.category == "C" else self.fields
+
+
+def _part(item: t.Attribute) -> EncodedColumn:
+    typ, typmod = t.attribute_type(item)
+    return EncodedColumn(typ, typmod, NumericScale.TRIMMED if typmod == -1 else NumericScale.FIXED)
 
 
 #: Elements whose texts never need quotes in an array.
@@ -94,6 +103,8 @@ def _write(column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> 
         return _array_text(column, array, settings)
     if typ.category == "E":
         return enum_text(typ, array)
+    if typ.category == "C":
+        return _record_text(column, array, settings)
     if typ in CODECS:
         return text_of(typ, array)
     writer = _WRITERS.get(typ)
@@ -115,7 +126,7 @@ def _array_text(column: EncodedColumn, array: pa.ListArray, settings: OutputSett
 
 def _record_text(column: EncodedColumn, array: pa.StructArray, settings: OutputSettings) -> ByteColumn:
     fields = [array.field(index) for index in range(array.type.num_fields)]
-    texts = [_write(known, field, settings).join() for known, field in zip(column.fields, fields, strict=True)]
+    texts = [_write(known, field, settings).join() for known, field in zip(column.parts(), fields, strict=True)]
     return record_text(array, texts, fields)
 
 

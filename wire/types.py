@@ -16,6 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from wire import interval_modifiers
+
 
 @dataclass(frozen=True, slots=True)
 class Domain:
@@ -28,6 +30,21 @@ class Domain:
     not_null: bool = False
     default: str | None = None
     checks: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute of a composite type. type: perhaps a domain. number: its attnum, which it keeps when others are dropped."""
+
+    name: str
+    type: PgType
+    typmod: int
+    number: int
+
+    @property
+    def field(self) -> str:
+        """Its name in carriers, engines and files, which lasts when others come and go."""
+        return f"f{self.number - 1}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +62,7 @@ class PgType:
         Comparing those compares the values. What they look like to a client is the type's own.
     labels: of an enum, each with the number that carries it, in the enum's order; else empty.
     element_type, array_type: of types that users have made, which are not in `BY_OID`.
+    attributes: of a composite type, in their order; its category is C.
     domain: of a domain. Expressions never have such a type, but the one below it (`base_of`): it is what columns and casts are
         declared with, and what parameters are told as.
     """
@@ -62,6 +80,16 @@ class PgType:
     element_type: PgType | None = None
     array_type: PgType | None = None
     domain: Domain | None = None
+    attributes: tuple[Attribute, ...] = ()
+
+    @property
+    def is_row(self) -> bool:
+        """Whether values have fields: those of a composite type, or records."""
+        return self.category == "C" or self.oid == 2249
+
+    def field(self, index: int) -> str:
+        """What carriers, engines and files call a field of a row."""
+        return self.attributes[index].field if self.category == "C" else f"f{index}"
 
     @property
     def is_array(self) -> bool:
@@ -270,6 +298,13 @@ def base_typmod(domain: PgType) -> int:
     return typmod
 
 
+def attribute_type(attribute: Attribute) -> tuple[PgType, int]:
+    """What an attribute's values are, below a domain, and the modifier of that."""
+    if attribute.type.domain is None:
+        return attribute.type, attribute.typmod
+    return base_of(attribute.type), base_typmod(attribute.type)
+
+
 def numeric_typmod(precision: int, scale: int) -> int:
     """The type modifier of numeric(precision, scale) (PostgreSQL: numeric.c, make_numeric_typmod)."""
     return ((precision << 16) | (scale & 0x7FF)) + 4
@@ -299,4 +334,4 @@ def format_type(typ: PgType, typmod: int = -1) -> str:
     if typ in (TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ):
         head, _, tail = typ.sql_name.partition(" ")
         return f"{head}({typmod}) {tail}"
-    return typ.sql_name
+    return f"{typ.sql_name}{interval_modifiers.shown(typmod)}" if typ is INTERVAL else typ.sql_name

@@ -26,6 +26,7 @@ import pyarrow as pa
 from wire import text_bits, text_geometry, text_money, text_network
 from wire import types as t
 from wire.byte_columns import ByteColumn, of_array
+from wire.client_encodings import from_client
 from wire.errors import (
     FeatureNotSupported,
     InvalidBinaryRepresentation,
@@ -117,7 +118,7 @@ def _read_aclitem(_text: str, _typmod: int) -> str:
 
 
 def _own_text(read: Callable[[str, int], str]) -> Codec:
-    return Codec(read, str.encode, lambda data: read(data.decode(), -1))
+    return Codec(read, str.encode, lambda data: read(from_client(data, "UTF8"), -1))
 
 
 def _geometry(typ: t.PgType) -> Codec:

@@ -46,6 +46,11 @@ _VISIBLE: Final = (
     " (partition by c.relname order by array_position({path}, n.nspname::text)) from pg_catalog.pg_class c"
     ' join pg_catalog.pg_namespace n on n.oid = c.relnamespace) as "=v" ("=oid", "=place", "=rank") where "=oid" = $1'
 )
+_TYPE_VISIBLE: Final = (
+    _VISIBLE.replace("c.relnamespace", "c.typnamespace")
+    .replace("c.relname", "c.typname")
+    .replace("pg_class", "pg_type")
+)
 #: Of what lies in pg_catalog only.
 _BUILTIN_VISIBLE: Final = 'select true from (select oid from pg_catalog.{of}) as "=t" ("=oid") where "=oid" = $1'
 _USER: Final = (
@@ -201,21 +206,26 @@ SCALARS: Final[dict[tuple[str, int], str]] = {
     ("shobj_description", 2): "select null::text",
     # The catalog has expressions as text.
     ("pg_get_expr", 2): "select $1::text",
-    ("pg_get_expr", 3): "select $1::text",
+    # What an index says of its table's rows is there as it is printed for people too.
+    ("pg_get_expr", 3): 'select case when $3 then coalesce((select "=pretty" from (select kind, oid, definition, pretty'
+    ' from sluice.object_definitions) as "=d" ("=kind", "=oid", "=text", "=pretty") where "=kind" = \'expression\''
+    ' and "=oid" = $2 and "=text" = $1::text limit 1), $1::text) else $1::text end',
     ("pg_get_constraintdef", 1): _definition("constraint"),
     ("pg_get_constraintdef", 2): _definition("constraint", "$2"),
     ("pg_get_indexdef", 1): _definition("index"),
-    ("pg_get_indexdef", 3): _definition("index", "$3", "$2"),
+    # Of a column that an index has not, it is empty.
+    ("pg_get_indexdef", 3): f"select coalesce(({_definition('index', '$3', '$2')}), case when exists"
+    " (select 1 from pg_catalog.pg_index where indexrelid = $1) and $2 is not null and $3 is not null then '' end)",
     ("pg_get_viewdef", 1): _definition("view"),
     # The second argument may be how wide lines are, which asks for pretty ones too.
     ("pg_get_viewdef", 2): _definition("view", "$2::text <> 'false'"),
     ("pg_get_serial_sequence", 2): _SERIAL,
     ("pg_get_userbyid", 1): _USER,
     ("pg_table_is_visible", 1): _VISIBLE,
+    ("pg_type_is_visible", 1): _TYPE_VISIBLE,
     **{
         (f"pg_{kind}_is_visible", 1): _BUILTIN_VISIBLE.replace("{of}", f"pg_{of}")
         for kind, of in (
-            ("type", "type"),
             ("function", "proc"),
             ("operator", "operator"),
             ("collation", "collation"),
@@ -270,9 +280,6 @@ SCALARS: Final[dict[tuple[str, int], str]] = {
     # A transaction's number is the microsecond that it began in: rising, and of no other use.
     ("txid_current", 0): "select (extract(epoch from now()) * 1000000)::int8",
     ("txid_current_if_assigned", 0): "select null::int8",
-    # All rows are visible to everybody who sees their file, as frozen ones are.
-    ("age", 1): "select 2147483647 where $1 is not null",
-    ("mxid_age", 1): "select 2147483647 where $1 is not null",
     # Nobody waits for a lock of another session.
     ("pg_blocking_pids", 1): "select array[]::int4[] where $1 is not null",
     ("pg_safe_snapshot_blocking_pids", 1): "select array[]::int4[] where $1 is not null",

@@ -9,6 +9,7 @@ from typing import Final, Literal
 import pyarrow as pa
 
 from engine.catalog.statistics import TableStatistics
+from engine.settings import truth
 from engine.sql.types import SqlType
 from wire.types import PgType
 
@@ -76,10 +77,33 @@ class References:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyPart:
+    """A part of an index that is more than columns of all rows. name: the attribute's, which of a column is the column's.
+    formula: an expression as it was written, else empty. text, pretty: the expression as PostgreSQL prints it. call: whether it
+    looks like a call, which stands without parentheses. type, typmod: the expression's; 0 of a column."""
+
+    name: str
+    formula: str = ""
+    text: str = ""
+    pretty: str = ""
+    call: bool = False
+    type: int = 0
+    typmod: int = -1
+
+    def shown(self, *, pretty: bool = False) -> str:
+        """As an index's definition has an expression."""
+        text = self.pretty if pretty else self.text
+        return text if self.call else f"({text})"
+
+
+@dataclass(frozen=True, slots=True)
 class Constraint:
     """A table's constraint beside NOT NULL, or an index that was created: it is kept for whoever looks, and what a unique one
     says of rows holds. columns: those of a key, in its order; those that a check reads. expression: a check's text, else empty.
-    references: a foreign key's, else None. options: an index's for each column, pg_index's bits (1: DESC, 2: NULLS FIRST)."""
+    references: a foreign key's, else None. options: an index's for each column, pg_index's bits (1: DESC, 2: NULLS FIRST).
+    included: columns that an index only carries along, which say nothing of the order and of what is unique.
+    parts: of an index on expressions, or on some rows only: what its key is; `columns` are then all that it reads. predicate: which
+    rows it is about, where not all."""
 
     oid: int
     name: str
@@ -90,6 +114,19 @@ class Constraint:
     references: References | None = None
     options: tuple[int, ...] = ()
     deferrable: Deferrable = ""
+    included: tuple[str, ...] = ()
+    parts: tuple[KeyPart, ...] = ()
+    predicate: KeyPart | None = None
+
+    @property
+    def key_parts(self) -> tuple[KeyPart, ...]:
+        """What its key is made of, in order."""
+        return self.parts or tuple(map(KeyPart, self.columns))
+
+    @property
+    def mentioned(self) -> tuple[str, ...]:
+        """All columns that it is about."""
+        return self.columns + self.included
 
     @property
     def is_key(self) -> bool:
@@ -100,6 +137,13 @@ class Constraint:
     def is_index(self) -> bool:
         """Whether it was created as an index, and is no constraint to PostgreSQL."""
         return self.kind in ("index", "unique index")
+
+
+def formulas_of(constraint: Constraint) -> tuple[str, ...]:
+    """The expressions that it keeps as text."""
+    where = () if constraint.predicate is None else (constraint.predicate,)
+    texts = (constraint.expression, *(part.formula for part in (*constraint.parts, *where)))
+    return tuple(filter(None, texts))
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -231,6 +275,7 @@ class View:
 
     sees: what the names in its text mean, whatever relations and columns are called by now. Empty for a view of an earlier
     release, whose names are looked up along the search path.
+    options: reloptions, checked: security_barrier, security_invoker.
     """
 
     oid: int
@@ -242,6 +287,11 @@ class View:
     depends: tuple[int, ...] = ()
     comment: str | None = None
     sees: tuple[Seen, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+
+    def has_option(self, name: str) -> bool:
+        """Whether a Boolean option is on."""
+        return any(key == name and truth(value) for key, value in self.options)
 
     def reads_column(self, oid: int, number: int) -> bool:
         """Whether the view needs a column of a relation; True where that is not known."""

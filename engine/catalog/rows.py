@@ -289,6 +289,7 @@ class _ViewBody(msgspec.Struct, omit_defaults=True):
     depends: list[int]
     comment: str | None = None
     sees: tuple[Seen, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
 
 
 class _SequenceBody(msgspec.Struct, omit_defaults=True):
@@ -341,7 +342,7 @@ def _encoded(relation: StoredRelation) -> msgspec.Struct:
 
 def _view_body(view: View) -> _ViewBody:
     path, depends = list(view.search_path), list(view.depends)
-    return _ViewBody(_rows(view.columns), view.definition, path, depends, view.comment, view.sees)
+    return _ViewBody(_rows(view.columns), view.definition, path, depends, view.comment, view.sees, view.options)
 
 
 def _rows(columns: Iterable[TableColumn]) -> list[_Column]:
@@ -382,8 +383,9 @@ def _table(schema: str, name: str, oid: int, body: _TableBody, find: TypeOf) -> 
 def _view(schema: str, name: str, oid: int, body: _ViewBody, find: TypeOf) -> View:
     path, depends = tuple(body.search_path), tuple(body.depends)
     return View(
-        oid, schema, name, _columns(body.columns, find), body.definition, path, depends, body.comment, body.sees
-    )
+        oid, schema, name, _columns(body.columns, find), body.definition, path, depends, body.comment, body.sees,
+        body.options,
+    )  # fmt: skip
 
 
 def _columns(columns: list[_Column], find: TypeOf) -> tuple[TableColumn, ...]:

@@ -139,6 +139,7 @@ class CatalogStore:
         self._asking = threading.Lock()
         self._asked = 0
         self._answered = 0
+        self._away: SqlError | None = None
         self._declared: tuple[Table, ...] = ()
         self.snapshot = self._database.load()
 
@@ -166,11 +167,20 @@ class CatalogStore:
         asked = self._asked
         with self._asking:
             if self._answered > asked:
+                # While the database is away, the last of many would otherwise wait as long as all before it together.
+                if self._away is not None:
+                    raise self._away
                 return
             self._asked = question = self._asked + 1
-            if self._database.version() != self.snapshot.version:
-                self._show(self._database.load())
-            self._answered = question
+            try:
+                if self._database.version() != self.snapshot.version:
+                    self._show(self._database.load())
+                self._away = None
+            except SqlError as error:
+                self._away = error
+                raise
+            finally:
+                self._answered = question
 
     def next_oid(self) -> int:
         """A new OID, never given again, by any member, even when its transaction rolls back."""

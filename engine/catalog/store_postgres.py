@@ -4,6 +4,10 @@ Everything lies in the schema `sluice_catalog` of the database that the URL name
 the version, which each locks first; OIDs are a sequence's. Two connections, so that asking for the version never waits
 behind a commit; each is made when it is needed and made again after it broke. What was asked on a broken connection is
 asked once more on a new one, except for a COMMIT: whether that took place nobody can say, and the client is told so (40003).
+
+A database may also be silent: its machine switched off, its network cut, its processes stopped. No error comes then, so that
+every answer has its time here; and whoever waited for a connection while the database was found to be away is told so too,
+instead of finding it out again, one after the other.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import psycopg
+from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
 
 from engine.catalog import rows
@@ -26,10 +31,15 @@ from wire.errors import DataCorrupted, IoError, SqlError, StatementCompletionUnk
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
+R = TypeVar("R")
 
 #: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types. 5: privileges.
 _FORMAT: Final = 5
 _CONNECT_SECONDS: Final = 10
+#: How long an answer may take: to what every statement asks first, and to what may wait for others (`_SESSION`).
+_VERSION_SECONDS: Final = 10.0
+_WORK_SECONDS: Final = 35.0
+_POLL_SECONDS: Final = 0.1
 #: A member that stops in the middle of a commit must not hold up the others for ever.
 _SESSION: Final = (
     "set lock_timeout = '10s'",
@@ -99,23 +109,56 @@ _DECISIONS: Final = "select number, location, body from sluice_catalog.decisions
 _VERSION: Final = "select value from sluice_catalog.meta where key = 'version'"
 
 
-class _Link:
-    """One connection, made on demand, used by one thread at a time."""
+class _Patient(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that breaks where an answer takes longer than `seconds`."""
 
-    def __init__(self, url: str) -> None:
+    seconds = _WORK_SECONDS
+
+    def wait(self, gen: PQGen[R], interval: float = _POLL_SECONDS, timeout: float | None = None) -> R:
+        until = time.monotonic() + (self.seconds if timeout is None else timeout)
+
+        def bounded() -> PQGen[R]:
+            """As `gen`, which is asked to go on every `interval` whether there is something for it or not."""
+            try:
+                wanted = next(gen)
+                while True:
+                    ready = yield wanted
+                    if not ready and time.monotonic() > until:
+                        self.pgconn.finish()
+                        raise _SilentError(f"it has not answered within {self.seconds:g} s")
+                    wanted = gen.send(ready)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+
+        return super().wait(bounded(), interval)
+
+
+class _SilentError(psycopg.OperationalError):
+    """No answer: to ask once more would take as long."""
+
+
+class _Link:
+    """One connection, made on demand, used by one thread at a time. seconds: how long an answer may take."""
+
+    def __init__(self, url: str, seconds: float) -> None:
         self._url = url
+        self._seconds = seconds
+        self._away: tuple[float, SqlError] | None = None
         self._lock = threading.Lock()
-        self._connection: Connection | None = None
+        self._connection: _Patient | None = None
         at = conninfo_to_dict(url)
         self.place = f"{at.get('host', 'localhost')}:{at.get('port', 5432)}/{at.get('dbname', '')}"
 
     def ask(self, work: Callable[[Connection], T]) -> T:
         """What `work` gives; tried again where the connection turns out to be broken. Raises SqlError."""
+        asked = time.monotonic()
         with self._lock:
+            if self._away is not None and self._away[0] > asked:
+                raise self._away[1]
             try:
                 return work(self._open())
             except psycopg.Error as error:
-                if not self._broken():
+                if not self._broken() or isinstance(error, _SilentError | psycopg.errors.ConnectionTimeout):
                     raise self._told(error) from error
             try:
                 return work(self._open())
@@ -124,10 +167,11 @@ class _Link:
 
     def _open(self) -> Connection:
         if self._connection is None or self._connection.closed:
-            self._connection = psycopg.connect(
+            self._connection = _Patient.connect(
                 self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS, application_name="sluice catalog",
                 prepare_threshold=None,
             )  # fmt: skip
+            self._connection.seconds = self._seconds
             for statement in _SESSION:
                 self._connection.execute(statement)
         return self._connection
@@ -137,10 +181,13 @@ class _Link:
 
     def _told(self, error: psycopg.Error) -> SqlError:
         said = str(error).strip().partition("\n")[0]
-        return IoError(
+        told = IoError(
             f"the catalog database at {self.place} cannot be used: {said}",
             hint="Check that it runs, and the catalog key of this member's configuration.",
         )
+        if self._broken():
+            self._away = time.monotonic(), told
+        return told
 
     def close(self) -> None:
         with self._lock:
@@ -156,8 +203,8 @@ class PostgresDatabase:
 
     def __init__(self, url: str, tables: Path) -> None:
         self._tables = tables
-        self._reader = _Link(url)
-        self._writer = _Link(url)
+        self._reader = _Link(url, _VERSION_SECONDS)
+        self._writer = _Link(url, _WORK_SECONDS)
         if self._writer.ask(_prepare) > _FORMAT:
             self.close()
             raise DataCorrupted(f"the catalog in {self._writer.place} was written by a later release of Sluice")

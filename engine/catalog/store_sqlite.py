@@ -20,7 +20,7 @@ from engine.catalog.counters import Count
 from engine.catalog.rows import Content, Decision, StepKind
 from engine.catalog.snapshot import FIRST_OID, PUBLIC, PUBLIC_COMMENT, AnyChange, Snapshot
 from engine.storage.delta import Published
-from wire.errors import DataCorrupted, IoError
+from wire.errors import DataCorrupted, DiskFull, IoError
 
 #: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types. 5: privileges.
 _FORMAT: Final = 5
@@ -219,7 +219,8 @@ class SqliteDatabase:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            raise IoError(f"the catalog in {self._path} cannot be used: {error}") from error
+            kind = DiskFull if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL else IoError
+            raise kind(f"the catalog in {self._path} cannot be used: {error}") from error
 
     def close(self) -> None:
         with self._lock, self._reading:

@@ -1,4 +1,5 @@
-"""Types that users have made: enums and domains. As the catalog keeps them, and as the columns of relations refer to them.
+"""Types that users have made: enums, domains and composite types. As the catalog keeps them, and as the columns
+of relations refer to them.
 
 A relation's columns are stored with the OIDs of their types; in memory they have the PgType itself, labels and all. So a snapshot
 whose type was changed has relations that were changed with it (`retyped`): nothing of that is written.
@@ -45,9 +46,7 @@ class EnumType:
     @property
     def pg(self) -> t.PgType:
         labels = tuple((label.number, label.name) for label in self.labels)
-        return user_types.enum_type(
-            user_types.EnumDefinition(self.oid, self.array, self.name, _shown(self.schema, self.name), labels)
-        )
+        return user_types.enum_type(self.oid, self.array, self.name, _shown(self.schema, self.name), labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +80,36 @@ class DomainType:
         return _domain(self.oid, self.array, self.name, _shown(self.schema, self.name), domain)
 
 
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """type: its OID. number: its place, in which gaps are left by those that were dropped."""
+
+    name: str
+    type: int
+    typmod: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompositeType:
+    """array: the OID of the type of arrays of it; relation: of its entry in pg_class. last: the greatest number that an
+    attribute ever had."""
+
+    oid: int
+    array: int
+    relation: int
+    schema: str
+    name: str
+    attributes: tuple[Attribute, ...]
+    last: int
+    comment: str | None = None
+    kind: Literal["composite"] = "composite"
+
+    def pg(self, of: TypeOf) -> t.PgType:
+        attributes = tuple(t.Attribute(item.name, of(item.type), item.typmod, item.number) for item in self.attributes)
+        return user_types.composite_type(self.oid, self.array, self.name, _shown(self.schema, self.name), attributes)
+
+
 def _shown(schema: str, name: str) -> str:
     return quoted(name) if schema == "public" else f"{quoted(schema)}.{quoted(name)}"
 
@@ -95,7 +124,7 @@ def _domain(oid: int, array: int, name: str, shown: str, domain: t.Domain) -> t.
     return made
 
 
-UserType = EnumType | DomainType
+UserType = EnumType | DomainType | CompositeType
 Key = tuple[str, str]
 
 
@@ -109,26 +138,42 @@ def decoded(body: str) -> UserType:
     return msgspec.json.decode(body, type=_KINDS[kind])
 
 
-_KINDS: Final[dict[str, type[UserType]]] = {"enum": EnumType, "domain": DomainType}
+_KINDS: Final[dict[str, type[UserType]]] = {"enum": EnumType, "domain": DomainType, "composite": CompositeType}
 
 
 def by_oid(types: Mapping[Key, UserType]) -> dict[int, t.PgType]:
     """The types and those of arrays of them."""
-    by = {typ.oid: typ for typ in types.values()}
-    made = [_pg(typ, by) for typ in types.values()]
+    of = _finder(types)
+    made = [of(typ.oid) for typ in types.values()]
     return {pg.oid: pg for typ in made for pg in (typ, t.array_of(typ))}
 
 
 def pg_of(typ: UserType, types: Mapping[Key, UserType]) -> t.PgType:
     """The type as all but the catalog know it. types: those that it may be made of."""
-    return _pg(typ, {other.oid: other for other in types.values()} if isinstance(typ, DomainType) else {})
+    return _pg(typ, t.BY_OID.__getitem__ if isinstance(typ, EnumType) else _finder(types))
 
 
-def _pg(typ: UserType, by: Mapping[int, UserType]) -> t.PgType:
-    if isinstance(typ, EnumType):
-        return typ.pg
-    below = by.get(typ.under)
-    return typ.pg(t.BY_OID[typ.under] if below is None else _pg(below, by))
+def _finder(types: Mapping[Key, UserType]) -> TypeOf:
+    """Finds types, and those of arrays of them, each made when it is asked for."""
+    by = {oid: typ for typ in types.values() for oid in (typ.oid, typ.array)}
+
+    def find(oid: int) -> t.PgType:
+        if oid in t.BY_OID:
+            return t.BY_OID[oid]
+        made = _pg(by[oid], find)
+        return made if oid == made.oid else t.array_of(made)
+
+    return find
+
+
+def _pg(typ: UserType, of: TypeOf) -> t.PgType:
+    match typ:
+        case EnumType():
+            return typ.pg
+        case DomainType():
+            return typ.pg(of(typ.under))
+        case CompositeType():
+            return typ.pg(of)
 
 
 def type_of(types: Mapping[Key, UserType]) -> TypeOf:

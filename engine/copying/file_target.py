@@ -23,15 +23,15 @@ from engine.copying.progress import CopyProgress
 from engine.executor import BatchStream
 from engine.mutation.run import drain
 from engine.mutation.to_its_end import to_its_end
+from engine.os_errors import kind_of
 from engine.sql import types as st
 from engine.storage.types import file_schema, to_files
 from wire import types as t
 from wire.byte_columns import as_binary, constant, fixed_array, join, offsets_of
-from wire.errors import DiskFull, DuplicateColumn, IoError
+from wire.errors import DuplicateColumn
 from wire.text_output import EncodedColumn, OutputSettings, text_column
 
 _GROUP_BYTES: Final = 64 << 20
-_SPACE_ERRORS: Final = (28, 122)
 
 
 class RowForm(Protocol):
@@ -83,8 +83,7 @@ class FileTarget:
             await to_its_end(self.in_pool(finish))
         except OSError as error:
             await to_its_end(self.in_pool(file.abandon))
-            kind = DiskFull if error.errno in _SPACE_ERRORS else IoError
-            raise kind(f'could not write to file "{self.shown}": {error.strerror or error}') from error
+            raise kind_of(error)(f'could not write to file "{self.shown}": {error.strerror or error}') from error
         except BaseException:
             await to_its_end(self.in_pool(file.abandon))
             raise

@@ -2,7 +2,9 @@
 
 The server's own files are nobody's to copy: the catalog, what is spooled, stored tables. Nor is the data directory as a whole, in
 which an operator may keep configuration and logs: clients have a folder of it, unless they are given others. All paths are
-resolved first, links and `..` included, and what is opened is the resolved path.
+resolved first, links and `..` included, and what is opened is the resolved path. A folder of it that has become a link meanwhile is
+noticed: the file's folder is opened, must be where the path says, and the file is opened, made and named within it. (Who may
+change folders below the roots may still move one that is open out of them.)
 
 Source: PostgreSQL 15, copyfrom.c (BeginCopyFrom), copyto.c (BeginCopyTo).
 """
@@ -12,6 +14,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -70,12 +73,26 @@ class CopyRoots:
         found = Path(os.path.realpath(self.roots[0] / path))
         allowed = any(found.is_relative_to(os.path.realpath(root)) for root in self.roots)
         if not allowed or any(found.is_relative_to(os.path.realpath(folder)) for folder in self.kept):
-            raise InsufficientPrivilege(
-                f'path "{path}" lies outside the folders that COPY may use',
-                hint="The member's configuration names them under copy_roots. Clients' own files go through COPY FROM STDIN "
-                "and TO STDOUT, as with psql's \\copy.",
-            )
+            raise _outside(path)
         return found
+
+
+def _outside(path: str) -> InsufficientPrivilege:
+    return InsufficientPrivilege(
+        f'path "{path}" lies outside the folders that COPY may use',
+        hint="The member's configuration names them under copy_roots. Clients' own files go through COPY FROM STDIN "
+        "and TO STDOUT, as with psql's \\copy.",
+    )
+
+
+def _folder(path: Path, shown: str) -> int:
+    """A descriptor of the folder of a resolved path. Raises InsufficientPrivilege where it leads elsewhere by now, OSError."""
+    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    # What the descriptor is, and not what its name has become since.
+    if os.readlink(f"/proc/self/fd/{descriptor}") != str(path.parent):
+        os.close(descriptor)
+        raise _outside(shown)
+    return descriptor
 
 
 class FileRows:
@@ -99,7 +116,11 @@ def opened(path: Path, shown: str) -> BinaryIO:
     try:
         if path.is_dir():
             raise WrongObjectType(f'"{shown}" is a directory')
-        return path.open("rb")
+        folder = _folder(path, shown)
+        try:
+            return os.fdopen(os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder), "rb")
+        finally:
+            os.close(folder)
     except OSError as error:
         raise _not_opened(error, shown, "FROM", "read", "reading") from None
 
@@ -108,22 +129,31 @@ class NewFile:
     """A file that takes its name when it is whole; until then it has another one. Every method blocks."""
 
     def __init__(self, path: Path, shown: str) -> None:
-        self._path = path
-        self._partial = path.with_name(f".{path.name[:200]}-{uuid.uuid4().hex}")
+        self._name = path.name
+        self._partial = f".{path.name[:200]}-{uuid.uuid4().hex}"
         try:
-            self.sink: BinaryIO = self._partial.open("xb")
+            self._folder = _folder(path, shown)
         except OSError as error:
+            raise _not_opened(error, shown, "TO", "write", "writing") from None
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            self.sink: BinaryIO = os.fdopen(os.open(self._partial, flags, 0o666, dir_fd=self._folder), "wb")
+        except OSError as error:
+            os.close(self._folder)
             raise _not_opened(error, shown, "TO", "write", "writing") from None
 
     def finish(self) -> None:
         self.sink.flush()
         os.fsync(self.sink.fileno())
         self.sink.close()
-        self._partial.replace(self._path)
+        os.replace(self._partial, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        os.close(self._folder)
 
     def abandon(self) -> None:
         self.sink.close()
-        self._partial.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(self._partial, dir_fd=self._folder)
+        os.close(self._folder)
 
 
 def _not_opened(error: OSError, shown: str, direction: str, verb: str, doing: str) -> SqlError:

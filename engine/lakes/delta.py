@@ -32,7 +32,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from engine.catalog import partitions
 from engine.lakes import stores
 from engine.lakes.state import LakeColumn, LakeState, digest, lake_column
-from engine.storage.remembered import Remembered
+from engine.remembered import Remembered
 from wire.errors import DataCorrupted, FeatureNotSupported, InvalidParameterValue, UndefinedFile
 
 LOG: Final = "_delta_log"

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.lakes import stores
 from engine.lakes.state import LakeColumn, LakeState, digest, lake_column
-from engine.storage.remembered import Remembered
+from engine.remembered import Remembered
 from wire.errors import (
     DataCorrupted,
     FeatureNotSupported,

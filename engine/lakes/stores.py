@@ -9,7 +9,7 @@ There is one registry for the process, as files' names are all that reaches thos
 members. Engines of one process agree on their stores, or the second is refused.
 
 DuckDB reads through `StoreFiles`, a file system of fsspec's interface; deltalake takes options (`delta_options`). Spark would need
-Hadoop's S3 connector, which no registry of Python's has: it refuses such tables (`engine.plan.compile.sources`).
+Hadoop's S3 connector, which no registry of Python's has: its tasks read through DuckDB too (`engine.plan.compile.scans`).
 
 Rejected: DuckDB's httpfs (downloaded from the internet when it is first used); s3fs (another S3 client, and another event loop);
 `CREATE SECRET` in SQL (statements are logged).
@@ -144,6 +144,11 @@ def absolute(path: str) -> str:
         )
     _REGISTRY.of(path)
     return path.rstrip("/")
+
+
+def store_of(path: str) -> Store:
+    """The store that a path lies in. Raises InsufficientPrivilege."""
+    return _REGISTRY.of(path)
 
 
 def require(path: str) -> None:

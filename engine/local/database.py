@@ -2,8 +2,8 @@
 
 The database is in memory and holds no table of its own: statements read files in place, and the system catalog's rows from
 the Arrow tables that come with a fragment. Settings are locked once it is open: a
-statement changes nothing but its cursor's time zone. Extensions are neither fetched nor loaded, variables of the Python
-program are not visible, and a query that outgrows the memory limit spills to the member's own folder.
+statement changes nothing but its cursor's time zone and whether it is profiled. Extensions are neither fetched nor loaded,
+variables of the Python program are not visible, and a query that outgrows the memory limit spills to the member's own folder.
 
 A cursor runs one statement at a time, and DuckDB takes no other until its result is gone. Cursors are kept by time zone;
 each remembers plans of its last statements over tables in memory and inputs, since to parse, bind and optimize a short one costs
@@ -16,7 +16,6 @@ a prepared one as a stream. What they call in the end, `_submit`, does both; the
 
 from __future__ import annotations
 
-import re
 import shutil
 import threading
 from collections import OrderedDict, defaultdict
@@ -34,6 +33,7 @@ from engine.catalog.objects import SystemTable, Table
 from engine.config import EngineConfig
 from engine.lakes import stores
 from engine.local import udf
+from engine.local.zone_names import zone_name
 from engine.plan.compile.storage import relation_name
 from wire.errors import InvalidParameterValue
 
@@ -43,11 +43,15 @@ _PLANS: Final = 64
 #: DuckDB's: no batch has fewer rows for less work.
 _VECTOR: Final = 2048
 _SYSTEM_TABLES: Final = 128
+_TABLE_BYTES: Final = (
+    exp.select("coalesce(sum(memory_usage_bytes), 0)")
+    .from_(exp.Table(this=exp.func("duckdb_memory", dialect="duckdb")))
+    .where("tag = 'IN_MEMORY_TABLE'")
+    .sql("duckdb")
+)
 _PART: Final = "sluice_part"
 #: Bytes of an input whose name stays registered.
 _HELD_BYTES: Final = 1 << 20
-#: `<+02>-02`, as PostgreSQL names a zone that was given by its offset.
-_OFFSET_ZONE: Final = re.compile(r"<([+-]\d\d)(?::?(\d\d))?>.*|([+-]\d\d):?(\d\d)?")
 
 
 class _Held:
@@ -103,6 +107,14 @@ class LocalCursor:
         values = dict(parameters) if parameters else None
         text = self._planned(statement) if in_memory and values is None else statement
         return self._submit(text, values, batch_rows).arrow_reader()
+
+    def profile(self) -> None:
+        """Have what runs next counted by operators. A cursor that does is not to be used for anything else."""
+        self._connection.execute("SET enable_profiling = 'no_output'")
+
+    def profiled(self) -> str:
+        """What was counted of the statement that has ended, as DuckDB's JSON."""
+        return str(self._connection.get_profiling_information("json"))
 
     def _planned(self, statement: str) -> str:
         """What to run in the statement's place: the plan of one that comes again, and the first time itself."""
@@ -172,6 +184,11 @@ class LocalCursor:
         """Run a statement that gives no rows."""
         self._connection.execute(statement.sql("duckdb"))
 
+    def table_bytes(self) -> int:
+        """What all tables of the database take of memory."""
+        [(found,)] = self._connection.execute(_TABLE_BYTES).fetchall()
+        return int(found)
+
     def forget_inputs(self) -> bool:
         """Drop what `hold` and `store` made. False if that failed: the cursor is not to be used again."""
         inputs, self._inputs = self._inputs, {}
@@ -223,7 +240,7 @@ class LocalDatabase:
         udf.install(self._root)
         if config.stores:
             self._root.register_filesystem(stores.StoreFiles())
-        self._root.execute("SET GLOBAL allowed_configs = ['TimeZone']")
+        self._root.execute("SET GLOBAL allowed_configs = ['TimeZone', 'enable_profiling']")
         self._root.execute("SET GLOBAL lock_configuration = true")
         self._lock = threading.Lock()
         self._retired = False
@@ -302,15 +319,6 @@ class LocalDatabase:
 def _command(word: str, what: str) -> str:
     """A command of which sqlglot has no tree but its first word."""
     return exp.Command(this=word, expression=what).sql("duckdb")
-
-
-def zone_name(time_zone: str) -> str:
-    """DuckDB's (ICU's) name of a zone: offsets are spelled `GMT+02:00` there."""
-    found = _OFFSET_ZONE.fullmatch(time_zone)
-    if not found:
-        return time_zone
-    hours, minutes = found[1] or found[3], found[2] or found[4] or "00"
-    return f"GMT{hours}:{minutes}"
 
 
 def _settings(config: EngineConfig, spill: Path) -> dict[str, Any]:

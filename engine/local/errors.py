@@ -23,6 +23,7 @@ from wire.errors import (
     DiskFull,
     DivisionByZero,
     FeatureNotSupported,
+    InsufficientResources,
     InternalError,
     InvalidDatetimeFormat,
     InvalidRegularExpression,
@@ -34,6 +35,7 @@ from wire.errors import (
     QueryCanceled,
     SqlError,
     StatementTooComplex,
+    StringDataLengthMismatch,
     UndefinedFile,
 )
 
@@ -93,6 +95,10 @@ def _datetime_overflow(found: re.Match[str]) -> SqlError:
     return DatetimeFieldOverflow(f'date/time field value out of range: "{found["value"]}"')
 
 
+def _bits_of_sizes(found: re.Match[str]) -> SqlError:
+    return StringDataLengthMismatch(f"cannot {found['what']} bit strings of different sizes")
+
+
 def _missing_file(found: re.Match[str]) -> SqlError:
     return UndefinedFile(f'could not open file "{found["path"]}": No such file or directory')
 
@@ -117,6 +123,10 @@ _ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
         (r"Overflow (?:in|on) .*?(?P<type>INT\d+|DECIMAL|FLOAT|DOUBLE)\b", _out_of_range),
         (r"out of range for the destination type (?P<type>\w+)", _out_of_range),
         (r"(?:Could not cast value|Casting|cast decimal value) .*? to (?:type )?(?P<type>DECIMAL|INT\d+)", _out_of_range),
+        (r"Cannot copy BoundSubqueryExpression",
+         _always(FeatureNotSupported, "not supported: a subquery in the argument of a DISTINCT aggregate")),
+        (r"Type INT32 with value .* can't be cast to the destination type INT64",
+         _always(DatetimeFieldOverflow, "date out of range for timestamp")),
         (r"Could not convert string (?P<q>['\"])(?P<value>.*?)(?P=q) to (?P<type>\w+)", _invalid_text),
         (r"(?:date|time|timestamp) field value out of range: \"(?P<value>.*?)\"", _datetime_overflow),
         (r"invalid (?P<type>date|time|timestamp) field format: \"(?P<value>.*?)\"", _invalid_datetime),
@@ -131,8 +141,10 @@ _ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
         (r"OSError: (?P<why>[^\n]*AWS Error[^\n]*)", _unreachable_store),
         (r"Cannot open file \"(?P<path>.*?)\": No such file", _missing_file),
         (r"No space left on device", _always(DiskFull, "could not write to file: No space left on device")),
+        (r"Too many open files", _always(InsufficientResources, "out of file descriptors: Too many open files; repeat it later")),
         (r"Invalid Input Error: (?:missing [\])]|no argument for repetition|invalid (?:perl|escape|repetition|character|"
          r"named|UTF-8))", _always(InvalidRegularExpression, "invalid regular expression")),
+        (r"Cannot (?P<what>AND|OR|XOR) bit strings of different sizes", _bits_of_sizes),
         (r"Cannot create a string of size", _always(ProgramLimitExceeded, "requested length too large")),
         (r"[Mm]ax(?:imum)? expression depth|stack overflow", _always(StatementTooComplex, "stack depth limit exceeded")),
         (r"^Out of Range Error: (?!.*LINE)", _always(NumericValueOutOfRange, "value out of range")),

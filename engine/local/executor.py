@@ -30,7 +30,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -42,20 +42,27 @@ from engine.carry import carry_to, fitted
 from engine.catalog.objects import SystemTable, Table
 from engine.config import EngineConfig
 from engine.executor import CompiledFragment, EngineName, ExecutionContext
-from engine.local import division as _division  # noqa: F401  (registers its functions)
+from engine.local import byte_texts as _byte_texts  # noqa: F401  (registers its functions)
+from engine.local import division as _division  # noqa: F401
 from engine.local import json_functions as _json_functions  # noqa: F401
 from engine.local import networks as _networks  # noqa: F401
 from engine.local import powers as _powers  # noqa: F401
+from engine.local import ranges as _ranges  # noqa: F401
 from engine.local import roots as _roots  # noqa: F401
+from engine.local import sort_keys as _sort_keys  # noqa: F401
 from engine.local import whole_values as _whole_values  # noqa: F401
 from engine.local.database import LocalCursor, LocalDatabase
 from engine.local.errors import translate
 from engine.local.infinities import with_infinities
 from engine.local.inputs import Inflow, take_all
+from engine.local.profile import operators
 from engine.local.small_files import Placed, SmallFiles
-from engine.local.statements import is_scan
+from engine.local.statements import TEXTS_ROOM, is_scan
 from engine.plan.compile import to_sql
+from engine.profile import Operator
+from engine.remembered import Remembered
 from engine.runtime.fragment_pool import FragmentPool
+from engine.runtime.pool_calls import Pool
 from wire.errors import AdminShutdown, QueryCanceled, SqlError
 
 _log = logging.getLogger(__name__)
@@ -77,6 +84,7 @@ class LocalWork:
     schema: its columns in carriers. batch_rows: rows of a batch. tables: the catalog's that it reads.
     parameters: values of `$name`s: the files and row ranges of its readers. inputs: the relations that arrive as streams.
     find: gives the parameters instead, when the statement begins, on a thread that may block; raises SqlError.
+    analyze: operators are to be counted: over the files, since tables in memory are nobody's.
     """
 
     statement: str
@@ -87,6 +95,7 @@ class LocalWork:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, Inflow] = field(default_factory=dict)
     find: Callable[[], Mapping[str, Any]] | None = None
+    analyze: bool = False
 
 
 class LocalExecutor:
@@ -102,9 +111,12 @@ class LocalExecutor:
         self._small: SmallFiles | None = None
         self._broken: set[LocalDatabase] = set()
         self._replacing: asyncio.Task[None] | None = None
-        self._pool: FragmentPool | None = None
+        self._pool: Pool | None = None
         self._streams: set[LocalStream] = set()
-        self._texts: OrderedDict[int, tuple[CompiledFragment, str]] = OrderedDict()
+        # By identity: what is kept keeps its fragment, so that no other can be in its place.
+        self._texts: Remembered[int, tuple[CompiledFragment, str]] = Remembered(
+            _TEXTS, TEXTS_ROOM, lambda _, kept: len(kept[1])
+        )
 
     @property
     def state(self) -> str:
@@ -113,11 +125,15 @@ class LocalExecutor:
     async def start(self) -> None:
         """Open the database: some tens of milliseconds."""
         assert self._database is None, "started twice"
-        self._pool = FragmentPool(self._config.fragment_threads)
+        pool = FragmentPool(self._config.fragment_threads)
         loop = asyncio.get_running_loop()
-        self._database = await loop.run_in_executor(self._pool, self._general)
-        self._single = await loop.run_in_executor(self._pool, self._of_one_thread)
-        self._small = SmallFiles(self._single)
+        general = await loop.run_in_executor(pool, self._general)
+        single = await loop.run_in_executor(pool, self._of_one_thread)
+        self.begin(pool, general, single, SmallFiles(single))
+
+    def begin(self, pool: Pool, general: LocalDatabase, single: LocalDatabase, small: SmallFiles) -> None:
+        """Work with these from now on, which `close` closes."""
+        self._pool, self._database, self._single, self._small = pool, general, single, small
         self._state = "ready"
 
     def _general(self) -> LocalDatabase:
@@ -148,7 +164,11 @@ class LocalExecutor:
     async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> LocalStream:
         """Begin to run a fragment; its errors come from `next_batch`."""
         rows = batch_rows(fragment.schema, context.page_bytes)
-        return self.run(LocalWork(self.sql(fragment), fragment.schema, rows, context.time_zone, fragment.tables))
+        return self.run(
+            LocalWork(
+                self.sql(fragment), fragment.schema, rows, context.time_zone, fragment.tables, analyze=context.analyze
+            )
+        )
 
     def run(self, work: LocalWork) -> LocalStream:
         """Begin to run a statement that is compiled already."""
@@ -165,15 +185,7 @@ class LocalExecutor:
 
     def sql(self, fragment: CompiledFragment) -> str:
         """The fragment's text, remembered for those that run often."""
-        known = self._texts.get(id(fragment))
-        if known is not None:
-            self._texts.move_to_end(id(fragment))
-            return known[1]
-        text = to_sql(fragment.statement, "local")
-        self._texts[id(fragment)] = (fragment, text)
-        if len(self._texts) > _TEXTS:
-            self._texts.popitem(last=False)
-        return text
+        return self._texts.get(id(fragment), lambda: (fragment, to_sql(fragment.statement, "local")))[1]
 
     def statistics(self) -> Mapping[str, int]:
         if self._database is None or self._single is None or self._small is None:
@@ -212,7 +224,7 @@ class LocalStream:
         database: LocalDatabase,
         single: LocalDatabase,
         small: SmallFiles,
-        pool: FragmentPool,
+        pool: Pool,
         streams: set[LocalStream],
         work: LocalWork,
         replace: Callable[[LocalDatabase], None],
@@ -242,6 +254,8 @@ class LocalStream:
         self._waiters: list[asyncio.Future[None]] = []
         self._closed: asyncio.Task[None] | None = None
         self._counts = {"rows": 0, "bytes": 0, "batches": 0}
+        #: What DuckDB's operators gave, after the end; None where it was not asked for, or the end was not reached.
+        self.operators: Operator | None = None
 
     def begin(self) -> None:
         self._streams.add(self)
@@ -361,7 +375,7 @@ class LocalStream:
             if batches[0] is not None and batches[0].num_rows < _VECTOR and not self._closing:
                 batches.append(self._fetch())
             if batches[-1] is None:
-                self._release()
+                self._end()
             self._tell(batches, None)
         except Exception as error:  # noqa: BLE001 - whatever DuckDB or Arrow raise ends the stream, translated
             try:
@@ -369,6 +383,13 @@ class LocalStream:
             finally:
                 # Whatever becomes of the cursor: who waits for the stream, or for its close, must not wait for ever.
                 self._tell((), translate(error, self._work.statement))
+
+    def _end(self) -> None:
+        """Let go of what has ended, and keep what was counted of it."""
+        if self._work.analyze and self._cursor is not None:
+            self._reader = None
+            self.operators = operators(self._cursor.profiled())
+        self._release(healthy=not self._work.analyze)
 
     def _fetch(self) -> pa.RecordBatch | None:
         """The next batch that is not empty, in carriers; None at the end."""
@@ -405,16 +426,19 @@ class LocalStream:
         work, statement = self._work, self._work.statement
         parameters = work.parameters if work.find is None else work.find()
         in_memory = False
-        if self._cursor is None:  # else its inputs are large, and stored where it will run
-            self._placed = self._small.place(statement, parameters, self._inputs.values())
+        if self._cursor is None and not work.analyze:  # else its inputs are large, and stored where it will run
+            if not self._of_catalog():  # whose texts are long, and to read one takes as long as to run it
+                self._placed = self._small.place(statement, parameters, self._inputs.values())
             in_memory = self._placed is not None
-            if self._placed is None and (is_scan(statement) or self._of_catalog() or self._again):
+            if self._placed is None and (self._of_catalog() or self._again or is_scan(statement)):
                 self._placed = Placed(statement, parameters)
         if self._placed is not None:
             statement, parameters = self._placed.statement, self._placed.parameters
         cursor = self._borrow()
         while self._inputs:
             cursor.hold(*self._inputs.popitem())
+        if work.analyze:
+            cursor.profile()
         return cursor.run(statement, work.tables, work.batch_rows, parameters, in_memory=in_memory)
 
     def _of_catalog(self) -> bool:

@@ -26,13 +26,33 @@ def without_infinities(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _with_columns(batch: pa.RecordBatch, before: Callable[[int], int], after: Callable[[int], int]) -> pa.RecordBatch:
     for index, field in enumerate(batch.schema):
-        if pa.types.is_date32(field.type) or pa.types.is_timestamp(field.type):
-            column = batch.column(index)
-            least = -(2 ** (column.type.bit_width - 1))
-            replaced = _replaced(column, before(least), after(least))
-            if replaced is not column:
-                batch = batch.set_column(index, field, replaced)
+        column = batch.column(index)
+        replaced = _within(column, before, after)
+        if replaced is not column:
+            batch = batch.set_column(index, field, replaced)
     return batch
+
+
+def _within(column: Any, before: Callable[[int], int], after: Callable[[int], int]) -> Any:
+    """The column with the one -infinity in the other's place, also inside arrays and rows."""
+    typ = column.type
+    if pa.types.is_date32(typ) or pa.types.is_timestamp(typ):
+        least = -(2 ** (typ.bit_width - 1))
+        return _replaced(column, before(least), after(least))
+    if pa.types.is_list(typ):
+        values = column.values
+        found = _within(values, before, after)
+        if found is values:
+            return column
+        buffers = column.buffers()[:2]
+        return pa.Array.from_buffers(typ, len(column), buffers, column.null_count, column.offset, children=[found])
+    if pa.types.is_struct(typ):
+        fields = [column.field(index) for index in range(typ.num_fields)]
+        inside = [_within(field, before, after) for field in fields]
+        if all(field is found for field, found in zip(fields, inside, strict=True)):
+            return column
+        return pa.StructArray.from_arrays(inside, fields=list(typ), mask=pc.is_null(column))
+    return column
 
 
 def _replaced(column: Any, before: int, after: int) -> Any:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from wire.errors import InvalidParameterValue, InvalidTextRepresentation
+from wire.errors import ArraySubscriptError, InvalidParameterValue, InvalidTextRepresentation, NullValueNotAllowed
 from wire.text_json import read_jsonb
 
 _BLANK: Final = re.compile(r"[ \t\n\r]*")
@@ -156,10 +156,47 @@ def paired(text: str, function: str, binary: bool) -> list[tuple[str, str]]:
     )
 
 
+def records(text: str, function: str, binary: bool) -> list[str]:
+    """The objects whose members json_to_record and json_to_recordset take for fields. Raises 22023 in their words."""
+    what = kind(text)
+    if not function.endswith("set"):
+        if what == "object":
+            return [text]
+        named = "an array" if what == "array" else "a scalar"
+        raise InvalidParameterValue(f"cannot call populate_composite on {named}")
+    if what != "array":
+        named = "a non-array" if binary else "an object" if what == "object" else "a scalar"
+        raise InvalidParameterValue(f"cannot call {function} on {named}")
+    found = elements(text)
+    if any(kind(item) != "object" for item in found):
+        raise InvalidParameterValue(f"argument of {function} must be an array of objects")
+    return found
+
+
 def _no_object(function: str, what: str) -> str:
     if function.endswith("_keys"):
         return f"cannot call {function} on {'an array' if what == 'array' else 'a scalar'}"
     return f"cannot call {function} on a non-object"
+
+
+# --- objects of texts ------------------------------------------------------------------------------------------------
+
+
+def object_of_list(items: Sequence[str | None]) -> str:
+    """json_object of one array: keys and values by turns."""
+    if len(items) % 2:
+        raise ArraySubscriptError("array must have even number of elements")
+    return object_of_lists(items[::2], items[1::2])
+
+
+def object_of_lists(keys: Sequence[str | None], values: Sequence[str | None]) -> str:
+    """json_object of an array of keys and one of values."""
+    if len(keys) != len(values):
+        raise ArraySubscriptError("mismatched array dimensions")
+    if None in keys:
+        raise NullValueNotAllowed("null value not allowed for object key")
+    pairs = (f"{_quoted(str(key))} : {write(value)}" for key, value in zip(keys, values, strict=True))
+    return "{" + ", ".join(pairs) + "}"
 
 
 # --- jsonb ------------------------------------------------------------------------------------------------------------
@@ -186,6 +223,15 @@ def write(value: Any) -> str:
 
 def _quoted(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def scalar(text: str, wanted: str, typ: str) -> str:
+    """The text of a number or boolean. Raises InvalidParameterValue for anything else."""
+    found = kind(text)
+    if found == wanted:
+        return text
+    named = {"number": "numeric", "object": "object", "array": "array"}.get(found, found)
+    raise InvalidParameterValue(f"cannot cast jsonb {named} to type {typ}")
 
 
 def normalized(text: str) -> str:

@@ -1,55 +1,24 @@
 """json and jsonb functions for the local engine: `json_documents` over columns.
 
-A document has no columnar form, so each is read by itself, but only once for all equal calls of a batch. The calls are built
-by `engine.sql.functions.jsons`.
+A document has no columnar form, so each is read by itself (`distinct_calls`). The calls are built by
+`engine.sql.functions.jsons`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from inspect import Parameter, Signature
 from typing import Any, Final
 
-import pyarrow as pa
-
 from engine.local import json_documents as documents
-from engine.local.udf import arrow_function
+from engine.local.distinct_calls import register
+from wire.errors import InvalidParameterValue, NullValueNotAllowed
 from wire.text_json import read_json
 
-_ARROW: Final[dict[str, pa.DataType]] = {
-    "VARCHAR": pa.utf8(),
-    "BOOLEAN": pa.bool_(),
-    "INTEGER": pa.int32(),
-    "VARCHAR[]": pa.list_(pa.utf8()),
-    "STRUCT(f0 VARCHAR, f1 VARCHAR)[]": pa.list_(pa.struct([("f0", pa.utf8()), ("f1", pa.utf8())])),
-}
 _PAIRS: Final = "STRUCT(f0 VARCHAR, f1 VARCHAR)[]"
 
 
-def _over(compute: Callable[..., Any], arity: int, returns: str) -> Callable[..., Any]:
-    """`compute` over columns: null where an argument is, each different call made once."""
-
-    def column(*arrays: Any) -> Any:
-        known: dict[tuple[Any, ...], Any] = {}
-        calls = list(zip(*(_values(array) for array in arrays), strict=True))
-        for call in calls:
-            if call not in known:
-                known[call] = None if None in call else compute(*call)
-        return pa.array([known[call] for call in calls], _ARROW[returns])
-
-    # DuckDB counts a function's parameters by its signature.
-    places = [Parameter(f"column_{n}", Parameter.POSITIONAL_ONLY) for n in range(arity)]
-    column.__signature__ = Signature(places)  # type: ignore[attr-defined]
-    return column
-
-
-def _values(array: Any) -> list[Any]:
-    """A column's values, hashable: lists as tuples."""
-    return [tuple(value) if isinstance(value, list) else value for value in array.to_pylist()]
-
-
 def _register(name: str, parameters: Sequence[str], returns: str, compute: Callable[..., Any]) -> None:
-    arrow_function(f"sluice_{name}", parameters, returns, sees_nulls=True)(_over(compute, len(parameters), returns))
+    register(f"sluice_{name}", parameters, returns, compute)
 
 
 def _changing(compute: Callable[..., Any]) -> Callable[..., str]:
@@ -78,6 +47,30 @@ def _keys(text: str, function: str, binary: bool) -> list[str]:
     return [key for key, _ in documents.paired(text, function, binary)]
 
 
+def _set_lax(text: str, path: Sequence[str | None], new: str | None, create: bool, instead: str | None) -> str | None:
+    """jsonb_set, and what is to be done about a new value that is null."""
+    if new is not None:
+        return _set(text, path, new, create)
+    if instead not in ("raise_exception", "use_json_null", "delete_key", "return_target"):
+        words = 'null_value_treatment must be "delete_key", "return_target", "use_json_null", or "raise_exception"'
+        raise InvalidParameterValue(words)
+    if instead == "raise_exception":
+        raise NullValueNotAllowed(
+            "JSON value must not be null",
+            detail='Exception was raised because null_value_treatment is "raise_exception".',
+            hint="To avoid, either change the null_value_treatment argument or ensure that an SQL NULL is not passed.",
+        )
+    if instead == "return_target":
+        return text
+    if instead == "use_json_null":
+        return _set(text, path, "null", create)
+    return documents.write(documents.without_path(documents.read(text), path))
+
+
+def _lax(text: str | None, path: Any, new: str | None, create: bool | None, instead: str | None) -> str | None:
+    return None if text is None or path is None or create is None else _set_lax(text, path, new, create, instead)
+
+
 _V, _B, _I, _L = "VARCHAR", "BOOLEAN", "INTEGER", "VARCHAR[]"
 _register("json", [_V], _V, read_json)
 _register("jsonb", [_V], _V, documents.normalized)
@@ -90,6 +83,7 @@ _register("json_text", [_V], _V, documents.as_text)
 _register("json_length", [_V, _B], _I, documents.array_length)
 _register("json_elements", [_V, _V, _B, _B], _L, _texts)
 _register("json_pairs", [_V, _V, _B, _B], _PAIRS, _pairs)
+_register("json_records", [_V, _V, _B], _L, documents.records)
 _register("json_keys", [_V, _V, _B], _L, _keys)
 _register("json_stripped", [_V], _V, documents.compacted)
 _register("jsonb_stripped", [_V], _V, _changing(documents.stripped))
@@ -117,3 +111,7 @@ _register("jsonb_without_index", [_V, _I], _V, _changing(documents.without_index
 _register("jsonb_without_path", [_V, _L], _V, _changing(documents.without_path))
 _register("jsonb_set", [_V, _L, _V, _B], _V, _set)
 _register("jsonb_insert", [_V, _L, _V, _B], _V, _insert)
+register("sluice_jsonb_set_lax", [_V, _L, _V, _B, _V], _V, _lax, strict=False)
+_register("json_object", [_L], _V, documents.object_of_list)
+_register("json_object_of", [_L, _L], _V, documents.object_of_lists)
+_register("jsonb_scalar", [_V, _V, _V], _V, documents.scalar)

@@ -7,6 +7,7 @@ Source: PostgreSQL 15, network.c.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from engine.local.udf import arrow_function
 from wire import types as t
-from wire.errors import InvalidParameterValue
+from wire.errors import InvalidParameterValue, NumericValueOutOfRange
 from wire.text_network import Address, address_of, address_text
 
 _Values = Callable[..., Any]
@@ -105,6 +106,52 @@ def _merged(one: bytes, two: bytes) -> bytes:
     return _network(Address(a.family, bits, a.packed))
 
 
+def _abbreviated(address: Address) -> str:
+    """A network without the octets that its mask leaves out; of IPv6 none is."""
+    if address.family != 2:
+        return address_text(t.CIDR, address.key())
+    kept = max((address.bits + 7) // 8, 1)
+    return ".".join(map(str, address.packed[:kept])) + f"/{address.bits}"
+
+
+def _not(address: Address) -> bytes:
+    return _with(address, int.from_bytes(address.packed) ^ ((1 << _size(address)) - 1), address.bits)
+
+
+def _bitwise(word: str, combine: Callable[[int, int], int]) -> Callable[[bytes, bytes], bytes]:
+    """The mask is the longer one of the two."""
+
+    def compute(one: bytes, two: bytes) -> bytes:
+        a, b = _alike(one, two, f"cannot {word} inet values of different sizes")
+        return _with(a, combine(int.from_bytes(a.packed), int.from_bytes(b.packed)), max(a.bits, b.bits))
+
+    return compute
+
+
+def _alike(one: bytes, two: bytes, otherwise: str) -> tuple[Address, Address]:
+    """Raises InvalidParameterValue for two families."""
+    a, b = address_of(one), address_of(two)
+    if a.family != b.family:
+        raise InvalidParameterValue(otherwise)
+    return a, b
+
+
+def _plus(key: bytes, number: int) -> bytes:
+    address = address_of(key)
+    moved = int.from_bytes(address.packed) + number
+    if not 0 <= moved < 1 << _size(address):
+        raise NumericValueOutOfRange("result is out of range")
+    return _with(address, moved, address.bits)
+
+
+def _distance(one: bytes, two: bytes) -> int:
+    a, b = _alike(one, two, "cannot subtract inet values of different sizes")
+    found = int.from_bytes(a.packed) - int.from_bytes(b.packed)
+    if not -(1 << 63) <= found < 1 << 63:
+        raise NumericValueOutOfRange("result is out of range")
+    return found
+
+
 #: By the function's name: what it takes beside an address, what it gives, how.
 _FUNCTIONS: Final[tuple[tuple[str, str, pa.DataType, _Values], ...]] = (
     ("host", "VARCHAR", pa.utf8(), _host),
@@ -113,6 +160,8 @@ _FUNCTIONS: Final[tuple[tuple[str, str, pa.DataType, _Values], ...]] = (
     ("network", "BLOB", pa.binary(), _network),
     ("broadcast", "BLOB", pa.binary(), _broadcast),
     ("netmask", "BLOB", pa.binary(), lambda address: _with(address, _mask(address), _size(address))),
+    ("abbreviated", "VARCHAR", pa.utf8(), _abbreviated),
+    ("not", "BLOB", pa.binary(), _not),
     ("hostmask", "BLOB", pa.binary(), lambda address: _with(address, _host_mask(address), _size(address))),
 )
 _PAIRS: Final[tuple[tuple[str, str, str, pa.DataType, _Values], ...]] = (
@@ -120,6 +169,10 @@ _PAIRS: Final[tuple[tuple[str, str, str, pa.DataType, _Values], ...]] = (
     ("set_network_length", "INTEGER", "BLOB", pa.binary(), _set_network_length),
     ("contains", "BLOB", "BOOLEAN", pa.bool_(), lambda one, two: contains(one, two, equal=False)),
     ("contains_or_is", "BLOB", "BOOLEAN", pa.bool_(), lambda one, two: contains(one, two, equal=True)),
+    ("and", "BLOB", "BLOB", pa.binary(), _bitwise("AND", operator.and_)),
+    ("or", "BLOB", "BLOB", pa.binary(), _bitwise("OR", operator.or_)),
+    ("plus", "BIGINT", "BLOB", pa.binary(), _plus),
+    ("distance", "BLOB", "BIGINT", pa.int64(), _distance),
     ("merged", "BLOB", "BLOB", pa.binary(), _merged),
 )
 for _name, _returns, _typ, _compute in _FUNCTIONS:

@@ -9,6 +9,9 @@ A table in memory stands for one table function of a statement (`read_parquet([.
 these sizes and times: they are asked for at each run, and other ones are another table. A column that cannot be read may be
 one that the statement does not want; then nothing is kept and the statement reads the file.
 
+How much memory a table takes is what DuckDB's tables take more once it is made. Its files say little of it: Parquet of few values
+is a hundredth. A table that would take most of the room is dropped at once, and not tried again while its files are the same.
+
 Rejected: keeping results (right for one statement, of no use to the next), DuckDB's caches of Parquet metadata and file
 contents (a tenth of a millisecond of more than two), a view for each reader that the statement names (bound twice: what
 is not small would pay).
@@ -35,10 +38,11 @@ from engine.local.statements import Reader, over_tables, readers_of
 from engine.plan.compile.dialects import to_sql
 from engine.plan.compile.files import plain_path
 
-#: Bytes on disk of one reader's files, and of all that are kept; how many files one reader may have.
+#: Bytes on disk of one reader's files; how many it may have; bytes in memory of its table, and of all that are kept.
 _READER_BYTES: Final = 4 << 20
-_KEPT_BYTES: Final = 16 << 20
 _FILES: Final = 16
+_TABLE_BYTES: Final = 32 << 20
+_KEPT_BYTES: Final = 64 << 20
 #: Bytes of inputs that arrived.
 INPUT_BYTES: Final = 1 << 20
 _SEEN: Final = 512
@@ -49,7 +53,7 @@ _Stamps = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A table in memory. bytes: of its files."""
+    """A table in memory, and how many bytes of it."""
 
     name: str
     bytes: int
@@ -74,7 +78,8 @@ class SmallFiles:
         self._database = database
         self._lock = threading.Lock()
         self._numbers = count(1)
-        self._seen: OrderedDict[Hashable, None] = OrderedDict()
+        #: Readers that were asked for, and whether they are worth another try.
+        self._seen: OrderedDict[Hashable, bool] = OrderedDict()
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._users: Counter[str] = Counter()
 
@@ -103,7 +108,7 @@ class SmallFiles:
 
     def statistics(self) -> dict[str, int]:
         with self._lock:
-            return {"small_tables": len(self._kept), "small_file_bytes": sum(k.bytes for k in self._kept.values())}
+            return {"small_tables": len(self._kept), "small_table_bytes": sum(k.bytes for k in self._kept.values())}
 
     def _table(self, reader: Reader, parameters: Mapping[str, Any]) -> _Kept | None:
         """The table that stands for the reader's files as they are now, in use; None if there is none."""
@@ -119,24 +124,28 @@ class SmallFiles:
                 self._users[found.name] += 1
                 return found
             if key not in self._seen:
-                self._seen[key] = None
+                self._seen[key] = True
                 if len(self._seen) > _SEEN:
                     self._seen.popitem(last=False)
                 return None
-            return self._load(key, call, files, stamps)
+            return self._load(key, call, files, stamps) if self._seen[key] else None
 
     def _load(self, key: Hashable, call: exp.Anonymous, files: tuple[str, ...], stamps: _Stamps) -> _Kept | None:
         """Keep what the call reads, in use; what was used longest ago makes room. Others wait for it: it is small."""
-        table = _Kept(f"small_{next(self._numbers)}", sum(size for size, _, _ in stamps))
+        name = f"small_{next(self._numbers)}"
         rows = exp.select("*").from_(exp.Table(this=call.copy()))
+        before = self._table_bytes()
         try:
-            self._change(exp.Create(this=exp.to_table(table.name), kind="TABLE", expression=rows))
+            self._change(exp.Create(this=exp.to_table(name), kind="TABLE", expression=rows))
         except duckdb.Error:
             # The statement will say it, if it minds.
             del self._seen[key]
             return None
-        if _stamps(files) != stamps:
-            self._change(exp.Drop(kind="TABLE", tables=[exp.to_table(table.name)]))
+        # Others may have dropped what they stored of inputs meanwhile: it takes no less than its files.
+        table = _Kept(name, max(self._table_bytes() - before, sum(size for size, _, _ in stamps)))
+        self._seen[key] = table.bytes <= _TABLE_BYTES
+        if _stamps(files) != stamps or not self._seen[key]:
+            self._drop(table)
             return None
         self._kept[key] = table
         self._users[table.name] = 1
@@ -149,9 +158,20 @@ class SmallFiles:
             if held <= _KEPT_BYTES:
                 return
             if not self._users[table.name]:
-                self._change(exp.Drop(kind="TABLE", tables=[exp.to_table(table.name)]))
+                self._drop(table)
                 del self._kept[key], self._users[table.name]
                 held -= table.bytes
+
+    def _drop(self, table: _Kept) -> None:
+        self._change(exp.Drop(kind="TABLE", tables=[exp.to_table(table.name)]))
+
+    def _table_bytes(self) -> int:
+        """What the database's tables take of memory."""
+        cursor = self._database.borrow("UTC")
+        try:
+            return cursor.table_bytes()
+        finally:
+            self._database.give_back(cursor, healthy=True)
 
     def _change(self, statement: exp.Expression) -> None:
         cursor = self._database.borrow("UTC")

@@ -15,9 +15,12 @@ from sqlglot import exp
 
 from engine.plan.compile.dialects import DIALECTS, to_sql
 from engine.plan.compile.files import FOLDERS_NAME
+from engine.remembered import Remembered
 
 _TEXT_LENGTH: Final = 32_768
 _TEXTS: Final = 512
+#: Characters of all that are remembered, each of which has some 80 bytes of tree.
+TEXTS_ROOM: Final = 1 << 19
 _READERS: Final = ("READ_PARQUET", "READ_CSV", "READ_JSON")
 #: What a statement may consist of that does nothing but read a table's columns.
 _SCAN: Final = (
@@ -40,6 +43,9 @@ class _Statement:
     tree: exp.Expression
     readers: tuple[Reader, ...]
     is_scan: bool
+
+
+_STATEMENTS: Final[Remembered[str, _Statement | None]] = Remembered(_TEXTS, TEXTS_ROOM, lambda text, _: len(text))
 
 
 def readers_of(text: str) -> tuple[Reader, ...] | None:
@@ -65,8 +71,11 @@ def over_tables(text: str, names: tuple[str, ...]) -> str:
     return to_sql(tree, "local")
 
 
-@lru_cache(_TEXTS)
 def _read(text: str) -> _Statement | None:
+    return _STATEMENTS.get(text, lambda: _read_anew(text))
+
+
+def _read_anew(text: str) -> _Statement | None:
     try:
         tree = sqlglot.parse_one(text, dialect=DIALECTS["local"])
     except sqlglot.ParseError:

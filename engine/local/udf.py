@@ -18,6 +18,7 @@ from typing import Any, Final
 import duckdb
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
+from engine.told_error import as_text
 from wire.errors import SqlError
 
 Vectorised = Callable[..., Any]
@@ -74,6 +75,6 @@ def _telling(compute: Vectorised) -> Vectorised:
         try:
             return compute(*arrays)
         except SqlError as error:
-            raise ValueError(f"SQLSTATE:{error.sqlstate}:{error.message}") from error
+            raise ValueError(as_text(error)) from error
 
     return call

@@ -8,11 +8,13 @@ nothing to write into (`engine.storage.staging_area`). So it may run again, in a
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from engine.catalog.objects import Table
 from engine.executor import BatchStream
+from engine.mutation.returned import read
 from engine.mutation.sink import require_one_key
 from engine.mutation.to_its_end import to_its_end
 from engine.mutation.written import Written, written_by
@@ -34,11 +36,13 @@ async def collected(table: Table, name: str, in_pool: InPool, write: Callable[[P
     try:
         await to_its_end(in_pool(area.make))
         written = await write(area.path)
+        require_one_key(written.passed_over)
+        rows = await to_its_end(in_pool(lambda: read(area.path, written.returned_in)))
         await to_its_end(in_pool(lambda: _keep(area, table, written)))
     except BaseException:
         await to_its_end(in_pool(area.abandon))
         raise
-    return written
+    return replace(written, returned=(*written.returned, *rows), returned_in=())
 
 
 def _keep(area: StagingArea, table: Table, written: Written) -> None:
@@ -56,7 +60,6 @@ async def told_by_all(stream: BatchStream) -> Written:
     finally:
         await stream.close()
     written = written_by(intents)
-    require_one_key(written.passed_over)
     for file in written.files:
         path = PurePosixPath(file.path)
         if path.is_absolute() or ".." in path.parts:

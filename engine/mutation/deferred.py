@@ -19,7 +19,7 @@ from engine.catalog.snapshot import TEMPORARY
 from engine.mutation import files as names
 from engine.mutation.deferral import Event
 from engine.mutation.foreign_keys import judge_whole
-from engine.mutation.unique import first_double
+from engine.mutation.unique import first_double, key_types
 from engine.mutation.violations import key_exists
 from engine.sql.statements import QualifiedName, SetConstraints
 from wire.errors import InvalidSchemaName, UndefinedObject, WrongObjectType
@@ -98,4 +98,4 @@ async def _judge_key(table: Table, key: Constraint, ground: SessionGround) -> No
     finally:
         await stream.close()
     if row is not None and row.num_rows:
-        raise key_exists(table, key, row, ground.output)
+        raise key_exists(table, key, key_types(table, key), row, ground.output)

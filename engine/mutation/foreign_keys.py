@@ -152,7 +152,7 @@ def _may_lose(plan: Mutate, constraint: Constraint) -> bool:
     if plan.kind in ("delete", "merge"):
         return True
     wanted = {key for _, key in pairs_of(constraint, plan.table)}
-    return any(set(key.columns) == wanted for key in plan.keys)
+    return any(set(key.columns) == wanted and not key.parts for key in plan.keys)
 
 
 async def _judge_gone(

@@ -26,7 +26,6 @@ from engine.mutation.sink import RowSink
 from engine.mutation.tasks import WritingJob
 from engine.mutation.to_its_end import to_its_end
 from engine.mutation.written import Written, told
-from engine.plan.logical import Mutate
 from engine.plan.mutation_spec import rules_of, sequences_of
 from engine.plan.spec import MutationSpec
 from engine.sequences import SessionSequences
@@ -38,11 +37,6 @@ from wire.errors import InsufficientPrivilege
 
 #: Runs a call that may block for long.
 InPool = Callable[[Callable[[], Any]], Awaitable[Any]]
-
-
-def by_members(plan: Mutate) -> bool:
-    """Whether participants may write its rows, each knowing nothing of the others'."""
-    return plan.arrival is not None or not (plan.requirement or plan.numbered)
 
 
 class Rows(Protocol):

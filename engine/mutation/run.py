@@ -27,7 +27,7 @@ from engine.mutation import files as names
 from engine.mutation.intents import Intents
 from engine.mutation.sink import RowSink
 from engine.mutation.to_its_end import to_its_end
-from engine.mutation.unique import doubles, first_double
+from engine.mutation.unique import doubles, first_double, key_types
 from engine.mutation.violations import check_failed, key_exists, null_in
 from engine.mutation.written import Written
 from engine.plan.logical import Final, Mutate, Node
@@ -270,8 +270,8 @@ async def _first_of(
         query = await ground.in_writer_pool(lambda key=key: first_double(plan.table, key, added, kept))  # type: ignore[misc]
         row = await _first_row(await ask(query))
         if row is not None and row.num_rows:
-            file, number = (column[0].as_py() for column in row.columns[len(key.columns) :])
-            error = key_exists(plan.table, key, row, ground.output)
+            file, number = (column[0].as_py() for column in row.columns[-2:])
+            error = key_exists(plan.table, key, key_types(plan.table, key), row, ground.output)
             at = before[names.of_table(replace(plan.table, files=added), [file])[0]] + number
             error.row = at if in_order else None
             errors.append((at, error))

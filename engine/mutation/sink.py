@@ -122,6 +122,11 @@ class RowSink:
             moved=tuple(self._moved),
         )
 
+    def take_returned(self) -> list[pa.RecordBatch]:
+        """RETURNING's rows so far, in the order in which they came; they are the caller's from now on."""
+        taken, self._returned = self._returned, []
+        return taken
+
     def _in_order(self) -> list[pa.RecordBatch]:
         """RETURNING's rows."""
         if not self._numbers or len(self._returned) == 0:

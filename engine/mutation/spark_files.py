@@ -38,7 +38,10 @@ _THE_SAME: Final = frozenset(
 
 def by_spark_alone(plan: Mutate) -> bool:
     """Whether Spark's own writer makes the files as ours would, of a statement whose rows tasks may write."""
-    if plan.kind != "insert" or plan.checks or plan.changed or plan.dropped or plan.twice:
+    storage = plan.table.storage
+    assert storage is not None, "a stored table"
+    judged = plan.checks or plan.changed or plan.dropped or plan.twice
+    if plan.kind != "insert" or judged or plan.columns or storage.partition_by or storage.sort_by:
         return False
     columns = plan.table.columns
     if plan.rows != plan.input.columns or len({column.file_column.lower() for column in columns}) < max(

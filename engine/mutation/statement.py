@@ -27,10 +27,9 @@ from engine.mutation.deferral import Cause, Deferral, Event
 from engine.mutation.intents import Intents
 from engine.mutation.moved_keys import is_followed
 from engine.mutation.named_tables import NamedTables
-from engine.mutation.participant import by_members
 from engine.mutation.run import Outcome, run, told_in_order
 from engine.mutation.spark_files import by_spark_alone
-from engine.mutation.tasks import by_tasks, write
+from engine.mutation.tasks import by_members, by_tasks, write
 from engine.mutation.written import Written
 from engine.plan.compile import Bindings
 from engine.plan.logical import Final as FinalNode

@@ -4,9 +4,9 @@ What counts is what the job's result names. Tasks write into a folder of the sta
 named is moved into the table, and the folder goes when the job has ended, however it did, with the files of attempts that
 failed, were killed, or came second. A task that is killed and has not noticed yet cannot add one after that.
 
-The member itself writes where more than one task's rows have to be seen together (folders of partitions, of which each task would
-make a file of its own; values of sequences; the order of rows), or come back to the client (RETURNING). Spark sees to the
-number of files: a task has at least some megabytes of input, and none without rows has a file.
+The member itself writes where more than one task's rows have to be seen together: the values of sequences, the order of rows.
+Spark sees to the number of files: a task has at least some megabytes of input, and none without rows has a file; the rows of a
+partition of the table are brought together first (`engine.spark.writing`).
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ from wire.text_settings import OutputSettings
 R = TypeVar("R")
 
 
+def by_members(plan: Mutate) -> bool:
+    """Whether participants may write its rows, each knowing nothing of the others'."""
+    return plan.arrival is not None or not (plan.requirement or plan.numbered)
+
+
 def by_tasks(plan: Mutate) -> bool:
-    """Whether tasks may write its rows, each knowing nothing of the others'."""
-    storage = plan.table.storage
-    assert storage is not None, "a stored table"
-    alone = plan.columns or plan.filled or plan.requirement or plan.again
-    return not (alone or storage.partition_by or storage.sort_by)
+    """Whether tasks may: a task has nobody whom it could ask for values of sequences."""
+    return by_members(plan) and not plan.filled
 
 
 async def write(

@@ -28,6 +28,7 @@ from engine.sql import types as st
 from engine.sql.binder import bind_query
 from engine.sql.scope import BindContext
 from engine.sql.statements import Query
+from engine.sql.stored_text import read_formula
 from wire import types as t
 from wire.text_settings import InputSettings
 
@@ -37,6 +38,15 @@ _PLACE = FILE, ROW
 _NUMBER = "\0number"
 
 
+def key_types(table: Table, key: Constraint) -> Sequence[st.SqlType]:
+    """Of the parts of a key."""
+    context = BindContext(NamedTables({_NEW: table}), (), InputSettings())
+    tree = exp.Select(
+        expressions=list(map(_column, _names(key))), from_=exp.From(expressions=[_rows(key, named(_NEW), table)])
+    )
+    return [column.type for column in bind_query(Query(tree=tree, text=""), context).plan.columns]
+
+
 def doubles(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[str], rows: int) -> Final | None:
     """The query that gives a key that would be there twice; None where none can be.
 
@@ -44,11 +54,11 @@ def doubles(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[
     keys are left out. May block on the files.
     """
     kept = _with_keys(table, key, added, kept)
-    queries = []
+    queries: list[exp.Expression] = []
     if rows > 1:
-        queries.append(_within(key))
+        queries.append(twice_in(table, key, named(_NEW)))
     if kept and rows:
-        queries.append(_between(key))
+        queries.append(_between(table, key))
     return _asked(table, queries, added, kept) if queries else None
 
 
@@ -56,16 +66,16 @@ def first_double(table: Table, key: Constraint, added: Sequence[str], kept: Sequ
     """The query that gives the first new row whose key is there twice: the key, its file, its number in it. Arguments as of
     `doubles`."""
     kept = _with_keys(table, key, added, kept)
-    placed = _asked_places(key)
+    placed = _asked_places(table, key)
     if kept:
-        placed = exp.Union(this=placed, expression=_between(key, _PLACE), distinct=False)
+        placed = exp.Union(this=placed, expression=_between(table, key, _PLACE), distinct=False)
     placed.set("order", _by_place())
     return _asked(table, [placed], added, kept)
 
 
 def _with_keys(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[str]) -> Sequence[str]:
     """The files of those that stay that may have one of the new keys."""
-    for test in (overlap(table, name, added) for name in key.columns):
+    for test in (overlap(table, part.name, added) for part in key.key_parts if not part.formula):
         kept = [file for file in kept if groups_to_read(file, table, test)]
     return kept
 
@@ -105,30 +115,58 @@ def overlap(table: Table, name: str, added: Sequence[str], other: str | None = N
     return lambda told: may_overlap(told(called), between)
 
 
-def _within(key: Constraint) -> exp.Expression:
-    """SELECT k FROM new WHERE k IS NOT NULL GROUP BY k HAVING count(*) > 1"""
+def _names(key: Constraint) -> Sequence[str]:
+    """What the parts of a key are called by the queries here."""
+    return [f"\0key{n}" for n, _ in enumerate(key.parts)] or key.columns
+
+
+def _rows(key: Constraint, rows: exp.Table, table: Table, places: Sequence[str] = ()) -> exp.Expression:
+    """new, or for a key of expressions or of some rows: (SELECT expression AS k, file, row FROM new AS t WHERE predicate) AS new"""
+    if not key.parts:
+        return rows
+    parts = [read_formula(part.formula) if part.formula else _column(part.name) for part in key.parts]
+    aliased = [
+        exp.Alias(this=part, alias=exp.Identifier(this=called, quoted=True))
+        for part, called in zip(parts, _names(key), strict=True)
+    ]
+    of = exp.Select(
+        expressions=[*aliased, *map(_column, places)], from_=exp.From(expressions=[_called(rows, table.name)])
+    )
+    if key.predicate is not None:
+        of.set("where", exp.Where(this=read_formula(key.predicate.formula)))
+    return _called(exp.Subquery(this=of), rows.name)
+
+
+def _called(item: exp.Expression, name: str) -> exp.Expression:
+    """An item of FROM under a name."""
+    item.set("alias", exp.TableAlias(this=exp.Identifier(this=name, quoted=True)))
+    return item
+
+
+def twice_in(table: Table, key: Constraint, rows: exp.Table) -> exp.Select:
+    """SELECT k FROM rows WHERE k IS NOT NULL GROUP BY k HAVING count(*) > 1"""
     many = exp.GT(this=exp.Anonymous(this="count", expressions=[exp.Star()]), expression=exp.Literal.number(1))
     return exp.Select(
-        expressions=[_column(name) for name in key.columns],
-        from_=exp.From(expressions=[named(_NEW)]),
+        expressions=[_column(name) for name in _names(key)],
+        from_=exp.From(expressions=[_rows(key, rows, table)]),
         where=exp.Where(this=_known(key)),
-        group=exp.Group(expressions=[_column(name) for name in key.columns]),
+        group=exp.Group(expressions=[_column(name) for name in _names(key)]),
         having=exp.Having(this=many),
     )
 
 
-def _asked_places(key: Constraint) -> exp.Expression:
+def _asked_places(table: Table, key: Constraint) -> exp.Expression:
     """SELECT k, file, row FROM (SELECT k, file, row, row_number() OVER (PARTITION BY k ORDER BY file, row) AS n FROM new
     WHERE k IS NOT NULL) AS new WHERE n > 1"""
-    names = (*key.columns, *_PLACE)
+    names = (*_names(key), *_PLACE)
     number = exp.Window(
         this=exp.Anonymous(this="row_number", expressions=[]),
-        partition_by=[_column(name) for name in key.columns],
+        partition_by=[_column(name) for name in _names(key)],
         order=_by_place(),
     )
     numbered = exp.Select(
         expressions=[*map(_column, names), exp.Alias(this=number, alias=exp.Identifier(this=_NUMBER, quoted=True))],
-        from_=exp.From(expressions=[named(_NEW)]),
+        from_=exp.From(expressions=[_rows(key, named(_NEW), table, _PLACE)]),
         where=exp.Where(this=_known(key)),
     )
     alias = exp.TableAlias(this=exp.Identifier(this=_NEW, quoted=True))
@@ -145,14 +183,15 @@ def _by_place() -> exp.Order:
 
 
 def _known(key: Constraint) -> exp.Expression:
-    return _all([exp.Not(this=exp.Is(this=_column(name), expression=exp.Null())) for name in key.columns])
+    return _all([exp.Not(this=exp.Is(this=_column(name), expression=exp.Null())) for name in _names(key)])
 
 
-def _between(key: Constraint, places: Sequence[str] = ()) -> exp.Expression:
+def _between(table: Table, key: Constraint, places: Sequence[str] = ()) -> exp.Expression:
     """SELECT new.k FROM new JOIN old ON new.k = old.k"""
-    same = [exp.EQ(this=_column(name, _NEW), expression=_column(name, _OLD)) for name in key.columns]
-    join = exp.Join(left=named(_NEW), this=named(_OLD), kind="INNER", on=_all(same))
-    wanted = [_column(name, _NEW) for name in (*key.columns, *places)]
+    same = [exp.EQ(this=_column(name, _NEW), expression=_column(name, _OLD)) for name in _names(key)]
+    new, old = _rows(key, named(_NEW), table, places), _rows(key, named(_OLD), table)
+    join = exp.Join(left=new, this=old, kind="INNER", on=_all(same))
+    wanted = [_column(name, _NEW) for name in (*_names(key), *places)]
     return exp.Select(expressions=wanted, from_=exp.From(expressions=[join]))
 
 

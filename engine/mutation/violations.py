@@ -9,6 +9,8 @@ import pyarrow as pa
 
 from engine.catalog.objects import Constraint, Table, TableColumn
 from engine.plan.logical import MutateKind
+from engine.sql.stored_text import quoted
+from engine.sql.types import SqlType
 from wire.errors import (
     About,
     CardinalityViolation,
@@ -43,11 +45,13 @@ def check_failed(
     )
 
 
-def key_exists(table: Table, constraint: Constraint, key: pa.RecordBatch, settings: OutputSettings) -> SqlError:
-    """key: one row, the constraint's columns."""
+def key_exists(
+    table: Table, constraint: Constraint, types: Sequence[SqlType], key: pa.RecordBatch, settings: OutputSettings
+) -> SqlError:
+    """key: one row, the parts of the constraint's key. types: theirs."""
     return UniqueViolation(
         f'duplicate key value violates unique constraint "{constraint.name}"',
-        detail=f"Key {_shown_key(table, constraint.columns, key, settings)} already exists.",
+        detail=f"Key {shown_parts(constraint, types, key, settings)} already exists.",
         about=about_constraint(table, constraint),
     )
 
@@ -90,6 +94,14 @@ def _shown_key(table: Table, names: Sequence[str], key: pa.RecordBatch, settings
     """(a, b)=(1, x)"""
     values = texts([_column(table, name) for name in names], key, 0, settings)
     return f"({', '.join(names)})=({', '.join(values)})"
+
+
+def shown_parts(constraint: Constraint, types: Sequence[SqlType], key: pa.RecordBatch, settings: OutputSettings) -> str:
+    """(lower(a), b)=(x, 1), of an index. types: of its parts."""
+    parts = constraint.key_parts
+    columns = [TableColumn(part.name, typ, n) for n, (part, typ) in enumerate(zip(parts, types, strict=True), 1)]
+    names = (part.shown(pretty=True) if part.formula else quoted(part.name) for part in parts)
+    return f"({', '.join(names)})=({', '.join(texts(columns, key, 0, settings))})"
 
 
 def changed_twice(kind: MutateKind) -> SqlError:

@@ -1,7 +1,8 @@
 """What a writer of a statement's rows has done, and how it travels to the initiator: from members, and from Spark's tasks.
 
 It travels as rows of `INTENTS`: one for each batch of RETURNING's rows, as an Arrow IPC stream, so that none is larger than a batch
-of the input was; and a last one with everything else.
+of the input was; and a last one with everything else. Spark's tasks keep RETURNING's rows in files beside those of the table
+(`engine.mutation.returned`), since a job's result passes through its driver's heap, and tell the names.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from engine.catalog.objects import DataFile
 class Written:
     """What one writer has done, or all of a statement's.
 
-    rows: how many changed. returned: RETURNING's. passed_over: the keys by which rows were passed over (indexes of `Mutate.again`).
-    given: the last value that was taken of each sequence (its OID), by each writer. moved: of rows that changed the values of
-    `Mutate.before`, and those after, where the member writes that asked for them: they do not travel.
+    rows: how many changed. returned: RETURNING's; returned_in: files of the statement's folder with more. passed_over: the keys
+    by which rows were passed over (indexes of `Mutate.again`). given: the last value that was taken of each sequence (its OID), by
+    each writer. moved: of rows that changed the values of `Mutate.before`, and those after, where the member writes that asked for
+    them: they do not travel.
     """
 
     rows: int
@@ -31,12 +33,14 @@ class Written:
     passed_over: tuple[int, ...] = ()
     given: tuple[tuple[int, int], ...] = ()
     moved: tuple[pa.RecordBatch, ...] = ()
+    returned_in: tuple[str, ...] = ()
 
 
 class _Told(msgspec.Struct, frozen=True):
     files: tuple[DataFile, ...]
     passed_over: tuple[int, ...]
     given: tuple[tuple[int, int], ...]
+    returned_in: tuple[str, ...]
 
 
 INTENTS: Final = pa.schema([("changed", pa.int64()), ("told", pa.utf8()), ("returned", pa.binary())])
@@ -49,7 +53,7 @@ def told(written: Written) -> Iterator[pa.RecordBatch]:
     """As it travels."""
     for batch in written.returned:
         yield _row(0, None, _encoded(batch))
-    rest = _Told(written.files, written.passed_over, written.given)
+    rest = _Told(written.files, written.passed_over, written.given, written.returned_in)
     yield _row(written.rows, msgspec.json.encode(rest).decode(), None)
 
 
@@ -65,6 +69,7 @@ def written_by(intents: Iterable[pa.RecordBatch]) -> Written:
         tuple(batch for stream in returned for batch in stream),
         tuple(sorted({key for one in all_told for key in one.passed_over})),
         tuple(given for one in all_told for given in one.given),
+        returned_in=tuple(name for one in all_told for name in one.returned_in),
     )
 
 

@@ -39,7 +39,7 @@ from typing import Final, Protocol
 import pyarrow as pa
 
 from engine.operators.bell import Bell
-from engine.operators.schemas import stream_fingerprint, stream_schema
+from engine.operators.schemas import received_batch, stream_fingerprint, stream_schema
 from engine.operators.send import schema_fingerprint
 from engine.operators.spool import Place, Spooler, SpoolFile
 from wire.errors import ConnectionFailure, QueryCanceled, SerializationFailure, SqlError
@@ -478,7 +478,7 @@ class Receiver:
         body = await stream.load(entry)
         self._counters["bytes"] += entry.cost
         assert self.schema is not None, "a mailbox is read only once it is known what it receives"
-        return pa.ipc.read_record_batch(pa.py_buffer(body), self.schema)
+        return received_batch(body, self.schema)
 
     def _offer_current(self) -> bool:
         """In order: make ready the stream whose turn it is, passing over those that are at their end."""

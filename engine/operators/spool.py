@@ -8,15 +8,15 @@ else. Used by `engine.operators.receive`; the rule that says when is `engine.ope
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from io import FileIO
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from wire.errors import DiskFull, IoError, SqlError
+from engine.os_errors import kind_of
+from wire.errors import IoError, SqlError
 
 #: A member's budget: what one query may spool by default (`sluice.spool_limit`).
 _BYTES_MAX: Final = 16 << 30
@@ -32,14 +32,15 @@ class Place(NamedTuple):
 class Spooler:
     """A member's spool: the budget and the thread that its files share.
 
-    directory: where the files are made. bytes_max: how much may lie on disk at once.
+    directory: where the files are made. bytes_max: how much may lie on disk at once. threads: an executor that runs one call at
+    a time; None: one of its own.
     """
 
-    def __init__(self, directory: Path, bytes_max: int = _BYTES_MAX) -> None:
+    def __init__(self, directory: Path, bytes_max: int = _BYTES_MAX, *, threads: Executor | None = None) -> None:
         self.bytes_max = bytes_max
         self.bytes_used = 0
         self._directory = directory
-        self._threads = ThreadPoolExecutor(1, thread_name_prefix="sluice-spool")
+        self._threads = threads or ThreadPoolExecutor(1, thread_name_prefix="sluice-spool")
 
     def create(self) -> SpoolFile:
         """A new empty file. Raises SqlError."""
@@ -62,7 +63,7 @@ class Spooler:
 class SpoolFile:
     """One stream's file. Reads and writes take their turns on the spooler's thread."""
 
-    def __init__(self, spooler: Spooler, threads: ThreadPoolExecutor, handle: FileIO) -> None:
+    def __init__(self, spooler: Spooler, threads: Executor, handle: FileIO) -> None:
         self._spooler = spooler
         self._threads = threads
         self._handle = handle
@@ -112,6 +113,4 @@ def _read_all(handle: FileIO, place: Place) -> bytearray:
 
 
 def _translated(error: OSError) -> SqlError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(f"could not write to a spool file: {error.strerror}")
-    return IoError(f"could not use a spool file: {error.strerror}")
+    return kind_of(error)(f"could not use a spool file: {error.strerror}")

@@ -30,7 +30,7 @@ from sqlglot import exp
 
 from engine.carry import carrier_of
 from engine.catalog.objects import Table
-from engine.plan.compile import Bindings, compile_plan, to_sql
+from engine.plan.compile import Bindings, Unsupported, compile_plan, to_sql
 from engine.plan.compile.files import literal_path
 from engine.plan.compile.fragment import is_small
 from engine.plan.compile.keys import equality_key, order_keys
@@ -203,8 +203,10 @@ class _Compiled:
         text = self._statements.get(kind)
         if text is None:
             engine = self._fragment.engine
-            text = to_sql(compile_plan(node, engine, self._bindings).statement, engine)
-            self._statements[kind] = text
+            compiled = compile_plan(node, engine, self._bindings)
+            if compiled.scans:
+                raise Unsupported(engine, "files in an object store beside tables that other members hold")
+            text = self._statements[kind] = to_sql(compiled.statement, engine)
         return text
 
 

@@ -142,6 +142,8 @@ def _properties(node: Node) -> Iterator[tuple[str, str | int]]:
         case Evaluator():
             yield from _emit(node.columns, node.emit)
             yield from _filter("Filter", node.filter)
+            if node.barrier:
+                yield "Security barrier", "on"
         case ProjectSet():
             yield from _emit(node.columns, node.emit)
         case Join():
@@ -185,7 +187,10 @@ def _change(node: Mutate) -> Iterator[tuple[str, str]]:
     yield "Kind", node.kind
     yield "Table", f"{node.table.schema}.{node.table.name}"
     if node.keys:
-        yield "Keys checked", ", ".join(f"{key.name} ({', '.join(key.columns)})" for key in node.keys)
+        yield (
+            "Keys checked",
+            ", ".join(f"{key.name} ({', '.join(p.pretty or p.name for p in key.key_parts)})" for key in node.keys),
+        )
     if node.checks:
         yield "Checks", ", ".join(check.name for check, _ in node.checks)
     if node.columns:

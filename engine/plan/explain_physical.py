@@ -42,6 +42,7 @@ from engine.plan.physical import (
     Unsynchronized,
 )
 from engine.plan.stages import stages
+from engine.profile import Operator
 from engine.settings import size_text
 
 
@@ -63,22 +64,27 @@ class EdgeAnalysis:
 
 @dataclass(frozen=True, slots=True)
 class InstanceAnalysis:
-    """rows: given out. time_ms: from its start to its end."""
+    """rows: given out. time_ms: from its start to its end. executed: whether its turn came before enough rows were there."""
 
     rows: int = 0
     time_ms: float = 0.0
+    executed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class PhysicalAnalysis:
     """What EXPLAIN ANALYZE counted. edges: by id. instances: by (fragment, number of the instance).
 
-    totals: of the whole statement, by the names under which they are told, times in milliseconds.
+    totals: of the whole statement, by the names under which they are told, times in milliseconds. operators: what instances'
+        engines counted by operators of their own, of those that ran to their end. timing: whether times of instances and edges
+        are told.
     """
 
     edges: Mapping[int, EdgeAnalysis] = field(default_factory=dict)
     instances: Mapping[tuple[int, int], InstanceAnalysis] = field(default_factory=dict)
     totals: Mapping[str, float | int | str] = field(default_factory=dict)
+    operators: Mapping[tuple[int, int], Operator] = field(default_factory=dict)
+    timing: bool = True
 
 
 def text_lines(
@@ -180,8 +186,10 @@ class _Listing(_Told):
             told = size_text(size) if size is not None else "of a size not known here"
             yield f"reader {reader}: {_counted(len(splits), 'split')}, {told}{_keys(instance.within.get(reader))}"
         counted = self._analysis.instances.get((fragment.id, number))
-        if counted is not None:
-            yield f"actual rows={counted.rows} time={shown(counted.time_ms)}"
+        if counted is not None and not counted.executed:
+            yield "never executed"
+        elif counted is not None:
+            yield f"actual rows={counted.rows}" + (f" time={shown(counted.time_ms)}" if self._analysis.timing else "")
 
     def _received(self, node: Receive, described: Described) -> Described:
         edge = self._edges[node.edge]
@@ -192,7 +200,7 @@ class _Listing(_Told):
         }
         counted = self._analysis.edges.get(edge.id)
         if counted is not None:
-            more["Actual"] = _edge_counters(counted)
+            more["Actual"] = _edge_counters(counted, timing=self._analysis.timing)
         return replace(described, properties={**described.properties, **more})
 
     def _stream_words(self, edge: Edge) -> str:
@@ -255,7 +263,8 @@ class _Document(_Told):
             ]
         counted = self._analysis.instances.get((fragment.id, number))
         if counted is not None:
-            told |= {"Actual Rows": counted.rows, "Actual Total Time": counted.time_ms}
+            told |= {"Actual Rows": counted.rows, "Actual Loops": int(counted.executed)}
+            told |= {"Actual Total Time": counted.time_ms} if self._analysis.timing else {}
         return told
 
     def _edge(self, edge: Edge) -> dict[str, Any]:
@@ -276,10 +285,10 @@ class _Document(_Told):
                 "Actual Rows": counted.rows,
                 "Actual Bytes": counted.bytes,
                 "Actual Batches": counted.batches,
-                "Actual Total Time": counted.time_ms,
                 "Credit Stalls": counted.credit_stalls,
                 "Spooled Bytes": counted.spooled_bytes,
             }
+            told |= {"Actual Total Time": counted.time_ms} if self._analysis.timing else {}
         return told
 
 
@@ -309,10 +318,11 @@ def _synchronizer(synchronizer: Synchronizer) -> str:
             return "sequential"
 
 
-def _edge_counters(counted: EdgeAnalysis) -> str:
+def _edge_counters(counted: EdgeAnalysis, *, timing: bool) -> str:
+    time = f" time={shown(counted.time_ms)}" if timing else ""
     return (
-        f"rows={counted.rows} bytes={size_text(counted.bytes)} batches={counted.batches}"
-        f" time={shown(counted.time_ms)} credit stalls={counted.credit_stalls} spooled={size_text(counted.spooled_bytes)}"
+        f"rows={counted.rows} bytes={size_text(counted.bytes)} batches={counted.batches}{time}"
+        f" credit stalls={counted.credit_stalls} spooled={size_text(counted.spooled_bytes)}"
     )
 
 

@@ -24,6 +24,7 @@ from engine.lakes import stores
 from engine.plan.judgement import Facts, Range, Test, Told, native, reader_test
 from engine.plan.logical import Node, TableReader
 from engine.plan.rewrite import walk_all
+from engine.remembered import Remembered
 from engine.sql.types import SqlType
 from wire.errors import SqlError
 
@@ -31,6 +32,9 @@ from wire.errors import SqlError
 _NANOSECONDS: Final = "nanoseconds"
 #: What a file is taken to hold that this member does not see: whoever reads it says what is wrong with it.
 UNSEEN_BYTES: Final = 64 << 20
+#: Footers that are remembered: how many, and how many columns of row groups they have together, at some 300 bytes each.
+_FOOTERS_MOST: Final = 1 << 14
+_FOOTERS_ROOM: Final = 1 << 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,12 @@ class RowGroup:
     def size(self, names: tuple[str, ...]) -> int:
         """Bytes of these columns."""
         return sum(self.columns[name][0] for name in names if name in self.columns)
+
+
+#: By file and the table's version.
+_FOOTERS: Final[Remembered[tuple[str, int], tuple[RowGroup, ...]]] = Remembered(
+    _FOOTERS_MOST, _FOOTERS_ROOM, lambda _, groups: sum(1 + len(group.columns) for group in groups)
+)
 
 
 def input_bytes(plan: Node, parameters: Mapping[int, Any]) -> int:
@@ -97,7 +107,7 @@ def groups_to_read(file: str, table: Table, test: Test | None) -> tuple[RowGroup
     groups = _row_groups(file, version)
     if test is None:
         return groups
-    folders = _folders(file, table)
+    folders = folder_facts(file, table)
     return tuple(group for group in groups if test(_either(folders, group.facts)))
 
 
@@ -107,10 +117,10 @@ def _either(first: Told, second: Told) -> Told:
 
 def may_pass(file: str, table: Table, test: Test | None) -> bool:
     """Whether the values that a file's folders say leave it a row that passes."""
-    return test is None or not table.partition_by or test(_folders(file, table))
+    return test is None or not table.partition_by or test(folder_facts(file, table))
 
 
-def _folders(file: str, table: Table) -> Told:
+def folder_facts(file: str, table: Table) -> Told:
     """What the names of a file's folders say of columns: one value, or null, for all of its rows."""
     types = partitions.types(table) if table.partition_by else {}
 
@@ -133,10 +143,12 @@ def _folder_facts(raw: str | None, typ: SqlType, empty_is_null: bool) -> Facts |
     return Facts(1, 0, None if value is None else (value, value))
 
 
-@lru_cache(maxsize=1 << 14)
 def _row_groups(file: str, version: int) -> tuple[RowGroup, ...]:
-    """Sizes and ranges of a Parquet file's top-level columns, by row group. `version` keys the cache only."""
-    del version
+    """Sizes and ranges of a Parquet file's top-level columns, by row group. `version` keys what is remembered only."""
+    return _FOOTERS.get((file, version), lambda: _read_row_groups(file))
+
+
+def _read_row_groups(file: str) -> tuple[RowGroup, ...]:
     where, system = stores.located(file)
     metadata = pq.read_metadata(where, filesystem=system)
     groups = []

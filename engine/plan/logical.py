@@ -95,11 +95,15 @@ class FunctionScan(Node):
 
 @dataclass(frozen=True, slots=True)
 class Evaluator(Node):
-    """EVALUATOR: keeps the rows for which `filter` is true, then emits one expression per column."""
+    """EVALUATOR: keeps the rows for which `filter` is true, then emits one expression per column.
+
+    barrier: no condition from above may be computed over rows that do not come out of here, unless it can tell nobody of
+    them (`engine.plan.leakproof`); it is the top of a view with security_barrier."""
 
     input: Node
     emit: tuple[Expr, ...]
     filter: Expr | None = None
+    barrier: bool = False
 
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
@@ -252,10 +256,13 @@ class CteReader(Node):
 
 @dataclass(frozen=True, slots=True)
 class Final(Node):
-    """FINAL: a single-group aggregator on the initiator; it feeds the portal."""
+    """FINAL: a single-group aggregator on the initiator; it feeds the portal.
+
+    divides_by_zero: whether constants do so somewhere (`engine.plan.passes.constant_divisions`)."""
 
     input: Node
     requirement: Ordering = ()
+    divides_by_zero: bool = False
 
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)

@@ -38,6 +38,14 @@ def ordering_of(node: Node) -> Ordering:
             return ()
 
 
+def is_read_in_order(node: Node, requirement: Ordering) -> bool:
+    """Whether the rows come in this order because files have it, without anybody sorting them."""
+    below = node
+    while isinstance(below, (Evaluator, Limit)):
+        below = below.input
+    return isinstance(below, TableReader) and bool(below.guarantee) and satisfies(ordering_of(node), requirement)
+
+
 def asks_for_order(node: Node) -> bool:
     """Whether `node`'s rows have an order that somebody asked for, also one by keys that are not among its columns."""
     match node:

@@ -11,7 +11,7 @@ The passes, and why each stands where it does:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeVar
 
 from engine.catalog.objects import SystemTable
@@ -20,6 +20,7 @@ from engine.plan import logical
 from engine.plan.compile import Bindings, Unsupported, compile_plan
 from engine.plan.file_order import in_file_order
 from engine.plan.logical import Node, TableReader
+from engine.plan.passes.constant_divisions import divides_by_zero
 from engine.plan.passes.insert_sorts import insert_sorts
 from engine.plan.passes.prune_columns import prune_columns
 from engine.plan.passes.push_filters import push_filters
@@ -42,7 +43,7 @@ def optimise(plan: logical.Final) -> logical.Final:
         node = run(node)
     if not isinstance(node, logical.Final):
         raise TypeError(f"a pass took FINAL away and left {type(node).__name__}")
-    return node
+    return replace(node, divides_by_zero=True) if divides_by_zero(node) else node
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,21 @@ def subplans(node: Node) -> Iterator[Node]:
                 yield part.plan
 
 
+def size(plan: Node) -> int:
+    """How many nodes and expressions there are, those of subqueries included."""
+    count = 0
+    left: list[Any] = [plan]
+    while left:
+        thing = left.pop()
+        if isinstance(thing, (tuple, list)):
+            left.extend(thing)
+        elif isinstance(thing, (Node, Expr, OrderItem, Cte, Frame, FrameBound)):
+            count += 1
+            kind: Any = thing.__class__
+            left.extend(getattr(thing, name) for name in _holding(kind))
+    return count
+
+
 def walk_all(node: Node) -> Iterator[Node]:
     """Every node of the plan, parents first, those of subqueries in expressions included."""
     yield node

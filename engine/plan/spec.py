@@ -10,7 +10,7 @@ thousand members cost a thousand small encodings.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -18,6 +18,7 @@ from engine.plan.logical import MutateKind
 from wire.text_settings import OutputSettings
 from wire.user_types import TypeTold
 
+S = TypeVar("S", bound=msgspec.Struct)
 #: How many plans are remembered, of which length.
 _READ: Final = 64
 _SHORT_BYTES: Final = 1 << 16
@@ -219,6 +220,19 @@ class MemberSpec(Struct, frozen=True):
         return _MEMBER.decode(encoded)
 
 
-_SHARED: Final = msgspec.msgpack.Decoder(SharedSpec)
+class _Decoder(Generic[S]):
+    """A decoder that has one kind of error: msgspec's own tell of a text that is no UTF-8 in another way."""
+
+    def __init__(self, kind: type[S]) -> None:
+        self._decoder = msgspec.msgpack.Decoder(kind)
+
+    def decode(self, encoded: bytes | msgspec.Raw) -> S:
+        try:
+            return self._decoder.decode(encoded)
+        except UnicodeDecodeError as error:
+            raise msgspec.DecodeError(str(error)) from error
+
+
+_SHARED: Final = _Decoder(SharedSpec)
 _read_again: Final = lru_cache(_READ)(_SHARED.decode)
-_MEMBER: Final = msgspec.msgpack.Decoder(MemberSpec)
+_MEMBER: Final = _Decoder(MemberSpec)

@@ -11,29 +11,44 @@ many ranges of about the same size as there are members. Each reads the files th
 that lie in it: a filter, by which the engine passes most row groups by. What lies across a cut is read twice. So tables need not
 be cut at the same keys, nor be in order altogether, as long as that does not become much (`_MOST_READ`).
 
-A key that is null is in no range, so a column with nulls is no key.
+The values of a partition column are in the names of folders, one for each file, so that files of one value are a group: a join or
+a sum by what tables are partitioned by moves nothing, whoever wrote the files and in whichever order. Files without a value are
+a group, too: null matches nothing, and groups with itself.
+
+A key that is null is in no range, so elsewhere a column with nulls is no key.
 
 Rejected: an exchange by range of the rows beyond the common cuts. It would move few rows, and yet wait for all of them.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from engine.catalog.objects import Table
+from engine.plan.input_size import folder_facts
 from engine.plan.logical import TableReader
 from engine.plan.physical import KeyRange, Split
 from engine.plan.splits import ReadFile, assign, files_to_read, ordered_values, range_of, runs
 from engine.sql.expr import Column
+from wire import types as t
 
 #: Of what all tables have, at most so much is read by all members together.
 _MOST_READ: Final = 1.25
 #: A member has at most so many times its share; with whole groups less, as long as ranges are possible.
 _MOST_UNEVEN: Final = 2.0
 _GROUPS_UNEVEN: Final = 1.25
+#: The types whose values, read from the name of a folder, are equal if and only if they are equal in SQL; and what those are.
+_FOLDERS: Final[Mapping[t.PgType, type]] = {
+    **dict.fromkeys((t.INT2, t.INT4, t.INT8), int),
+    **dict.fromkeys((t.TEXT, t.VARCHAR), str),
+    t.BOOL: bool,
+    t.DATE: dt.date,
+    t.TIMESTAMP: dt.datetime,
+}
 
 
 class Keyed(NamedTuple):
@@ -74,31 +89,71 @@ def readings_by_key(
     pinned: the member of each file that only one can read. parameters: canonical values by number, for the readers' filters.
     ranges: whether instances may share files.
     """
-    values = {ordered_values(column, table) for _, table, column in tables}
+    values = {_values(keyed) for keyed in tables}
     if len(values) != 1 or values == {None}:
         return None
     [kind] = values
     assert kind is not None
-    files: list[_Part] = []
-    groups: list[_Part] = []
+    parts = _Parts([], [], [])
     for number, keyed in enumerate(tables):
-        name = keyed.reader.names[keyed.reader.columns.index(keyed.column)]
-        for file in files_to_read(keyed.reader, keyed.table, parameters):
+        if not _add_parts(parts, keyed, number, kind, parameters):
+            return None
+    groups = [*_apart(sorted(parts.files)), *([parts.null] if parts.null else [])]
+    if not groups:
+        return None
+    held = sum(part.file in pinned for group in groups for part in group)
+    if held:
+        whole = held == sum(map(len, groups))
+        return _in_groups(groups, len(tables), members, pinned, None if whole else _MOST_UNEVEN)
+    ranges = ranges and not parts.null and not all(map(_is_partition, tables))
+    return (
+        _in_groups(groups, len(tables), members, pinned, _GROUPS_UNEVEN)
+        or (_in_ranges(parts.row_groups, tables, members) if ranges else None)
+        or _in_groups(groups, len(tables), members, pinned, _MOST_UNEVEN)
+    )
+
+
+class _Parts(NamedTuple):
+    """What tables have of a key: files and row groups, each with its range, and files whose folder says that it is null."""
+
+    files: list[_Part]
+    row_groups: list[_Part]
+    null: list[_Part]
+
+
+def _name(keyed: Keyed) -> str:
+    return keyed.reader.names[keyed.reader.columns.index(keyed.column)]
+
+
+def _is_partition(keyed: Keyed) -> bool:
+    return _name(keyed) in keyed.table.partition_by
+
+
+def _values(keyed: Keyed) -> type | None:
+    """What the key's values are where files or folders tell them; None where values that are equal may look different."""
+    return _FOLDERS.get(keyed.column.type.pg) if _is_partition(keyed) else ordered_values(keyed.column, keyed.table)
+
+
+def _add_parts(parts: _Parts, keyed: Keyed, number: int, kind: type, parameters: Mapping[int, Any]) -> bool:
+    """Add what a table has; false where it is not known what that is."""
+    name = _name(keyed)
+    for file in files_to_read(keyed.reader, keyed.table, parameters):
+        if not _is_partition(keyed):
             between = range_of(file, name, kind)
             if between is None:
-                return None
-            files.append(_Part(*between, number, file.name, file.size))
-            groups += _groups_of(file, name, number)
-    if not files:
-        return None
-    held = sum(file.file in pinned for file in files)
-    if held:
-        return _in_groups(files, len(tables), members, pinned, _MOST_UNEVEN if held < len(files) else None)
-    return (
-        _in_groups(files, len(tables), members, pinned, _GROUPS_UNEVEN)
-        or (_in_ranges(groups, tables, members) if ranges else None)
-        or _in_groups(files, len(tables), members, pinned, _MOST_UNEVEN)
-    )
+                return False
+            parts.row_groups.extend(_groups_of(file, name, number))
+        else:
+            facts = folder_facts(file.name, keyed.table)(name)
+            if facts is not None and facts.only_nulls:
+                parts.null.append(_Part(None, None, number, file.name, file.size))
+                continue
+            between = None if facts is None else facts.range
+            if between is None or type(between[0]) is not kind:
+                return False
+            parts.row_groups.append(_Part(*between, number, file.name, file.size))
+        parts.files.append(_Part(*between, number, file.name, file.size))
+    return True
 
 
 def _groups_of(file: ReadFile, name: str, number: int) -> Iterator[_Part]:
@@ -112,10 +167,14 @@ def _groups_of(file: ReadFile, name: str, number: int) -> Iterator[_Part]:
 
 
 def _in_groups(
-    files: Sequence[_Part], tables: int, members: Sequence[str], pinned: Mapping[str, str], uneven: float | None
+    groups: Sequence[Sequence[_Part]],
+    tables: int,
+    members: Sequence[str],
+    pinned: Mapping[str, str],
+    uneven: float | None,
 ) -> tuple[KeyedReading, ...] | None:
-    """uneven: how many times its share a member may have; None: whatever it is, since no file can be read elsewhere."""
-    groups = list(_apart(sorted(files)))
+    """groups: each of files that are to be on one member. uneven: how many times its share a member may have; None: whatever it
+    is, since no file can be read elsewhere."""
     owners = [{pinned[part.file] for part in group if part.file in pinned} for group in groups]
     if any(len(owner) > 1 for owner in owners):
         return None

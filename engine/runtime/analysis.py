@@ -1,7 +1,8 @@
 """What members count for EXPLAIN ANALYZE, on its way to the initiator: names and numbers (`Counted`).
 
 edge.<id>.<rows | bytes | batches | stalls | spooled | micros>       at a sender or a receiver; all but micros add up
-instance.<fragment>.<number>.<rows | micros>
+instance.<fragment>.<number>.<rows | micros | begun>                  begun: it was not stopped before its turn came
+operator.<fragment>.<instance>.<...>                                  as `engine.profile` says
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from engine.plan.explain_physical import EdgeAnalysis, InstanceAnalysis, PhysicalAnalysis
+from engine.profile import Line, tree
 
 
 def merged(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
@@ -25,19 +27,25 @@ def analysis_of(counters: Mapping[str, int], totals: Mapping[str, float | int | 
     """The counters as EXPLAIN tells them. Names that this release does not know are left out."""
     edges: defaultdict[int, dict[str, int]] = defaultdict(dict)
     instances: defaultdict[tuple[int, int], dict[str, int]] = defaultdict(dict)
+    operators: defaultdict[tuple[int, int], list[Line]] = defaultdict(list)
     for name, value in counters.items():
         match name.split("."):
             case ["edge", edge, what]:
                 edges[int(edge)][what] = value
             case ["instance", fragment, number, what]:
                 instances[int(fragment), int(number)][what] = value
+            case ["operator", fragment, instance, number, depth, kind, source]:
+                line = Line(int(number), int(depth), kind, source, value)
+                operators[int(fragment), int(instance)].append(line)
+    trees = {key: tree(lines) for key, lines in operators.items()}
     return PhysicalAnalysis(
         {edge: _edge(counted) for edge, counted in edges.items()},
         {
-            key: InstanceAnalysis(counted.get("rows", 0), counted.get("micros", 0) / 1e3)
+            key: InstanceAnalysis(counted.get("rows", 0), counted.get("micros", 0) / 1e3, bool(counted.get("begun")))
             for key, counted in instances.items()
         },
         totals,
+        {key: found for key, found in trees.items() if found is not None},
     )
 
 

@@ -23,17 +23,17 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from engine.runtime.pool_calls import Call, answered, run
+from engine.runtime.pool_calls import Call, Pool, answered, run
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class FragmentPool(Executor):
+class FragmentPool(Pool):
     """See the module's docstring; an executor that `loop.run_in_executor` takes. threads: how many; name: of the threads."""
 
     def __init__(self, threads: int, name: str = "sluice-fragment") -> None:

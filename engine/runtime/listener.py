@@ -33,6 +33,8 @@ from wire.mesh.messages import Cancel, Open
 _log = logging.getLogger(__name__)
 _OPEN_SECONDS: Final = 10.0
 _TOKEN_BYTES: Final = 16
+#: Connections that may not have said yet which channel they are for; further ones are closed unheard.
+_UNOPENED_MAX: Final = 1024
 _CONTROL: Final = PREFACE + HELLO_KIND.to_bytes(2, "big")
 
 ControlFactory = Callable[[], asyncio.BufferedProtocol | None]
@@ -54,6 +56,7 @@ class DataListener:
         self._channels: dict[str, tuple[bytes, Receiver]] = {}
         self._control: ControlFactory | None = None
         self._connections: set[DataConnection | Entrance] = set()
+        self._unopened: set[DataConnection | Entrance] = set()
         self._idle: asyncio.Future[None] | None = None
         self.advertised: tuple[str, int] | None = None
         self.denied = 0
@@ -135,11 +138,17 @@ class DataListener:
 
     def opened(self, connection: DataConnection | Entrance) -> None:
         self._connections.add(connection)
-        if self._server is None or not self._server.is_serving():
+        self._unopened.add(connection)
+        if len(self._unopened) > _UNOPENED_MAX or self._server is None or not self._server.is_serving():
             connection.abort()
+
+    def asked(self, connection: DataConnection) -> None:
+        """A connection has said what it is for."""
+        self._unopened.discard(connection)
 
     def closed(self, connection: DataConnection | Entrance) -> None:
         self._connections.discard(connection)
+        self._unopened.discard(connection)
         if self._idle is not None and not self._connections:
             self._idle.set_result(None)
             self._idle = None
@@ -268,6 +277,7 @@ class DataConnection(asyncio.BufferedProtocol):
 
     def _open(self, opening: Open) -> None:
         self._stop_deadline()
+        self._listener.asked(self)
         try:
             receiver = self._listener.receiver(opening)
             self._stream = receiver.admit(opening, self)

@@ -20,11 +20,22 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from engine.runtime.pool_calls import Call, answered, run
 
 T = TypeVar("T")
+
+
+class Operations(Protocol):
+    """What runs calls by partitions: an `OperationPool`."""
+
+    @property
+    def threads(self) -> int: ...
+
+    def post(self, partition: int | None, call: Call) -> None: ...
+
+    def run_or_post(self, partition: int, call: Call) -> None: ...
 
 
 class OperationPool:

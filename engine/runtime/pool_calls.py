@@ -10,8 +10,9 @@ through them the Future, which holds the error; a ring that keeps batches in mem
 from __future__ import annotations
 
 import logging
+from abc import abstractmethod
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future
 from functools import partial
 from typing import TypeVar
 
@@ -19,6 +20,18 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Call = Callable[[], object]
+
+
+class Pool(Executor):
+    """An executor that takes calls that nobody waits for, too."""
+
+    @abstractmethod
+    def post(self, call: Call) -> None:
+        """As `submit`, without a Future."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Run what was submitted, then end; returns when it has."""
 
 
 def run(call: Call) -> None:

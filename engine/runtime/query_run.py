@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from engine.catalog.objects import Table
 from engine.executor import ExecutionContext, QueryId
-from engine.local.executor import LocalExecutor, LocalWork, batch_rows
+from engine.local.executor import LocalExecutor, LocalStream, LocalWork, batch_rows
 from engine.operators.limit import LimitedRows
 from engine.operators.mesh_tls import TlsPeer
 from engine.operators.outbound import OutboundStream
@@ -29,6 +29,7 @@ from engine.operators.partition_streams import Sent
 from engine.operators.receive import Receiver
 from engine.operators.schemas import stream_schema
 from engine.operators.send import Edge
+from engine.plan.compile.files import plain_path
 from engine.plan.physical import relation_of
 from engine.plan.spec import (
     ChannelSpec,
@@ -40,6 +41,7 @@ from engine.plan.spec import (
     ReaderSpec,
     SharedSpec,
 )
+from engine.profile import by_files, counters, reader_source, with_sources
 from engine.runtime.edge_output import EdgeOutput, Pieces, retried
 from engine.runtime.inflow import EdgeInflow
 from engine.runtime.mailboxes import Mailboxes
@@ -158,6 +160,7 @@ class QueryRun:
         self._told_at = spec.host, spec.port
         self._used: set[tuple[int, int, int]] = set()
         self._inflows: dict[tuple[int, int], EdgeInflow] = {}
+        self._reading: dict[tuple[int, int], Sequence[ReaderSpec]] = {}
         self._tasks: dict[int, asyncio.Task[Cause | None]] = {}
         self._cause: Cause | None = None
         self.numbers = tuple(n for n, i in enumerate(spec.instances) if self._fragments[i.fragment].output is not None)
@@ -179,6 +182,17 @@ class QueryRun:
         """The stream that the portal reads. schema: of its batches, in carriers."""
         fragment, instance = self._root_instance()
         return self._source(fragment, instance, schema, None)
+
+    def root_operators(self, source: Source) -> Mapping[str, int]:
+        """What the root's engine has counted by operators, after the end (`engine.profile`)."""
+        return self._operators(source, self._root_instance()[1])
+
+    def _operators(self, source: Source, instance: InstanceSpec) -> Mapping[str, int]:
+        if not isinstance(source, LocalStream) or source.operators is None:
+            return {}
+        reading = self._reading.get((instance.fragment, instance.instance), ())
+        named = by_files((reader_source(r.reader), map(plain_path, r.files)) for r in reading)
+        return counters(with_sources(source.operators, named), f"operator.{instance.fragment}.{instance.instance}")
 
     @property
     def root_receiver(self) -> Receiver | None:
@@ -278,8 +292,10 @@ class QueryRun:
                 # them all the same: who sends them sends to others too.)
                 await output.opened()
             source = self._produced(fragment, instance, edge)
+            self.counters[f"instance.{instance.fragment}.{instance.instance}.begun"] = 1
             while output.wanted and (batch := await source.next_batch()) is not None:
                 await output.send(batch)
+            self.counters.update(self._operators(source, instance))
             if output.wanted:
                 await output.finish()
         except SqlError as error:
@@ -348,6 +364,7 @@ class QueryRun:
                 self._host.produced(self.query, edge, sender, receiver, sent.partitions.get(receiver, ()))
             rows = [sent.rows.get(receiver, 0) for receiver in range(len(edge.receivers))]
             once = max(rows) if edge.router.kind == "mirror" else sum(rows)
+            self.counters[f"instance.{instance.fragment}.{instance.instance}.begun"] = 1
             self._count(instance, edge, (once, sent.batches, sent.bytes, sent.stalls), started)
         finally:
             await _to_the_end(production.close())
@@ -362,7 +379,8 @@ class QueryRun:
 
     def _found(self, instance: InstanceSpec) -> Mapping[str, Any]:
         """What its readers read, found and allowed by this member. May block. Raises SqlError."""
-        return _parameters(self._host.files.of(instance).readers)
+        readers = self._reading[instance.fragment, instance.instance] = self._host.files.of(instance).readers
+        return _parameters(readers)
 
     def _source(
         self,
@@ -386,6 +404,7 @@ class QueryRun:
                 parameters={} if find is not None else _parameters(instance.readers),
                 inputs=inflows,
                 find=find,
+                analyze=self.shared.analyze,
             )
         )
 

@@ -23,7 +23,6 @@ import contextlib
 import functools
 import logging
 import threading
-import time
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Mapping, Sequence, Set
@@ -47,7 +46,7 @@ from engine.runtime.departure import Departure
 from engine.runtime.listener import DataListener
 from engine.runtime.mailboxes import Mailbox, Mailboxes
 from engine.runtime.mesh import Mesh
-from engine.runtime.operation_pool import OperationPool
+from engine.runtime.operation_pool import Operations
 from engine.runtime.queries import ChannelState, MemberQueries
 from engine.runtime.query_run import QueryRun, Source, TaskSenders, Writers
 from engine.runtime.query_state import (
@@ -66,7 +65,7 @@ from engine.runtime.query_state import (
 )
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.requests import Requests
-from wire.errors import AdminShutdown, ConnectionFailure, SqlError
+from wire.errors import AdminShutdown, ConnectionFailure, QueryCanceled, SqlError
 from wire.mesh.control_messages import (
     ChannelDeny,
     ChannelOk,
@@ -114,7 +113,7 @@ class MeshRuntime:
         local: LocalExecutor,
         spark: TaskSenders,
         spooler: Spooler,
-        operations: OperationPool,
+        operations: Operations,
         files: ReadableFiles,
         writers: Writers,
     ) -> None:
@@ -269,7 +268,7 @@ class MeshRuntime:
 
     def _judge_channel(self, member: str, message: OpenChannel | Produced, shard: int) -> None:
         """In the query's turn: is what a sender speaks of wanted here?"""
-        state = self._shards[shard].channel(message.query, time.monotonic())
+        state = self._shards[shard].channel(message.query, self._loop.time())
         self._later(self._answer_channel, member, message, state)
 
     def _answer_channel(self, member: str, message: OpenChannel | Produced, state: ChannelState) -> None:
@@ -334,7 +333,7 @@ class MeshRuntime:
 
     def _step(self, ask: _Ask, shard: int) -> None:
         """In the shard's turn, on an operation thread or on the loop's."""
-        instructions = ask(self._shards[shard], time.monotonic())
+        instructions = ask(self._shards[shard], self._loop.time())
         prepared: list[_Do] = [_prepared(i) if isinstance(i, Run) else i for i in instructions]
         if prepared:
             self._later(self._perform, prepared)
@@ -521,7 +520,8 @@ class DistributedStream:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_COUNTED_SECONDS):
                 await self._all_counted.wait()
-        return merged(self._counters)
+        own = {} if self._root is None else self._run.root_operators(self._root)
+        return merged([*self._counters, own])
 
     def _end(self) -> None:
         """The root has given its last row. If it did not need all of its input, the others are to stop, now."""
@@ -537,14 +537,16 @@ class DistributedStream:
         cause = Cause("40001", f"could not complete the query: {error.message}", echo=True)
         self._runtime.cancel(self._run.query, cause)
         await self._failed
-        assert self._error is not None
-        return self._error
+        return self._error or QueryCanceled("canceling statement due to user request")
 
     async def _close(self) -> None:
         if self._absence is not None:
             self._absence.end()
         if not self._ended:
             self._runtime.cancel(self._run.query, _CLOSED_EARLY)
+        if not self._failed.done():
+            # Nobody will say any more why a connection broke: whoever waits to hear it has closed the stream.
+            self._failed.set_result(None)
         if self._root is not None:
             await self._root.close()
         await self._run.ended()

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import logging
 import re
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, Final
+
+from py4j.protocol import Py4JError
 
 from engine.told_error import told_error
 from wire.errors import (
@@ -145,13 +148,14 @@ def translate(error: BaseException) -> SqlError:
     """The SqlError of whatever a Spark action raised."""
     if isinstance(error, SqlError):
         return error
-    text = _text(error)
+    text = text_of(error)
     known = translate_text(text)
     if known is not None:
         return known
     if any(word in text for word in _LOST):
         return ConnectionFailure("a data connection to another member was lost")
-    _log.error("Spark failed: %s", text, exc_info=error)
+    # Not the error itself: formatters ask it for its text, and PySpark's fails on one whose JVM is gone.
+    _log.error("Spark failed: %s\n%s", text, "".join(traceback.format_tb(error.__traceback__)))
     return InternalError(f"Spark failed: {_first_line(text)}")
 
 
@@ -184,14 +188,22 @@ def _wraps_another(condition: str, text: str) -> bool:
     return any(name in _CONDITIONS and name != "FAILED_READ_FILE" for name in names)
 
 
-def _text(error: BaseException) -> str:
+def text_of(error: BaseException) -> str:
     """Everything the error and its causes say, Java's first: what Py4J says of one is only that there is one."""
     parts: list[str] = []
     seen: BaseException | None = error
     while seen is not None:
-        parts += [*_java_texts(getattr(seen, "java_exception", None)), str(seen)]
+        parts += _texts(seen)
         seen = seen.__cause__
     return "\n".join(parts)
+
+
+def _texts(error: BaseException) -> list[str]:
+    # An exception of Java's is in the JVM, which is asked for its text and may be gone.
+    try:
+        return [*_java_texts(getattr(error, "java_exception", None)), str(error)]
+    except (Py4JError, OSError):
+        return [f"{type(error).__name__}: Spark has ended"]
 
 
 def _java_texts(java: Any) -> Iterator[str]:

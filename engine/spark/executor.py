@@ -39,6 +39,7 @@ from engine.operators.send import Edge
 from engine.operators.slots import SlotKeeper
 from engine.operators.spool import Spooler
 from engine.plan.compile import to_sql
+from engine.plan.compile.scans import Scan, is_scanned
 from engine.plan.compile.storage import relation_name
 from engine.plan.logical import Mutate
 from engine.runtime.listener import DataListener
@@ -135,7 +136,7 @@ class SparkExecutor:
         self,
         context: ExecutionContext,
         statement: str,
-        tables: Mapping[str, Table],
+        tables: Mapping[str, Table | Scan],
         edges: tuple[Edge | None, ...],
         *,
         parting: str | None = None,
@@ -189,7 +190,9 @@ class SparkExecutor:
         if not self._starting.done():
             return "starting"
         error = self._starting.exception()
-        return "ready" if error is None else f"failed: {error}"
+        if error is not None:
+            return f"failed: {error}"
+        return "ended" if self._is_over(self._starting) else "ready"
 
     @property
     def listening(self) -> tuple[str, int]:
@@ -234,14 +237,23 @@ class SparkExecutor:
         }
 
     def _begin(self) -> asyncio.Task[SparkRuntime]:
-        """The start of Spark, which begins now if it has not yet."""
-        if self._starting is None:
-            self._starting = asyncio.get_running_loop().create_task(self._start())
-            self._starting.add_done_callback(_log_failure)
-        return self._starting
+        """The start of Spark, which begins now if it has not yet; anew, if it failed or Spark has ended by itself."""
+        former = self._starting
+        if former is not None and not self._is_over(former):
+            return former
+        starting = asyncio.get_running_loop().create_task(self._start(former))
+        starting.add_done_callback(_log_failure)
+        self._starting = starting
+        return starting
 
-    async def _start(self) -> SparkRuntime:
+    async def _start(self, former: asyncio.Task[SparkRuntime] | None) -> SparkRuntime:
+        if former is not None:
+            await self._stop(former)
         return await asyncio.to_thread(self._start_runtime)
+
+    @staticmethod
+    def _is_over(starting: asyncio.Task[SparkRuntime]) -> bool:
+        return starting.done() and (starting.exception() is not None or starting.result().ended())
 
     def _start_runtime(self) -> SparkRuntime:
         with own_connection():
@@ -397,9 +409,10 @@ class SparkStream:
             self._receiver.fail(partly_consumed())
 
 
-def views_of(fragment: CompiledFragment) -> Mapping[str, Table]:
-    """The tables that a fragment reads, by the names that its statement has for them."""
-    return {relation_name(table): table for table in fragment.tables if isinstance(table, Table)}
+def views_of(fragment: CompiledFragment) -> Mapping[str, Table | Scan]:
+    """What a fragment reads, by the names that its statement has for it."""
+    tables = (table for table in fragment.tables if isinstance(table, Table) and not is_scanned(table))
+    return {**{relation_name(table): table for table in tables}, **fragment.scans}
 
 
 def rows_of(fragment: CompiledFragment) -> SparkRows:
@@ -425,5 +438,6 @@ def _without_offset(fragment: CompiledFragment) -> tuple[exp.Expression, int]:
 
 
 def _cause(runtime: SparkRuntime, task: int) -> SqlError | None:
-    with own_connection():
+    with own_connection(), runtime.unless_ended():
         return failure_of_task(runtime, task)
+    return None

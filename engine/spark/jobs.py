@@ -76,19 +76,21 @@ class SparkJob:
             java_thread = self._java_thread
         if not self.running:
             return
-        self._runtime.context._jsc.sc().cancelJobGroupAndFutureJobs(self.group)
-        if java_thread is not None:
-            java_thread.interrupt()
+        with self._runtime.unless_ended():
+            self._runtime.context._jsc.sc().cancelJobGroupAndFutureJobs(self.group)
+            if java_thread is not None:
+                java_thread.interrupt()
 
     def wait_gone(self) -> None:
         """Wait until the thread has ended and no task of the group is left, for the tasks `_GONE_SECONDS` at most."""
         self._thread.join()
         deadline = time.monotonic() + _GONE_SECONDS
-        while self._tasks_active():
-            if time.monotonic() > deadline:
-                _log.warning("%s: killed tasks have not noticed yet", self.group)
-                return
-            time.sleep(_POLL_SECONDS)
+        with self._runtime.unless_ended():
+            while self._tasks_active():
+                if time.monotonic() > deadline:
+                    _log.warning("%s: killed tasks have not noticed yet", self.group)
+                    return
+                time.sleep(_POLL_SECONDS)
 
     def _run(self) -> None:
         result, error = None, None
@@ -96,13 +98,16 @@ class SparkJob:
             try:
                 result = self._act()
             except BaseException as raised:  # noqa: BLE001
-                error = (
-                    QueryCanceled("canceling statement due to user request") if self._cancelled else translate(raised)
-                )
+                error = self._told(raised)
             finally:
                 with self._lock:
                     self._java_thread = None
         self._done(result, error)
+
+    def _told(self, raised: BaseException) -> SqlError:
+        if self._cancelled:
+            return QueryCanceled("canceling statement due to user request")
+        return self._runtime.loss(raised) or translate(raised)
 
     def _act(self) -> Any:
         context = self._runtime.context

@@ -18,6 +18,7 @@ from pyspark.util import PythonEvalType
 from engine.catalog.objects import Table
 from engine.executor import ExecutionContext
 from engine.operators.partition_streams import Sent
+from engine.plan.compile.scans import Scan
 from engine.spark.collect import collect_arrow
 from engine.spark.jobs import SparkJob
 from engine.spark.session import SparkRuntime, own_connection
@@ -37,7 +38,7 @@ class SparkProduction(Generic[R]):
         runtime: SparkRuntime,
         context: ExecutionContext,
         statement: str,
-        tables: Mapping[str, Table],
+        tables: Mapping[str, Table | Scan],
         act: Callable[[DataFrame], R],
         views: Views,
         call: Callable[[Callable[[], Any]], Awaitable[Any]],

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from engine.catalog.objects import Table
+from engine.plan.compile.scans import Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,5 +16,5 @@ class SparkRows:
     """statement: in Spark's SQL. tables: by the names that it has for them. schema: of the rows, in carriers."""
 
     statement: str
-    tables: Mapping[str, Table]
+    tables: Mapping[str, Table | Scan]
     schema: pa.Schema

@@ -1,8 +1,9 @@
 """The JVM and its Spark context: started, configured, ended. One per member, and one per process, as PySpark has it.
 
 The JVM is a child of the member. It dies with it even if the member is killed: PySpark's gateway holds a pipe to its
-standard input, and the JVM ends when that breaks. All of Spark's own files (logs, shuffle files, warehouse) lie in one
-directory.
+standard input, and the JVM ends when that breaks. Where the JVM ends by itself (killed, out of memory) the member goes on:
+what ran there is told so (`loss`), and the next query that needs Spark has it started again (`engine.spark.executor`). All of
+Spark's own files (logs, shuffle files, warehouse) lie in one directory.
 
 A session per time zone: Spark's time zone is a session's setting, and a running query must keep the one it began with.
 
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from py4j.clientserver import FinalizerWorker
+from py4j.protocol import Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -32,12 +34,15 @@ from pyspark.util import PythonEvalType
 
 from engine.config import SparkConfig
 from engine.spark.collect import collect_arrow
+from engine.spark.errors import text_of
 from engine.spark.worker import SUMMARY_SCHEMA, idle
-from wire.errors import AdminShutdown, SqlError
+from wire.errors import AdminShutdown, SerializationFailure, SqlError
 
 _SESSIONS_MAX: Final = 16
 _STOP_SECONDS: Final = 10
 _SETTLE_MILLIS: Final = 10_000
+#: How long a JVM whose connections have broken may take to be gone.
+_DYING_SECONDS: Final = 2.0
 _LOG_SETTINGS: Final = """
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -147,10 +152,12 @@ class SparkRuntime:
         try:
             self._start(config)
         except Exception as error:
+            said = text_of(error)
             self.stop()
             if isinstance(error, SqlError):
                 raise
-            raise SqlError(f"Spark could not be started: {error}", sqlstate="58000") from error
+            self._check_abandoned()
+            raise SqlError(f"Spark could not be started: {said}", sqlstate="58000") from error
 
     def _check_abandoned(self) -> None:
         if self._abandoned():
@@ -160,6 +167,7 @@ class SparkRuntime:
         conf = SparkConf(loadDefaults=False)
         conf.setAll(list(spark_settings(config, self._directory).items()))
         gateway = launch_gateway(conf, {"stdout": self._log, "stderr": self._log})  # type: ignore[no-untyped-call]
+        self._process: subprocess.Popen[bytes] = gateway.proc
         SparkContext._ensure_initialized(gateway=gateway)
         self._check_abandoned()
         self.context = SparkContext(conf=conf, gateway=gateway)
@@ -187,6 +195,32 @@ class SparkRuntime:
     def jvm(self) -> Any:
         return self.context._jvm
 
+    def ended(self, seconds: float = 0.0) -> bool:
+        """Whether the JVM is gone, or is so within that time."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def loss(self, error: BaseException) -> SqlError | None:
+        """What a call to the JVM raised, where the reason is that the JVM has ended. Blocks for a moment."""
+        if not isinstance(error, (Py4JNetworkError, OSError)) or not self.ended(_DYING_SECONDS):
+            return None
+        return SerializationFailure(
+            "could not complete the query: Spark has ended unexpectedly",
+            hint="The statement may be repeated: Spark is started again for it.",
+        )
+
+    @contextlib.contextmanager
+    def unless_ended(self) -> Iterator[None]:
+        """For calls that have nothing to do where the JVM has ended."""
+        try:
+            yield
+        except (Py4JNetworkError, OSError) as error:
+            if self.loss(error) is None:
+                raise
+
     def settle(self) -> None:
         """Wait until Spark's status store has heard of everything that has happened."""
         self.context._jsc.sc().listenerBus().waitUntilEmpty(_SETTLE_MILLIS)
@@ -201,6 +235,9 @@ class SparkRuntime:
         """End the context and the JVM. Returns when the process is gone."""
         gateway = SparkContext._gateway
         with contextlib.suppress(Exception):
+            if self.ended():
+                # It would be asked to stop, which fails, and what the context has in this process would stay.
+                self.context._jsc = None
             self.context.stop()
         _forget_context()
         if gateway is not None:

@@ -26,8 +26,10 @@ from pyspark.sql import types as st
 
 from engine.catalog import partitions
 from engine.catalog.objects import Table, TableColumn
+from engine.plan.compile.scans import Scan
 from engine.plan.compile.storage import VIEW_FILE, VIEW_ROW, storage_name
 from engine.spark import catalogs
+from engine.spark.scanning import read_scan
 from engine.sql.types import SqlType
 from wire import types as t
 from wire.errors import DataCorrupted, FeatureNotSupported, UndefinedFile
@@ -72,20 +74,26 @@ class Views:
         self._lock = threading.Lock()
         self._known: WeakKeyDictionary[SparkSession, OrderedDict[str, int]] = WeakKeyDictionary()
 
-    def require(self, session: SparkSession, tables: Mapping[str, Table]) -> None:
-        """Make sure that the session has a view of each table, by that name, of that version.
+    def require(self, session: SparkSession, relations: Mapping[str, Table | Scan]) -> None:
+        """Make sure that the session has a view of each relation, by that name; of a table, of that version.
 
         Raises SqlError for files that cannot be read.
         """
         with self._lock:
             known = self._known.setdefault(session, OrderedDict())
-            for name, table in tables.items():
-                if known.get(name) != table.version:
-                    read_table(session, table).createOrReplaceTempView(name)
-                    known[name] = table.version
+            for name, relation in relations.items():
+                # A scan has a name for each version of what it reads.
+                version = relation.version if isinstance(relation, Table) else 0
+                if known.get(name) != version:
+                    _frame(session, relation).createOrReplaceTempView(name)
+                    known[name] = version
                 known.move_to_end(name)
-            while len(known) > max(_VIEWS_MAX, len(tables)):
+            while len(known) > max(_VIEWS_MAX, len(relations)):
                 session.catalog.dropTempView(known.popitem(last=False)[0])
+
+
+def _frame(session: SparkSession, relation: Table | Scan) -> DataFrame:
+    return read_table(session, relation) if isinstance(relation, Table) else read_scan(session, relation)
 
 
 def read_table(session: SparkSession, table: Table) -> DataFrame:

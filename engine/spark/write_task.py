@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from engine.carry import carry_to
 from engine.local.infinities import with_infinities
+from engine.mutation.returned import ReturnedFile
 from engine.mutation.sink import RowSink
 from engine.mutation.written import Written, told
 from engine.plan.logical import Mutate, Values
@@ -59,6 +60,15 @@ class WritePartition:
     schema: bytes
     output: OutputSettings
 
+    @property
+    def parted_by(self) -> tuple[int, ...]:
+        """Which of the input's columns are those that the table is partitioned by."""
+        table = self.plan.table
+        assert table.storage is not None, "a stored table"
+        index = {column.id: number for number, column in enumerate(self.plan.input.columns)}
+        rows = {c.file_column: index[row.id] for c, row in zip(table.columns, self.plan.rows, strict=True)}
+        return tuple(rows[name] for name in table.storage.partition_by)
+
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
             written = self._written(batches)
@@ -72,12 +82,15 @@ class WritePartition:
         schema = pa.ipc.read_schema(pa.py_buffer(self.schema))
         writer = TableWriter(Path(self.folder), table.columns, table.storage)
         sink = RowSink(self.plan, writer, _take, self.output)
+        returned = ReturnedFile(Path(self.folder))
         try:
             for batch in _gathered(batches):
                 sink.write(with_infinities(carry_to(batch, schema)))
-            return sink.written(writer.finish())
+                returned.write(sink.take_returned())
+            return replace(sink.written(writer.finish()), returned_in=returned.finish())
         except BaseException:
             writer.abandon()
+            returned.abandon()
             raise
 
 

@@ -141,9 +141,12 @@ class Accesses:
 
     @contextmanager
     def within(self, view: View) -> Iterator[None]:
-        """While a view's definition is bound. A temporary one is the session's own."""
+        """While a view's definition is bound. A temporary one is the session's own; one with security_invoker reads as whoever
+        runs the statement, also where another view reads it."""
         kept = self._whom, self._silent
-        if view.schema != TEMPORARY:
+        if view.has_option("security_invoker"):
+            self._whom = None
+        elif view.schema != TEMPORARY:
             self._whom = self._owner_of(view.oid)
         self._silent = False
         try:

@@ -21,6 +21,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from engine.sql.types import SqlType
+from wire import types as t
 
 if TYPE_CHECKING:
     from engine.plan.logical import Node
@@ -142,8 +143,11 @@ class Not(Expr):
 
 @dataclass(frozen=True, slots=True)
 class IsNull(Expr):
+    """arg IS [NOT] NULL. Of a row that asks for all its fields; whole: whether the row itself is null."""
+
     arg: Expr
     negated: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,3 +280,11 @@ class WindowCall(Expr):
 def with_type(expr: Expr, typ: SqlType) -> Expr:
     """`expr` relabelled to `typ`: for changes that need no work at run time (varchar to text)."""
     return replace(expr, type=typ)
+
+
+def sized_parameter(expr: Expr) -> ParamRef | None:
+    """The parameter in `$1::numeric(p, s)`: when it is bound, what comes of the cast is known as well as the value is."""
+    if not (isinstance(expr, Call) and expr.function.kind == "cast" and expr.type.pg is t.NUMERIC and expr.args):
+        return None
+    arg = expr.args[0]
+    return arg if isinstance(arg, ParamRef) and arg.type.pg is t.NUMERIC and expr.type.typmod >= 0 else None

@@ -278,6 +278,7 @@ class Source:
     lateral_only: visible to LATERAL items only, while the FROM clause is still being read; lateral_ok: and legally so.
     join: a JOIN's merged columns, which has no name of its own.
     scalar: a function that returns one plain value: its whole row is that value.
+    row_type: gives the type of a table's rows.
     rows: whose rows its own are. system: columns that are found by name, but are not among its own (`tableoid`).
     """
 
@@ -293,6 +294,7 @@ class Source:
     scalar: bool = False
     rows: Rows = NOBODYS
     system: tuple[SourceColumn, ...] = ()
+    row_type: Callable[[], t.PgType] | None = None
 
     def find(self, name: str, at: int) -> Expr | None:
         """The column of that name. Raises AmbiguousColumn where there are two."""
@@ -304,8 +306,13 @@ class Source:
     def whole_row(self) -> Expr:
         if self.scalar:
             return self.columns[0].expr
+        items = tuple(c.expr for c in self.columns)
+        if self.row_type is not None:
+            named = SqlType(self.row_type())
+            if [typ for _, typ in named.fields] == [item.type for item in items]:
+                return Row(named, items)
         fields = tuple((c.name, c.expr.type) for c in self.columns)
-        return Row(SqlType(t.RECORD, fields=fields), tuple(c.expr for c in self.columns))
+        return Row(SqlType(t.RECORD, fields=fields), items)
 
 
 class Scope:

@@ -34,7 +34,7 @@ class Query(Statement):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explain(Statement):
     """EXPLAIN [ANALYZE] [(options)] statement. `inner` is a Query, MutationStatement, DeclareCursor or
-    ExecuteStatement."""
+    ExecuteStatement. summary: None where it is not said."""
 
     inner: Statement
     analyze: bool = False
@@ -42,6 +42,8 @@ class Explain(Statement):
     verbose: bool = False
     costs: bool = True
     distsql: bool = False
+    timing: bool = True
+    summary: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,7 @@ class CreateView(Statement):
     query: Query
     replace: bool = False
     temporary: bool = False
+    options: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +117,7 @@ class ReferencedKey:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstraintDefinition:
     """A constraint of a column or a table. name: None where PostgreSQL chooses one. columns: a key's; those of a check are
-    in its formula. references: a foreign key's. position: where it stands in the statement."""
+    in its formula. included: INCLUDE's columns. references: a foreign key's. position: where it stands in the statement."""
 
     kind: Literal["check", "primary key", "unique", "foreign key"]
     name: str | None = None
@@ -123,13 +126,15 @@ class ConstraintDefinition:
     references: ReferencedKey | None = None
     position: int = -1
     deferrable: Deferrable = ""
+    included: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedColumn:
-    """nulls_first: None is as the order has it."""
+    """name: of a column; of an expression, its formula. nulls_first: None is as the order has it."""
 
-    name: str
+    name: str = ""
+    formula: Formula | None = None
     descending: bool = False
     nulls_first: bool | None = None
 
@@ -261,13 +266,25 @@ class CreateSchema(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateIndex(Statement):
-    """name: None where PostgreSQL chooses one."""
+    """name: None where PostgreSQL chooses one. included: INCLUDE's columns. predicate: which rows it is about."""
 
     table: QualifiedName
     columns: tuple[IndexedColumn, ...]
+    included: tuple[str, ...] = ()
     name: str | None = None
     unique: bool = False
     if_not_exists: bool = False
+    predicate: Formula | None = None
+
+
+ReindexKind = Literal["index", "table", "schema", "system", "database"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reindex(Statement):
+    kind: ReindexKind
+    name: QualifiedName
+    concurrently: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,6 +316,15 @@ class AlterTable(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlterViewOptions(Statement):
+    """ALTER VIEW [IF EXISTS] name {SET (name = value, ...) | RESET (name, ...)}. A value of None resets."""
+
+    name: QualifiedName
+    options: tuple[tuple[str, str | None], ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AlterSchema(Statement):
     """ALTER SCHEMA name RENAME TO to."""
 
@@ -312,6 +338,48 @@ class CreateEnum(Statement):
 
     name: QualifiedName
     labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributeDefinition:
+    name: str
+    type: exp.DataType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateComposite(Statement):
+    """CREATE TYPE name AS (attributes)."""
+
+    name: QualifiedName
+    attributes: tuple[AttributeDefinition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddAttribute:
+    attribute: AttributeDefinition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropAttribute:
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterAttribute:
+    """ALTER ATTRIBUTE name SET DATA TYPE type."""
+
+    attribute: AttributeDefinition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameAttribute:
+    name: str
+    to: str
+
+
+#: What ALTER TYPE does to attributes, several of them at once.
+AttributeAction = AddAttribute | DropAttribute | AlterAttribute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,7 +401,7 @@ class RenameLabel:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterType(Statement):
     name: QualifiedName
-    action: AddLabel | RenameLabel | RenameRelation | SetSchema
+    action: AddLabel | RenameLabel | RenameRelation | SetSchema | RenameAttribute | tuple[AttributeAction, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -630,9 +698,12 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnConflict:
-    """columns: of the key that conflicts, or its constraint's name; neither: any. assignments: DO UPDATE; none: DO NOTHING."""
+    """columns, formulas: of the key that conflicts, with which rows its index is about (predicate); or its constraint's name;
+    neither: any. assignments: DO UPDATE; none: DO NOTHING."""
 
     columns: tuple[exp.Identifier, ...] = ()
+    formulas: tuple[exp.Expression, ...] = ()
+    predicate: exp.Expression | None = None
     constraint: exp.Identifier | None = None
     assignments: tuple[Assignment, ...] = ()
     where: exp.Expression | None = None

@@ -17,6 +17,7 @@ from engine.sql.scope import cursor, position
 from engine.sql.types import SqlType
 from wire import types as t
 from wire.errors import FeatureNotSupported, InvalidParameterValue, SqlSyntaxError, UndefinedObject
+from wire.interval_modifiers import interval_typmod
 
 _CHARACTERS_MAX: Final = 10_485_760
 _BITS_MAX: Final = 83_886_080
@@ -29,20 +30,6 @@ _ABSENT: Final = frozenset(
     timemultirange tsmultirange tsquery tstzmultirange tsvector txid_snapshot jsonpath
     """.split()
 )
-
-#: A span of interval fields as the bits of its type modifier (datetime.h: MONTH 1, YEAR 2, DAY 3, HOUR 10 ...).
-_FIELD_BITS: Final = {
-    "month": 1 << 1,
-    "year": 1 << 2,
-    "day": 1 << 3,
-    "hour": 1 << 10,
-    "minute": 1 << 11,
-    "second": 1 << 12,
-}
-_FIELD_ORDER: Final = ("year", "month", "day", "hour", "minute", "second")
-_FULL_RANGE: Final = 0x7FFF
-_FULL_PRECISION: Final = 0xFFFF
-
 
 #: A type that users have made: its schema, where one was written, and its name.
 UserTypes = Callable[[str | None, str], t.PgType | None]
@@ -83,7 +70,7 @@ def _scalar(node: exp.DataType, notice: Callable[[str], None], users: UserTypes)
     if pg.domain is not None:
         return _below(pg, node)
     if not modifiers:
-        return st.of(pg)
+        return st.of(pg, INFORMATION_SCHEMA[name][1] if schema == "information_schema" and pg.domain is None else -1)
     return st.of(pg, _typmod(pg, modifiers, node, notice))
 
 
@@ -105,19 +92,19 @@ def _below(domain: t.PgType, node: exp.DataType) -> SqlType:
     return st.of(t.base_of(domain), t.base_typmod(domain))
 
 
-#: information_schema's domains, as what is below them.
+#: information_schema's domains, as what is below them, and its modifier.
 INFORMATION_SCHEMA: Final = {
-    "cardinal_number": t.INT4,
-    "character_data": t.VARCHAR,
-    "sql_identifier": t.NAME,
-    "time_stamp": t.TIMESTAMPTZ,
-    "yes_or_no": t.VARCHAR,
+    "cardinal_number": (t.INT4, -1),
+    "character_data": (t.VARCHAR, -1),
+    "sql_identifier": (t.NAME, -1),
+    "time_stamp": (t.TIMESTAMPTZ, 2),
+    "yes_or_no": (t.VARCHAR, 7),
 }
 
 
 def _named(name: str, schema: str | None) -> t.PgType | None:
     if schema == "information_schema":
-        return INFORMATION_SCHEMA.get(name)
+        return INFORMATION_SCHEMA[name][0] if name in INFORMATION_SCHEMA else None
     if schema not in (None, "pg_catalog"):
         return None
     found = t.BY_NAME.get(name)
@@ -208,14 +195,5 @@ def _fraction(name: str, zone: str, digits: int, notice: Callable[[str], None]) 
 
 def _interval(node: exp.DataType, modifiers: list[int], notice: Callable[[str], None]) -> int:
     """The modifier of INTERVAL fields(precision), -1 when it has neither (timestamp.c: intervaltypmodin)."""
-    fields = node.args.get("fields")
-    if not fields and not modifiers:
-        return -1
-    precision = _fraction("INTERVAL", "", modifiers[0], notice) if modifiers else _FULL_PRECISION
-    return (_span(fields) << 16) | precision if fields else (_FULL_RANGE << 16) | precision
-
-
-def _span(fields: str) -> int:
-    first, _, last = fields.partition(" to ")
-    names = _FIELD_ORDER[_FIELD_ORDER.index(first) : _FIELD_ORDER.index(last or first) + 1]
-    return sum(_FIELD_BITS[name] for name in names)
+    precision = _fraction("INTERVAL", "", modifiers[0], notice) if modifiers else None
+    return interval_typmod(node.args.get("fields") or "", precision)

@@ -10,14 +10,15 @@ assumed; a value that does not fit raises 22003, never a rounded answer in silen
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from wire import types as t
-from wire.carriers import NumericScale
+from wire.carriers import UNKNOWN_SCALE, NumericScale
 
 MAX_PRECISION: Final = 38
 #: (precision, scale) of a numeric of which nothing is known.
-UNKNOWN_DIGITS: Final = (38, 16)
+UNKNOWN_DIGITS: Final = (38, UNKNOWN_SCALE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class SqlType:
     pg, typmod: as a client sees them in RowDescription.
     precision, scale, display: for numeric and arrays of it; see the module's docstring.
     minimum: where values decide on the fractional digits printed (`NumericScale`), the least number of them.
-    fields: names and types of a record's fields, else empty.
+    fields: names and types of a record's or composite type's fields, else empty. A composite type's are what it says itself.
     """
 
     pg: t.PgType
@@ -37,6 +38,10 @@ class SqlType:
     display: NumericScale = NumericScale.FIXED
     minimum: int = 0
     fields: tuple[tuple[str, SqlType], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.pg.category == "C" or (self.fields and self.pg is not t.RECORD):
+            object.__setattr__(self, "fields", _fields(self.pg))
 
     def __str__(self) -> str:
         return t.format_type(self.pg, self.typmod)
@@ -66,3 +71,8 @@ def of(pg: t.PgType, typmod: int = -1) -> SqlType:
     precision, scale = t.numeric_precision_scale(typmod)
     kept = max(scale, 0)
     return SqlType(pg, typmod, min(max(precision + kept - scale, kept, 1), MAX_PRECISION), kept)
+
+
+@cache
+def _fields(pg: t.PgType) -> tuple[tuple[str, SqlType], ...]:
+    return tuple((item.name, of(*t.attribute_type(item))) for item in pg.attributes)

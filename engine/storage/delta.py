@@ -29,8 +29,8 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from engine.catalog.objects import DataFile, TableColumn
+from engine.remembered import Remembered
 from engine.storage.durable import sync
-from engine.storage.remembered import Remembered
 from engine.storage.types import file_schema
 from wire.errors import DataCorrupted, IoError
 

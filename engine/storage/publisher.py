@@ -50,7 +50,9 @@ class Publisher:
             last = self._closing.wait(linger)
             begun = time.monotonic()
             self._round()
-            linger = max(_LINGER_SECONDS, _LINGER_ROUNDS * (time.monotonic() - begun))
+            # A round that failed may have waited for a database that is away, which says nothing of its own cost.
+            took = time.monotonic() - begun if self.failure is None else 0.0
+            linger = max(_LINGER_SECONDS, _LINGER_ROUNDS * took)
 
     def _round(self) -> None:
         try:

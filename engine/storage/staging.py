@@ -6,8 +6,8 @@ it; a commit that names it names something that a crash cannot take away.
 
 Rows are kept until a row group's worth is there, so that many small batches do not become many small groups. Where the table
 has a sort order, what is kept is a file's worth, sorted when it is written: every file is sorted by itself, whatever the order
-in which rows come. Partition columns are in the folders' names, as Delta wants them, and in the files too, because readers
-take a file as it is.
+in which rows come. However many files are open, what they keep together is bounded: beyond that, the one that keeps most writes
+it. Partition columns are in the folders' names, as Delta wants them, and in the files too, because readers take a file as it is.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -26,20 +27,21 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from engine.catalog.objects import DataFile, Storage, TableColumn
+from engine.os_errors import kind_of
 from engine.storage.durable import sync
 from engine.storage.staging_area import SEE_THE_SAME_FOLDER
 from engine.storage.statistics import FileStatistics
 from engine.storage.types import file_schema, to_files, without_statistics
 from engine.storage.underway import UNDERWAY
-from wire.errors import DiskFull, FeatureNotSupported, IoError
+from wire.errors import FeatureNotSupported
 
 FILE_BYTES: Final = 128 << 20
-#: Rows and bytes (in memory) that make a row group, and bytes that make a file where a file is sorted.
+#: Rows and bytes (in memory) that make a row group.
 _GROUP_ROWS: Final = 1 << 20
 _GROUP_BYTES: Final = 64 << 20
-_SORTED_BYTES: Final = 256 << 20
+#: Bytes (in memory) that all open files together keep: where files are sorted, what makes one.
+_KEPT_BYTES: Final = 256 << 20
 _OPEN_FILES_MAX: Final = 64
-_SPACE_ERRORS: Final = (28, 122)
 _NAME_MAX: Final = 200
 _COMPRESSION: Final = "snappy"
 
@@ -76,6 +78,7 @@ class TableWriter:
                 file.write(rows)
                 if file.full:
                     self._close(partition)
+                self._bound()
 
     def finish(self) -> tuple[DataFile, ...]:
         """The files, durable. Nothing may be written after."""
@@ -115,6 +118,14 @@ class TableWriter:
         self._open.move_to_end(partition)
         return file
 
+    def _bound(self) -> None:
+        while sum(file.kept_bytes for file in self._open.values()) >= _KEPT_BYTES:
+            partition, file = max(self._open.items(), key=lambda opened: opened[1].kept_bytes)
+            if self._storage.sort_by:
+                self._close(partition)
+            else:
+                file.write_group()
+
     def _path(self, partition: Partition) -> Path:
         folder = self._folder
         for column, value in zip(self._storage.partition_by, partition, strict=True):
@@ -146,39 +157,41 @@ class _File:
         self._partition = partition
         self._statistics = FileStatistics(schema, storage.partition_by)
         self._kept: list[pa.RecordBatch] = []
-        self._kept_rows = self._kept_bytes = 0
+        self._kept_rows = self.kept_bytes = 0
         self._sort_by = storage.sort_by
         self._size = 0
         UNDERWAY.write(self)
         self._sink = pa.OSFile(str(path), "wb")
-        self._writer = pq.ParquetWriter(
-            self._sink, schema, compression=_COMPRESSION, store_schema=False,
-            write_statistics=[name for name in schema.names if name not in plain] or False,
-            sorting_columns=_sorting(schema, self._sort_by),
-        )  # fmt: skip
+        try:
+            self._writer = pq.ParquetWriter(
+                self._sink, schema, compression=_COMPRESSION, store_schema=False,
+                write_statistics=[name for name in schema.names if name not in plain] or False,
+                sorting_columns=_sorting(schema, self._sort_by),
+            )  # fmt: skip
+        except BaseException:
+            self._remove()
+            raise
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._statistics.add(batch)
         self._kept.append(batch)
         self._kept_rows += batch.num_rows
-        self._kept_bytes += batch.nbytes
-        if self._sort_by:
-            self.full = self._kept_bytes >= _SORTED_BYTES
-        elif self._kept_rows >= _GROUP_ROWS or self._kept_bytes >= _GROUP_BYTES:
-            self._write_group()
-            self.full = self._sink.tell() >= FILE_BYTES
+        self.kept_bytes += batch.nbytes
+        if not self._sort_by and (self._kept_rows >= _GROUP_ROWS or self.kept_bytes >= _GROUP_BYTES):
+            self.write_group()
 
-    def _write_group(self) -> None:
+    def write_group(self) -> None:
         if not self._kept:
             return
         rows = pa.Table.from_batches(self._kept, self._schema)
-        self._kept, self._kept_rows, self._kept_bytes = [], 0, 0
+        self._kept, self._kept_rows, self.kept_bytes = [], 0, 0
         if self._sort_by:
             rows = rows.take(pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in self._sort_by]))
         self._writer.write_table(rows, row_group_size=_GROUP_ROWS)
+        self.full = self._sink.tell() >= FILE_BYTES
 
     def close(self) -> None:
-        self._write_group()
+        self.write_group()
         self._writer.close()
         self._size = self._sink.tell()
         self._sink.close()
@@ -193,7 +206,13 @@ class _File:
     def discard(self) -> None:
         if not self._sink.closed:
             self._kept = []
-            self._writer.close()
+            # It writes a footer, for which there may be no room.
+            with suppress(OSError, pa.ArrowException):
+                self._writer.close()
+        self._remove()
+
+    def _remove(self) -> None:
+        with suppress(OSError):
             self._sink.close()
         self.path.unlink(missing_ok=True)
 
@@ -210,7 +229,7 @@ class _telling:  # noqa: N801
         if isinstance(error, OSError):
             what = f'could not write to "{self._folder}": {error.strerror or error}'
             hint = None if self._folder.exists() else SEE_THE_SAME_FOLDER
-            raise (DiskFull if error.errno in _SPACE_ERRORS else IoError)(what, hint=hint) from error
+            raise kind_of(error)(what, hint=hint) from error
 
 
 # -- partitions ------------------------------------------------------------------------------------------------------

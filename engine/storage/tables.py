@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Final
 
 from engine.catalog.objects import DataFile, Storage, Table, TableColumn
+from engine.remembered import Remembered
 from engine.storage import delta
-from engine.storage.remembered import Remembered
 from engine.storage.staging import require_partition
 from engine.storage.types import file_schema
 
@@ -28,8 +28,8 @@ from engine.storage.types import file_schema
 DROPPED_SECONDS: Final = 3600
 #: A version is hashed into so many bytes: engines keep it in signed 64 bits.
 _DIGEST_BYTES: Final = 7
-#: By folder and the table's version.
-_FILES: Final[Remembered[tuple[str, int], tuple[str, ...]]] = Remembered(512)
+#: By folder and the table's version; half a million paths together.
+_FILES: Final[Remembered[tuple[str, int], tuple[str, ...]]] = Remembered(512, 1 << 19, lambda _, files: 1 + len(files))
 
 
 @dataclass(frozen=True, slots=True)

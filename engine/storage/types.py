@@ -16,6 +16,7 @@ have statistics.
 | timetz | struct<micros, zone> | |
 | timestamp / timestamptz | timestamp without / with UTC, microseconds | |
 | interval | struct<months, days, micros> | |
+| composite types | struct of what the attributes are, `PgType.field` | likewise; files from before an attribute came lack it |
 | T[] | list of what T is | not of time, timetz and interval |
 
 -infinity of dates and timestamps is in files what it is for DuckDB, one more than the carrier's: its reader fails on
@@ -44,6 +45,8 @@ _INTERVAL: Final = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("mi
 _INTERVAL_VALUES: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])
 _NANOS_PER_MICRO: Final = 1000
 _DAY_MICROS: Final = 86_400_000_000
+#: Types that files hold as something else, which no list or struct has.
+_CHANGED: Final = frozenset((t.TIME, t.TIMETZ, t.INTERVAL))
 #: Types whose carrier is what files hold.
 _AS_CARRIED: Final = frozenset(
     (
@@ -73,7 +76,17 @@ def file_type(typ: SqlType) -> pa.DataType:
         return pa.list_(pa.decimal128(typ.precision, typ.scale))
     if element in _AS_CARRIED:
         return pa.list_(carrier(element))
+    if element is not None and element.category == "C":
+        return pa.list_(_struct_type(SqlType(element)))
+    if pg.category == "C" and pg.attributes:
+        return _struct_type(typ)
     raise FeatureNotSupported(f"not supported: a table's column of type {typ}")
+
+
+def _struct_type(typ: SqlType) -> pa.DataType:
+    if any(field.pg in _CHANGED for _, field in typ.fields):
+        raise FeatureNotSupported(f"not supported: a table's column of type {typ}")
+    return pa.struct([pa.field(typ.pg.field(i), file_type(field)) for i, (_, field) in enumerate(typ.fields)])
 
 
 def file_schema(columns: Iterable[TableColumn]) -> pa.Schema:

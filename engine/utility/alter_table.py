@@ -44,6 +44,7 @@ from engine.utility.dependencies import (
     without_column,
 )
 from engine.utility.filling import filling, reading_before
+from engine.utility.index_parts import made_again
 from engine.utility.names import Names
 from engine.utility.questions import Question, keys_twice, not_null, violated, without_match
 from engine.utility.renaming import move, rename, rename_column, rename_constraint, rename_found
@@ -379,6 +380,7 @@ class _Alteration:
         changed = replace(column, type=typ, domain=domain)
         self._check_dependents(changed)
         self._replace(changed)
+        self._check_indexes(changed)
         if action.using is not None or not _is_relabelling(column.type, typ) or is_constrained(domain):
             self.values[column.number] = action.using.tree if action.using is not None else _column(column.name)
             for constraint in self.table.constraints:
@@ -448,6 +450,15 @@ class _Alteration:
                 row = RowOfTable.named(self.table.name, columns, context)
                 with unplaced():
                     bind_check(read_formula(constraint.expression), row, context)
+
+    def _check_indexes(self, column: TableColumn) -> None:
+        """What indexes compute of the column must go on making sense too."""
+        with unplaced():
+            constraints = tuple(
+                made_again(c, self.table, self.definer.context()) if c.parts and column.name in c.columns else c
+                for c in self.table.constraints
+            )
+        self.table = replace(self.table, constraints=constraints)
 
     # -- identity ------------------------------------------------------------------------------------------------
 

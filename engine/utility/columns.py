@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from engine.catalog.objects import Sequence, Table, TableColumn
+from engine.catalog.row_types import is_row_type
 from engine.sql import types as st
 from engine.sql.binder.definitions import RowOfTable, bind_default, bind_generated, is_integer
 from engine.sql.binder.regnames import relation_named
@@ -61,6 +62,8 @@ class ColumnMaker:
             return self._numbered(written, typ, number, written.identity)
         if typ.pg.category == "P":
             raise InvalidTableDefinition(f'column "{written.name}" has pseudo-type {typ.pg.sql_name}')
+        if is_row_type(typ.pg.oid):
+            raise FeatureNotSupported(f"not supported: a column of the row type {typ.pg.sql_name}")
         key = any(c.kind == "primary key" for c in written.constraints)
         generated = written.generated is not None
         domain = domain_named(written.type, self._definer.user_type)

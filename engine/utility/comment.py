@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.catalog.objects import Sequence, StoredRelation, Table
+from engine.catalog.system import PG_CATALOG
 from engine.sql.statements import Comment
 from engine.utility.definer import Definer
 from engine.utility.dependencies import kind_of
@@ -44,10 +45,12 @@ def comment(statement: Comment, definer: Definer) -> None:
 
 
 def _relation(statement: Comment, definer: Definer) -> StoredRelation:
-    found = definer.resolve(statement.name)
-    if found is None:
-        raise UndefinedTable(f'relation "{statement.name}" does not exist')
-    return found
+    found, schema = definer.resolve(statement.name), statement.name.schema
+    if found is not None:
+        return found
+    if schema is not None and schema != PG_CATALOG and not definer.snapshot.has_schema(schema):
+        raise InvalidSchemaName(f'schema "{schema}" does not exist')
+    raise UndefinedTable(f'relation "{statement.name}" does not exist')
 
 
 def _on_schema(statement: Comment, text: str | None, definer: Definer) -> None:
@@ -66,7 +69,7 @@ def _on_column(statement: Comment, text: str | None, definer: Definer) -> None:
             detail="This operation is not supported for sequences.",
         )
     if all(column.name != statement.part for column in relation.columns):
-        raise UndefinedColumn(f'column "{statement.part}" of relation "{relation.name}" does not exist')
+        raise UndefinedColumn(f'column "{statement.part}" of relation "{statement.name}" does not exist')
     definer.authority.require_owner(relation, "relation")
     columns = tuple(replace(c, comment=text) if c.name == statement.part else c for c in relation.columns)
     definer.catalog.put(replace(relation, columns=columns), replacing=True)

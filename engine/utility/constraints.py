@@ -70,18 +70,28 @@ def _check_free(table: Table, name: str) -> None:
 def _with_key(table: Table, written: ConstraintDefinition, definer: Definer, names: Names) -> Table:
     """The table with a key; none where an unnamed one says what another does already in the same statement."""
     primary = written.kind == "primary key"
-    same = [c for c in table.constraints if c.is_key and c.columns == written.columns]
+    said = (written.columns, written.included)
+    same = [c for c in table.constraints if c.is_key and (c.columns, c.included) == said]
     if same and written.name is None and not primary:
         return table
     name = written.name
     if name is None:
-        name = names.relation(table.name, "" if primary else "_".join(written.columns), "pkey" if primary else "key")
+        name = names.relation(
+            table.name, "" if primary else "_".join(written.columns + written.included), "pkey" if primary else "key"
+        )
     elif names.has_relation(name):
         raise DuplicateTable(f'relation "{name}" already exists')
     else:
         _check_free(table, name)
     names.take(name, key=True)
-    made = Constraint(definer.catalog.new_oid(), name, written.kind, written.columns, deferrable=written.deferrable)
+    made = Constraint(
+        definer.catalog.new_oid(),
+        name,
+        written.kind,
+        written.columns,
+        deferrable=written.deferrable,
+        included=written.included,
+    )
     columns = tuple(_not_null(c) if primary and c.name in written.columns else c for c in table.columns)
     return replace(table, columns=columns, constraints=(*table.constraints, made))
 
@@ -107,3 +117,6 @@ def _check_key(written: ConstraintDefinition, table: Table) -> None:
                 hint="You must specify an operator class for the index or define a default operator class for the data type.",
             )
         seen.add(name)
+    for name in written.included:
+        if table.column(name) is None:
+            raise UndefinedColumn(f'column "{name}" named in key does not exist', position=cursor(written.position))

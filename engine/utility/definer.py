@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.authority import Authority
-from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table, View
+from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table, View, formulas_of
 from engine.catalog.snapshot import SLUICE, TEMPORARY, Snapshot
 from engine.catalog.system import PG_CATALOG
 from engine.catalog.transaction import SessionCatalog
@@ -83,7 +83,7 @@ class Definer:
                 return (text,)
             case Table():
                 defaults = tuple(column.default for column in relation.columns if column.default is not None)
-                return (*defaults, *(c.expression for c in relation.constraints if c.kind == "check"))
+                return (*defaults, *(text for c in relation.constraints for text in formulas_of(c)))
             case _:
                 return ()
 

@@ -9,15 +9,18 @@ from engine.sql import statements as s
 from engine.sql.domain_statements import AlterDomain, CreateDomain
 from engine.sql.extension_statements import CreateExtension, DropExtension
 from engine.utility.comment import comment
+from engine.utility.composite import create_composite
 from engine.utility.definer import Definer
 from engine.utility.domain import create_domain
 from engine.utility.extension import create_extension, drop_extension
+from engine.utility.reindex import reindex
 from engine.utility.roles import ROLE_STATEMENTS
 from engine.utility.roles import tag as roles_tag
 from engine.utility.schema import alter_schema, create_schema
 from engine.utility.sequence import alter_sequence, create_sequence
 from engine.utility.table import create_table
 from engine.utility.user_type import alter_type, create_enum
+from engine.utility.view_options import alter_view_options
 from wire.errors import ReadOnlySqlTransaction
 
 _DOERS: Final[dict[type[s.Statement], tuple[Callable[[Any, Definer], None], str]]] = {
@@ -28,10 +31,13 @@ _DOERS: Final[dict[type[s.Statement], tuple[Callable[[Any, Definer], None], str]
     DropExtension: (drop_extension, "DROP EXTENSION"),
     s.CreateSchema: (create_schema, "CREATE SCHEMA"),
     s.AlterSchema: (alter_schema, "ALTER SCHEMA"),
+    s.AlterViewOptions: (alter_view_options, "ALTER VIEW"),
     s.AlterSequence: (alter_sequence, "ALTER SEQUENCE"),
     s.CreateEnum: (create_enum, "CREATE TYPE"),
+    s.CreateComposite: (create_composite, "CREATE TYPE"),
     s.AlterType: (alter_type, "ALTER TYPE"),
     CreateDomain: (create_domain, "CREATE DOMAIN"),
+    s.Reindex: (reindex, "REINDEX"),
 }
 DEFINITIONS: Final = tuple(_DOERS)
 _COMMANDS: Final = {
@@ -68,6 +74,8 @@ def _command(statement: s.Statement) -> str | None:
             return f"ALTER {kind.upper()}"
         case _ if isinstance(statement, ROLE_STATEMENTS):
             return roles_tag(statement)
+        case s.Reindex():
+            return None
         case s.Drop(kind=kind):
             return f"DROP {kind.upper()}"
         case _:

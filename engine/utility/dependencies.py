@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from engine.catalog.objects import Constraint, StoredRelation, Table, TableColumn, View
+from engine.catalog.objects import Constraint, StoredRelation, Table, TableColumn, View, formulas_of
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.snapshot import Snapshot
 from engine.catalog.transaction import SessionCatalog
-from engine.catalog.user_types import DomainType, UserType
+from engine.catalog.user_types import Attribute, CompositeType, DomainType, UserType
 from engine.sql.stored_text import columns_of, names_type, quoted, sequences_of
 from wire.errors import DependentObjectsStillExist, FeatureNotSupported, InvalidTableDefinition
 
@@ -28,11 +28,18 @@ Notify = Callable[..., None]
 @dataclass(frozen=True, slots=True, order=True)
 class Thing:
     """What may be dropped: a relation, a column of one, a column's default, a constraint, a schema, a type. oid: of the relation,
-    the constraint, the schema or the type. column: its number, else 0."""
+    the constraint, the schema or the type. column: its number, or an attribute's, else 0."""
 
     oid: int
     column: int = 0
-    kind: Literal["relation", "column", "default", "constraint", "schema", "type"] = "relation"
+    kind: Literal["relation", "column", "default", "constraint", "schema", "type", "attribute"] = "relation"
+
+
+def _found_first(dependent: tuple[Thing, bool]) -> tuple[int, int, str]:
+    """The newest first, and of a composite type the attributes in their order (dependency.c: object_address_comparator)."""
+    thing, _ = dependent
+    part = thing.column if thing.kind == "attribute" else -thing.column
+    return -thing.oid, part, thing.kind
 
 
 @dataclass(slots=True)
@@ -82,15 +89,25 @@ class Dependencies:
                     assert constraint.references is not None
                     if thing.column in constraint.references.columns:
                         yield Thing(constraint.oid, kind="constraint"), False
+                yield from self._including(thing)
             case "constraint":
                 table, key = self._constraints[thing.oid]
                 numbers = {column.number for column in table.columns if column.name in key.columns}
-                for _, constraint in self._naming(table.oid) if key.is_key else ():
+                for _, constraint in self._naming(table.oid) if key.is_key and not key.parts else ():
                     assert constraint.references is not None
                     if set(constraint.references.columns) == numbers:
                         yield Thing(constraint.oid, kind="constraint"), False
-            case "default":
+            case "default" | "attribute":
                 return
+
+    def _including(self, column: Thing) -> Iterator[tuple[Thing, bool]]:
+        """The keys that have a column beside them: what names one does not name the column."""
+        table = self._relations[column.oid]
+        if isinstance(table, Table):
+            name = next((c.name for c in table.columns if c.number == column.column), "")
+            for key in table.constraints:
+                if name in key.included:
+                    yield Thing(key.oid, kind="constraint"), True
 
     def _generated(self, column: Thing) -> Iterator[tuple[Thing, bool]]:
         """The columns that are generated of one."""
@@ -133,6 +150,9 @@ class Dependencies:
         for other in self._snapshot.types.values():
             if isinstance(other, DomainType) and other.under == oid:
                 yield Thing(other.oid, kind="type"), False
+            for item in other.attributes if isinstance(other, CompositeType) else ():
+                if item.type == oid:
+                    yield Thing(other.oid, item.number, "attribute"), False
         name = typ.name if oid == typ.oid else f"_{typ.name}"
         for relation in self._relations.values():
             view = relation.query if isinstance(relation, Table) else relation
@@ -150,7 +170,7 @@ class Dependencies:
             elif column.default is not None and names_type(column.default, name):
                 yield Thing(table.oid, column.number, "default"), False
         for constraint in table.constraints:
-            if constraint.kind == "check" and names_type(constraint.expression, name):
+            if any(names_type(text, name) for text in formulas_of(constraint)):
                 yield Thing(constraint.oid, kind="constraint"), False
 
     def _owned(self, table: int, column: int | None) -> Iterator[tuple[Thing, bool]]:
@@ -177,7 +197,7 @@ class Dependencies:
                 found[thing].silent = found[thing].silent or silent
                 return
             found[thing] = entry = _Found(thing, on, silent)
-            for dependent, automatic in sorted(self.dependents(thing), reverse=True):
+            for dependent, automatic in sorted(self.dependents(thing), key=_found_first):
                 find(dependent, thing, automatic)
             order.append(entry)
 
@@ -196,6 +216,9 @@ class Dependencies:
             seen = self._snapshot.type_named(None, typ.name, self._path) is typ
             name = quoted(typ.name) if seen else f"{quoted(typ.schema)}.{quoted(typ.name)}"
             return f"type {name}" + ("" if thing.oid == typ.oid else "[]")
+        if thing.kind == "attribute":
+            typ, item = self.attribute(thing)
+            return f"column {item.name} of composite {self.describe(Thing(typ.oid, kind='type'))}"
         if thing.kind == "constraint":
             table, constraint = self._constraints[thing.oid]
             if constraint.is_index:
@@ -225,6 +248,12 @@ class Dependencies:
     def type(self, oid: int) -> UserType:
         """Of a type or the arrays of it."""
         return self._types[oid]
+
+    def attribute(self, thing: Thing) -> tuple[CompositeType, Attribute]:
+        """With its type."""
+        typ = self._types[thing.oid]
+        assert isinstance(typ, CompositeType)
+        return typ, next(item for item in typ.attributes if item.number == thing.column)
 
     def constraint(self, oid: int) -> tuple[Table, Constraint]:
         """With its table."""
@@ -288,7 +317,7 @@ def without_column(table: Table, number: int) -> Table:
         table,
         columns=tuple(c for c in table.columns if c is not column),
         constraints=tuple(
-            c for c in table.constraints if column.name not in c.columns and not names_column(c, table.oid, number)
+            c for c in table.constraints if column.name not in c.mentioned and not names_column(c, table.oid, number)
         ),
         last_number=table.next_number - 1,
     )
@@ -337,10 +366,15 @@ def _remove(thing: Thing, gone: set[Thing], dependencies: Dependencies, catalog:
     elif thing.kind == "column" and Thing(thing.oid) not in gone:
         table = next(table for table in catalog.current().tables() if table.oid == thing.oid)
         catalog.put(without_column(table, thing.column), replacing=True)
+    elif thing.kind == "attribute" and Thing(thing.oid, kind="type") not in gone:
+        now = next(typ for typ in catalog.current().types.values() if typ.oid == thing.oid)
+        assert isinstance(now, CompositeType)
+        kept_attributes = tuple(item for item in now.attributes if item.number != thing.column)
+        catalog.put_type(replace(now, attributes=kept_attributes), now)
     elif thing.kind == "type":
         typ = dependencies.type(thing.oid)
         if thing.oid == typ.oid:
-            catalog.remove_type(typ)
+            catalog.remove_type(next(now for now in catalog.current().types.values() if now.oid == typ.oid))
     elif thing.kind == "schema":
         schemas = catalog.current().schemas
         catalog.remove_schema(next(name for name, schema in schemas.items() if schema.oid == thing.oid))

@@ -21,9 +21,9 @@ from engine.sql.binder.definitions import bind_default, bind_domain_check, unpla
 from engine.sql.statements import Formula, RenameRelation, SetSchema
 from engine.sql.type_names import domain_named, resolve_type
 from engine.utility.definer import Definer
+from engine.utility.named_types import put_elsewhere, put_renamed, require_free
 from engine.utility.names import Names, pg_type_named
 from engine.utility.questions import Question, breaks_domain, null_in_domain
-from engine.utility.user_type import put_elsewhere, put_renamed, require_free
 from wire import types as t
 from wire.errors import DatatypeMismatch, DuplicateObject, FeatureNotSupported, UndefinedObject
 

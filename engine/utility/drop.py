@@ -14,7 +14,7 @@ from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.snapshot import SLUICE, Snapshot
 from engine.catalog.system import PG_CATALOG
 from engine.catalog.transaction import SessionCatalog
-from engine.catalog.user_types import EnumType, UserType
+from engine.catalog.user_types import CompositeType, EnumType, UserType
 from engine.sql.statements import Drop, QualifiedName
 from engine.utility.dependencies import Dependencies, Notify, Thing, kind_of, remove
 from engine.utility.names import key_named
@@ -79,7 +79,9 @@ def _find_type(
     name: QualifiedName, statement: Drop, snapshot: Snapshot, path: Sequence[str], notify: Notify, authority: Authority
 ) -> Thing | None:
     found = snapshot.type_named(name.schema, name.name, path)
-    if statement.kind == "domain" and (isinstance(found, EnumType) or (found is None and _is_own(name))):
+    if statement.kind == "domain" and (
+        isinstance(found, EnumType | CompositeType) or (found is None and _is_own(name))
+    ):
         raise WrongObjectType(f'"{name.name}" is not a domain')
     if found is not None:
         _require_may_drop(found, "type", found.name, snapshot, authority)

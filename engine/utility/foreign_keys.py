@@ -92,7 +92,7 @@ def _key_columns(there: Table, said: ReferencedKey) -> Sequence[TableColumn]:
             )
         return [_column(there, name) for name in primary.columns]
     columns = [_column(there, name) for name in said.columns]
-    found = [c for c in there.constraints if c.is_key and set(c.columns) == set(said.columns)]
+    found = [c for c in there.constraints if c.is_key and not c.parts and set(c.columns) == set(said.columns)]
     if found and all(c.deferrable for c in found):
         raise ObjectNotInPrerequisiteState(
             f'cannot use a deferrable unique constraint for referenced table "{there.name}"'

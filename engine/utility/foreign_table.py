@@ -91,6 +91,8 @@ def create_foreign_table(
         catalog.put(_lake_table(statement, catalog.new_oid(), schema, lake, path))
         return
     files, version = list_files(path, source.format)
+    # Links below a folder or behind a wildcard may lead anywhere.
+    roots.require(files)
     keys = _folder_keys(source, files, path)
     declared = _declared(statement, files, source.format, keys)
     shape = declared if declared.columns else _inferred(source, files, keys)

@@ -13,13 +13,12 @@ from engine.catalog.objects import Constraint, Table
 from engine.sql.statements import CreateIndex, IndexedColumn
 from engine.utility.definer import Definer
 from engine.utility.dependencies import kind_of
+from engine.utility.index_parts import columns_read, parts_of, predicate
 from engine.utility.names import Names
 from engine.utility.questions import Question, keys_twice
-from wire import types as t
 from wire.errors import (
     DuplicateTable,
     UndefinedColumn,
-    UndefinedObject,
     UndefinedTable,
     WrongObjectType,
 )
@@ -29,12 +28,15 @@ def create_index(statement: CreateIndex, definer: Definer) -> tuple[Question, ..
     """Define it; what the rows that are there are to be asked. Raises as PostgreSQL does."""
     table = _table(statement, definer)
     names = Names(definer.snapshot, table.schema)
-    for column in statement.columns:
-        _check_column(table, column)
-    columns = tuple(column.name for column in statement.columns)
+    parts = parts_of(statement, table, definer.context())
+    where = None if statement.predicate is None else predicate(statement.predicate, table, definer.context())
+    plain = where is None and not any(part.formula for part in parts)
+    for included in statement.included:
+        if table.column(included) is None:
+            raise UndefinedColumn(f'column "{included}" does not exist')
     name = statement.name
     if name is None:
-        name = names.relation(table.name, "_".join(columns), "idx")
+        name = names.relation(table.name, "_".join((*(part.name for part in parts), *statement.included)), "idx")
     elif names.has_relation(name):
         if not statement.if_not_exists:
             raise DuplicateTable(f'relation "{name}" already exists')
@@ -42,7 +44,16 @@ def create_index(statement: CreateIndex, definer: Definer) -> tuple[Question, ..
         return ()
     options = tuple(map(_option, statement.columns))
     kind: Literal["index", "unique index"] = "unique index" if statement.unique else "index"
-    made = Constraint(definer.catalog.new_oid(), name, kind, columns, options=options if any(options) else ())
+    made = Constraint(
+        definer.catalog.new_oid(),
+        name,
+        kind,
+        tuple(part.name for part in parts) if plain else columns_read(parts if where is None else (*parts, where)),
+        options=options if any(options) else (),
+        included=statement.included,
+        parts=() if plain else parts,
+        predicate=where,
+    )
     table = replace(table, constraints=(*table.constraints, made))
     definer.catalog.put(table, replacing=True)
     return (keys_twice(table, made),) if statement.unique else ()
@@ -59,17 +70,6 @@ def _table(statement: CreateIndex, definer: Definer) -> Table:
         )
     definer.authority.require_owner(found, kind_of(found))
     return found
-
-
-def _check_column(table: Table, said: IndexedColumn) -> None:
-    column = table.column(said.name)
-    if column is None:
-        raise UndefinedColumn(f'column "{said.name}" does not exist')
-    if column.type.pg is t.JSON:
-        raise UndefinedObject(
-            'data type json has no default operator class for access method "btree"',
-            hint="You must specify an operator class for the index or define a default operator class for the data type.",
-        )
 
 
 def _option(column: IndexedColumn) -> int:

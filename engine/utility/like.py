@@ -79,4 +79,6 @@ def keys_like(like: LikeTable, definer: Definer) -> Iterator[ConstraintDefinitio
         return
     for key in source.constraints:
         if key.kind in ("primary key", "unique"):
-            yield ConstraintDefinition(kind=key.kind, columns=key.columns, deferrable=key.deferrable)
+            yield ConstraintDefinition(
+                kind=key.kind, columns=key.columns, included=key.included, deferrable=key.deferrable
+            )

@@ -58,7 +58,7 @@ def renew(statement: RefreshMaterializedView, definer: Definer) -> tuple[Table, 
         raise FeatureNotSupported("CONCURRENTLY cannot be used when the materialized view is not populated")
     if statement.concurrently and not statement.with_data:
         raise SqlSyntaxError("REFRESH options CONCURRENTLY and WITH NO DATA cannot be used together")
-    if statement.concurrently and all(constraint.kind != "unique index" for constraint in table.constraints):
+    if statement.concurrently and all(c.kind != "unique index" or c.parts for c in table.constraints):
         raise ObjectNotInPrerequisiteState(
             f'cannot refresh materialized view "{table.schema}.{table.name}" concurrently',
             hint="Create a unique index with no WHERE clause on one or more columns of the materialized view.",

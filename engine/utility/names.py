@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from engine.catalog.objects import Constraint, Table
+from engine.catalog.objects import Constraint, Table, View
+from engine.catalog.row_types import row_type
 from engine.catalog.snapshot import TEMPORARY, Snapshot
 from engine.catalog.user_types import pg_of
 from engine.sql.lexer import NAME_BYTES_MAX
@@ -100,8 +101,10 @@ def oid_named(snapshot: Snapshot, schema: str | None, name: str, search_path: Se
 
 
 def pg_type_named(snapshot: Snapshot, schema: str | None, name: str, search_path: Sequence[str]) -> t.PgType | None:
-    """A type of users'. Arrays of one are called `_name`."""
+    """A type of users', or that of a relation's rows. Arrays of one are called `_name`."""
     if (found := snapshot.type_named(schema, name, search_path)) is not None:
         return pg_of(found, snapshot.types)
-    element = snapshot.type_named(schema, name[1:], search_path) if name.startswith("_") else None
-    return None if element is None else t.array_of(pg_of(element, snapshot.types))
+    if (relation := snapshot.resolve(schema, name, search_path)) is not None:
+        return row_type(relation) if isinstance(relation, Table | View) else None
+    element = pg_type_named(snapshot, schema, name[1:], search_path) if name.startswith("_") else None
+    return None if element is None else t.array_of(element)

@@ -14,7 +14,8 @@ from sqlglot import exp
 
 from engine.catalog.objects import Constraint, Table, TableColumn
 from engine.mutation.foreign_keys import half_null, pairs_of, unmatched
-from engine.mutation.violations import about_constraint, half_null_key, no_such_key, texts
+from engine.mutation.unique import key_types, twice_in
+from engine.mutation.violations import about_constraint, half_null_key, no_such_key, shown_parts
 from engine.sql.stored_text import read_formula
 from wire.errors import About, CheckViolation, NotNullViolation, SqlError, UniqueViolation
 from wire.text_output import OutputSettings
@@ -61,25 +62,16 @@ def breaks_domain(table: Table, column: TableColumn, condition: exp.Expression) 
 
 
 def keys_twice(table: Table, key: Constraint) -> Question:
-    """SELECT k FROM t WHERE k IS NOT NULL GROUP BY k HAVING count(*) > 1"""
-    columns = [column for name in key.columns if (column := table.column(name)) is not None]
+    """A key that the table's rows have twice."""
 
     def error(row: pa.RecordBatch, settings: OutputSettings) -> SqlError:
-        values = ", ".join(texts(columns, row, 0, settings))
         return UniqueViolation(
             f'could not create unique index "{key.name}"',
-            detail=f"Key ({', '.join(key.columns)})=({values}) is duplicated.",
+            detail=f"Key {shown_parts(key, key_types(table, key), row, settings)} is duplicated.",
             about=about_constraint(table, key),
         )
 
-    there: exp.Expression = exp.Not(this=_is_null(key.columns[0]))
-    for name in key.columns[1:]:
-        there = exp.And(this=there, expression=exp.Not(this=_is_null(name)))
-    tree = _select([_column(name) for name in key.columns], table, where=there)
-    tree.set("group", exp.Group(expressions=[_column(name) for name in key.columns]))
-    count = exp.Anonymous(this="count", expressions=[exp.Star()])
-    tree.set("having", exp.Having(this=exp.GT(this=count, expression=exp.Literal.number(1))))
-    return Question(tree, error)
+    return Question(_first(twice_in(table, key, _named(table))), error)
 
 
 def without_match(table: Table, constraint: Constraint, there: Table) -> list[Question]:

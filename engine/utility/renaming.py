@@ -14,6 +14,7 @@ from engine.catalog.snapshot import TEMPORARY
 from engine.sql.stored_text import with_column_renamed, with_table_renamed
 from engine.utility.columns import check_name
 from engine.utility.definer import Definer
+from engine.utility.index_parts import made_again, with_renamed_column, with_renamed_table
 from engine.utility.names import Names
 from wire.errors import (
     DuplicateColumn,
@@ -73,13 +74,16 @@ def named(relation: StoredRelation, schema: str, name: str) -> StoredRelation:
     """The relation under another name."""
     if not isinstance(relation, Table):
         return replace(relation, schema=schema, name=name)
-    constraints = tuple(
-        replace(c, expression=with_table_renamed(c.expression, relation.name, name)) if c.kind == "check" else c
-        for c in relation.constraints
-    )
+    constraints = tuple(_of_table(c, relation.name, name) for c in relation.constraints)
     query = None if relation.query is None else replace(relation.query, schema=schema, name=name)
     columns = _generated(relation, lambda text: with_table_renamed(text, relation.name, name))
     return replace(relation, schema=schema, name=name, columns=columns, constraints=constraints, query=query)
+
+
+def _of_table(constraint: Constraint, name: str, to: str) -> Constraint:
+    if constraint.kind == "check":
+        return replace(constraint, expression=with_table_renamed(constraint.expression, name, to))
+    return with_renamed_table(constraint, name, to) if constraint.parts else constraint
 
 
 def _generated(table: Table, change: Callable[[str], str]) -> tuple[TableColumn, ...]:
@@ -104,7 +108,15 @@ def rename_column(relation: StoredRelation, name: str, to: str, definer: Definer
     check_name(to)
     if any(column.name == to for column in relation.columns):
         raise DuplicateColumn(f'column "{to}" of relation "{relation.name}" already exists')
-    definer.catalog.put(_with_column(relation, name, to), replacing=True)
+    made = _with_column(relation, name, to)
+    if isinstance(made, Table):
+        made = replace(made, constraints=tuple(_printed(c, made, definer) for c in made.constraints))
+    definer.catalog.put(made, replacing=True)
+
+
+def _printed(constraint: Constraint, table: Table, definer: Definer) -> Constraint:
+    """With its expressions as they are printed now."""
+    return made_again(constraint, table, definer.context()) if constraint.parts else constraint
 
 
 def _with_column(relation: Table | View, name: str, to: str) -> Table | View:
@@ -116,11 +128,16 @@ def _with_column(relation: Table | View, name: str, to: str) -> Table | View:
 
 
 def _constraint(constraint: Constraint, name: str, to: str) -> Constraint:
-    if name not in constraint.columns:
+    if name not in constraint.mentioned:
         return constraint
-    columns = tuple(to if column == name else column for column in constraint.columns)
+    columns, included = (
+        tuple(to if column == name else column for column in named)
+        for named in (constraint.columns, constraint.included)
+    )
+    if constraint.parts:
+        constraint = with_renamed_column(constraint, name, to)
     if constraint.kind != "check":
-        return replace(constraint, columns=columns)
+        return replace(constraint, columns=columns, included=included)
     return replace(constraint, columns=columns, expression=with_column_renamed(constraint.expression, name, to))
 
 

@@ -54,10 +54,11 @@ def _altered(statement: AlterRoleSetting, ground: RoleGround) -> Role:
 
 
 def _changed(settings: Settings, statement: AlterRoleSetting, ground: RoleGround) -> Settings:
-    if statement.name == "all":
-        return ()
     probe = SessionSettings()
     probe.privileged = lambda: ground.current.superuser
+    if statement.name == "all":
+        # RESET ALL leaves what whoever says it may not change: a role does not lift its own limits (GUCArrayReset).
+        return tuple(pair for pair in settings if not probe.changeable(pair[0]))
     probe.set(statement.name, statement.value)
     name = probe.canonical_name(statement.name)
     kept = tuple(pair for pair in settings if pair[0].lower() != name.lower())

@@ -1,9 +1,10 @@
-"""CREATE TYPE ... AS ENUM, and ALTER TYPE of enums. No file is touched: values are numbers that labels keep (`wire.enums`).
+"""CREATE TYPE ... AS ENUM, and ALTER TYPE, of composite types with `engine.utility.composite`. Of an enum no file is touched:
+values are numbers that labels keep (`wire.enums`).
 
 A label that is added in a transaction block may be used in it at once, as in a block that made the type; PostgreSQL wants the
 commit first (55P04).
 
-Source: PostgreSQL 15, typecmds.c (DefineEnum, AlterEnum, RenameType), pg_enum.c (AddEnumLabel, RenameEnumLabel).
+Source: PostgreSQL 15, typecmds.c (DefineEnum, AlterEnum), pg_enum.c (AddEnumLabel, RenameEnumLabel).
 """
 
 from __future__ import annotations
@@ -13,16 +14,24 @@ from dataclasses import replace
 from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.user_types import EnumType, Label, UserType
 from engine.sql.lexer import NAME_BYTES_MAX
-from engine.sql.statements import AddLabel, AlterType, CreateEnum, RenameLabel, RenameRelation, SetSchema
-from engine.sql.stored_text import names_type
+from engine.sql.statements import (
+    AddLabel,
+    AlterType,
+    CreateEnum,
+    RenameAttribute,
+    RenameLabel,
+    RenameRelation,
+    SetSchema,
+)
+from engine.utility.composite import alter_attributes, composite, rename_attribute
 from engine.utility.definer import Definer
+from engine.utility.named_types import put_elsewhere, put_renamed, require_free
 from wire.enums import STEP
 from wire.errors import (
     DuplicateObject,
     FeatureNotSupported,
     InvalidName,
     InvalidParameterValue,
-    InvalidSchemaName,
     ProgramLimitExceeded,
     UniqueViolation,
     WrongObjectType,
@@ -45,12 +54,6 @@ def create_enum(statement: CreateEnum, definer: Definer) -> None:
     catalog.put_type(EnumType(catalog.new_oid(), catalog.new_oid(), schema, name.name, labels))
 
 
-def require_free(schema: str, name: str, definer: Definer, message: str) -> None:
-    snapshot = definer.snapshot
-    if (schema, name) in snapshot.types or (schema, name) in snapshot.relations:
-        raise DuplicateObject(message)
-
-
 def _check_label(label: str) -> None:
     if len(label.encode()) > NAME_BYTES_MAX:
         raise InvalidName(f'invalid enum label "{label}"', detail=f"Labels must be {NAME_BYTES_MAX} bytes or less.")
@@ -65,6 +68,10 @@ def alter_type(statement: AlterType, definer: Definer) -> None:
             _add_label(_enum(typ), action, definer)
         case RenameLabel():
             _rename_label(_enum(typ), action, definer)
+        case RenameAttribute():
+            rename_attribute(composite(typ), action, definer)
+        case tuple():
+            alter_attributes(composite(typ), action, definer)
         case RenameRelation(to=to):
             put_renamed(typ, to, definer)
         case SetSchema(schema=schema):
@@ -75,37 +82,6 @@ def _enum(typ: UserType) -> EnumType:
     if not isinstance(typ, EnumType):
         raise WrongObjectType(f"{typ.name} is not an enum")
     return typ
-
-
-def put_renamed(typ: UserType, to: str, definer: Definer) -> None:
-    require_free(typ.schema, to, definer, f'type "{to}" already exists')
-    _require_unnamed(typ, definer)
-    _put_as(typ, typ.schema, to, definer)
-
-
-def put_elsewhere(typ: UserType, schema: str, definer: Definer) -> None:
-    """In another schema, which need not be another one."""
-    if schema not in definer.snapshot.schemas:
-        raise InvalidSchemaName(f'schema "{schema}" does not exist')
-    definer.authority.require_creation(definer.snapshot, schema)
-    if schema != typ.schema:
-        require_free(schema, typ.name, definer, f'type "{typ.name}" already exists in schema "{schema}"')
-        _require_unnamed(typ, definer)
-        _put_as(typ, schema, typ.name, definer)
-
-
-def _put_as(typ: UserType, schema: str, name: str, definer: Definer) -> None:
-    definer.catalog.put_type(replace(typ, schema=schema, name=name), typ)
-
-
-def _require_unnamed(typ: UserType, definer: Definer) -> None:
-    """Stored texts say types by name, and would say another one."""
-    for relation in definer.snapshot.relations.values():
-        for text in definer.texts_of(relation):
-            if names_type(text, typ.name):
-                raise FeatureNotSupported(
-                    f'not supported: another name for type "{typ.name}", which a definition of "{relation.name}" says'
-                )
 
 
 def _add_label(typ: EnumType, action: AddLabel, definer: Definer) -> None:

@@ -16,6 +16,7 @@ from engine.plan.rewrite import walk_all
 from engine.sql.statements import CreateView, Query
 from engine.statement_cache import PlannedQuery
 from engine.utility.dependencies import kind_of
+from engine.utility.view_options import checked
 from wire.errors import DuplicateColumn, InvalidTableDefinition, SqlSyntaxError, WrongObjectType
 
 
@@ -57,6 +58,7 @@ def create_view(
         tuple(sorted({s.oid for s in sees})),
         comment=existing.comment if existing is not None else None,
         sees=sees,
+        options=checked(statement.options),
     )
     catalog.put(view, replacing=statement.replace)
 

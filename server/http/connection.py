@@ -20,7 +20,7 @@ from server.gate import Visitor
 from server.http.result import Result
 from server.http.session import Bounds, Session
 from server.session import Host
-from wire.errors import CannotConnectNow, NoActiveSqlTransaction, QueryCanceled, TooManyConnections
+from wire.errors import CannotConnectNow, NoActiveSqlTransaction, QueryCanceled
 
 _ID_BYTES = 8
 _SLUG_BYTES = 16
@@ -61,10 +61,11 @@ class Connection(core.Connection):
 
     # -- sessions ------------------------------------------------------------------------------------------------------
 
-    async def admit(self, visitor: Visitor, password: str | None) -> None:
-        """Whether a client is who it says, and may have a session. Raises FatalError, after a while where it is not."""
+    async def admit(self, visitor: Visitor, password: str | None) -> bool:
+        """Make sure that a client is who it says, and may have a session; whether as a superuser. Raises FatalError, after a
+        while where it is not."""
         await self._host.gate.check(visitor, password)
-        await self._host.gate.admit(visitor, self._host.registry.connections_of)
+        return await self._host.gate.admit(visitor, self._host.registry.connections_of)
 
     def session_for(
         self,
@@ -72,6 +73,8 @@ class Connection(core.Connection):
         settings: Mapping[str, str],
         peer: tuple[str, int] | None,
         transaction: str | None,
+        *,
+        superuser: bool,
     ) -> Session:
         """The session of a transaction, or a new one. Raises NoActiveSqlTransaction, CannotConnectNow, TooManyConnections."""
         if transaction is not None:
@@ -81,8 +84,7 @@ class Connection(core.Connection):
             return found
         if self._draining:
             raise CannotConnectNow("the database system is shutting down")
-        if len(self._host.registry) >= self._host.max_connections:
-            raise TooManyConnections("sorry, too many clients already")
+        self._host.require_room(superuser=superuser)
         session = Session(self._host, self._bounds, visitor, settings, peer)
         self._sessions[session.id] = session
         self._tasks[session.task] = session

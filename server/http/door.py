@@ -23,9 +23,10 @@ import uvicorn
 
 from server.config import Address
 from server.http.connection import Connection
+from server.http.guard import guarded
 from server.http.routes import application
 from server.http.session import Bounds
-from server.session import Host
+from server.session import UNADMITTED_MAX, Host
 
 #: How long answers that are being written may take when the door closes, in seconds.
 _CLOSE_SECONDS: Final = 1
@@ -60,8 +61,8 @@ class Door:
         listening.setblocking(False)
         self.address = Address(address.host, listening.getsockname()[1])
         config = uvicorn.Config(
-            application(self.connection, self._host.gate),
-            http="h11",
+            application(self.connection, self._host.gate, self._host.authentication_timeout),
+            http=guarded(self._host.max_connections + UNADMITTED_MAX, self._host.authentication_timeout),
             ws="none",
             lifespan="off",
             log_config=None,

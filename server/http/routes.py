@@ -13,6 +13,7 @@ Source: Trino, "Client REST API"; buenavista.http.main.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 from typing import Any, Final
@@ -66,10 +67,10 @@ class Answer(schemas.QueryResult):
     error: Failure | None = None
 
 
-def application(connection: Connection, gate: Gate) -> FastAPI:
-    """The routes over a connection."""
+def application(connection: Connection, gate: Gate, seconds: float) -> FastAPI:
+    """The routes over a connection. seconds: that a statement's text may take to arrive."""
     app = FastAPI(openapi_url=None)
-    door = _Routes(connection, gate)
+    door = _Routes(connection, gate, seconds)
     address = "/v1/statement/executing/{name}/{slug}/{token}"
     app.add_api_route("/v1/statement", door.statement, methods=["POST"])
     app.add_api_route(address, door.page, methods=["GET"])
@@ -79,9 +80,10 @@ def application(connection: Connection, gate: Gate) -> FastAPI:
 
 
 class _Routes:
-    def __init__(self, connection: Connection, gate: Gate) -> None:
+    def __init__(self, connection: Connection, gate: Gate, seconds: float) -> None:
         self._connection = connection
         self._gate = gate
+        self._seconds = seconds
         self._started = time.monotonic()
 
     async def info(self) -> dict[str, Any]:
@@ -95,14 +97,19 @@ class _Routes:
 
     async def statement(self, request: Request) -> Response:
         headers = Headers(request)
-        text = await _text(request)
         try:
             who = credentials(request.headers, headers.get("User"))
             guest = visitor(who.user, DATABASE, self._gate.access.tls, request.client, request.scope.get("server"))
-            await self._let_in(guest, who)
+            superuser = await self._let_in(guest, who)
+            # Only now: a stranger's megabytes are not read.
+            text = await _text(request, self._seconds)
             transaction = headers.get("Transaction-Id", "NONE")
             session = self._connection.session_for(
-                guest, _settings(headers), request.client, None if transaction == "NONE" else transaction
+                guest,
+                _settings(headers),
+                request.client,
+                None if transaction == "NONE" else transaction,
+                superuser=superuser,
             )
             prepared = _pairs(headers.get("Prepared-Statement"), unquote_plus)
         except (InvalidPassword, InvalidAuthorizationSpecification) as error:
@@ -114,8 +121,8 @@ class _Routes:
             Answer(**_common(request, query), stats=_stats(query, "QUEUED"), next_uri=_next(request, query))
         )
 
-    async def _let_in(self, guest: Any, who: Credentials) -> None:
-        await self._connection.admit(guest, who.password)
+    async def _let_in(self, guest: Any, who: Credentials) -> bool:
+        return await self._connection.admit(guest, who.password)
 
     async def page(self, request: Request, name: str, slug: str, token: int) -> Response:
         query = self._find(name, slug)
@@ -168,12 +175,16 @@ class _Routes:
         return query
 
 
-async def _text(request: Request) -> str:
+async def _text(request: Request, seconds: float) -> str:
     body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > _TEXT_BYTES_MAX:
-            raise HTTPException(413, f"a statement may have {_TEXT_BYTES_MAX} bytes")
+    try:
+        async with asyncio.timeout(seconds):
+            async for piece in request.stream():
+                body += piece
+                if len(body) > _TEXT_BYTES_MAX:
+                    raise HTTPException(413, f"a statement may have {_TEXT_BYTES_MAX} bytes")
+    except TimeoutError:
+        raise HTTPException(408, f"the statement was not here after {seconds:g} s") from None
     try:
         return body.decode()
     except UnicodeDecodeError:

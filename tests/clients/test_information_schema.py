@@ -20,6 +20,8 @@ _OBJECTS = (
     "create view shop.shown as select a from shop.item",
     "create materialized view shop.kept as select b from shop.item",
     "create sequence shop.steps as int2 start 3",
+    "create domain shop.positive as int check (value > 0)",
+    "create table shop.typed (p shop.positive not null)",
 )
 #: Queries that show the same. Views are not updatable here, so what says that is not asked for.
 _SAME = (
@@ -65,6 +67,27 @@ def both(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> 
                 there.execute(statement.encode())
             yield [here, there]
         admin.execute("drop database sluice")
+
+
+def _own(connection: psycopg.Connection[Any], view: str) -> tuple[list[Any], list[str]]:
+    """A view's columns, and its rows of what the test has made."""
+    cursor = connection.execute(f"select * from information_schema.{view}".encode())
+    columns = [(c.name, c.type_code, c.internal_size, c.precision, c.scale) for c in cursor.description or ()]
+    return columns, sorted(repr(row) for row in cursor if "shop" in row)
+
+
+#: Those that say something of what the test has made, and quickly.
+_VIEWS = (
+    "column_column_usage", "column_domain_usage", "column_udt_usage", "constraint_column_usage", "constraint_table_usage",
+    "domain_constraints", "domain_udt_usage", "domains", "key_column_usage", "referential_constraints", "sequences",
+    "view_column_usage", "view_table_usage",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("view", _VIEWS)
+def test_the_same_of_what_was_made(both: list[psycopg.Connection[Any]], view: str) -> None:
+    here, there = (_own(connection, view) for connection in both)
+    assert here == there
 
 
 @pytest.mark.parametrize("query", _SAME)

@@ -175,6 +175,59 @@ def test_a_role_may_run_so_many_statements_at_once(local: LocalMember) -> None:
         assert _one(other, "select 1") == 1
 
 
+def test_a_role_is_given_so_many_rows(local: LocalMember) -> None:
+    with local.connect() as admin:
+        admin.execute("create role few login")
+        admin.execute("alter role few set sluice.rows_max = 100")
+    with local.connect(user="few") as few:
+        assert len(few.execute("select x from generate_series(1, 100) x").fetchall()) == 100
+        said = say(few, "select x from generate_series(1, 101) x")
+        assert said.error is not None
+        assert said.error[:2] == ("54000", "the statement gives more than 100 rows")
+        with few.cursor() as cursor, pytest.raises(psycopg.errors.ProgramLimitExceeded):  # noqa: SIM117
+            with cursor.copy("copy (select x from generate_series(1, 101) x) to stdout") as copy:
+                list(copy)
+        # What is computed on the way is no row that is given.
+        assert _one(few, "select count(*) from generate_series(1, 10000) x") == 10000
+        with few.transaction():
+            few.execute("declare c no scroll cursor for select x from generate_series(1, 10000) x")
+            assert len(few.execute("fetch 60 from c").fetchall()) == 60
+            assert len(few.execute("fetch 40 from c").fetchall()) == 40
+            with pytest.raises(psycopg.errors.ProgramLimitExceeded):
+                few.execute("fetch 1 from c")
+            raise psycopg.Rollback
+        few.execute("create temporary table t (a int4)")
+        with pytest.raises(psycopg.errors.ProgramLimitExceeded):
+            few.execute("insert into t select x from generate_series(1, 101) x returning a")
+        assert _one(few, "select count(*) from t") == 0
+
+
+def test_a_role_cannot_lift_its_limits(local: LocalMember) -> None:
+    with local.connect() as admin:
+        admin.execute("create role kept login createrole")
+        admin.execute("alter role kept set sluice.rows_max = 1")
+        admin.execute("alter role kept set sluice.statement_timeout_max = '100ms'")
+    with local.connect(user="kept") as kept:
+        for name in ("sluice.rows_max", "sluice.statement_timeout_max", "sluice.statements_max"):
+            for forbidden in (
+                f"set {name} = 0", f"set local {name} = 0", f"set {name} to default", f"reset {name}",
+                f"select set_config('{name}', '0', false)", f"alter role kept set {name} = 0",
+                f"alter role kept reset {name}", f"alter role all set {name} = 0",
+            ):  # fmt: skip
+                said = say(kept, forbidden)
+                assert said.error is not None, forbidden
+                assert said.error[0] == "42501", forbidden
+        for harmless in ("reset all", "discard all", "alter role kept reset all", "set role none"):
+            say(kept, harmless)
+        assert _one(kept, "show sluice.rows_max") == "1"
+        kept.execute("set statement_timeout = 0")
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            kept.execute("select pg_sleep(60)")
+    with local.connect(user="kept") as again:
+        assert _one(again, "show sluice.rows_max") == "1"
+        assert _one(again, "show sluice.statement_timeout_max") == "100ms"
+
+
 def test_psql(local: LocalMember) -> None:
     words = ["psql", "-X", "-At", local.dsn, "-c", "\\du", "-c", "\\drds"]
     told = subprocess.run(words, check=True, capture_output=True, text=True).stdout.splitlines()

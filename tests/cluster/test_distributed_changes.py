@@ -126,6 +126,19 @@ def test_conflicts_are_found_where_keys_meet(spread: Spread, change: str) -> Non
             assert one.execute(f"select count(*) from ({difference}) as x".encode()).fetchone() == (0,)
 
 
+def test_keys_of_expressions_hold_whoever_writes(spread: Spread) -> None:
+    with connect(spread.members[0]) as session:
+        session.execute("create table folded (id bigint, note text)")
+        session.execute("create unique index on folded ((id % 5000)) where note is not null")
+        change = "insert into folded select x, case when x < 5000 then 'kept' end from t"
+        assert writers(plan(session, change)) == {"m1", "m2", "m3"}
+        session.execute(change.encode())
+        with pytest.raises(psycopg.errors.UniqueViolation, match="folded_expr_idx"):
+            session.execute("insert into folded select x, 'more' from t where x between 5001 and 5100")
+        again = "insert into folded select x, 'more' from t on conflict ((id % 5000)) where note is not null do nothing"
+        assert session.execute(again.encode()).statusmessage == "INSERT 0 0"
+
+
 def test_each_value_of_a_sequence_is_given_once(spread: Spread) -> None:
     with connect(spread.members[2]) as session:
         session.execute("create table numbered (n int generated always as identity, x bigint, m serial)")

@@ -8,7 +8,43 @@ from __future__ import annotations
 from typing import Final
 
 BOTH: Final = r"""
+bit(8) | 10101010 | 00001111
+x & b'11110000'
+x | b'11110000'
+x # b'11110000'
+x & b'1'
+~x
+x << 2
+x << -2
+x >> 2
+x >> 9
+x || b'1'
+get_bit(x, 0)
+get_bit(x, 8)
+set_bit(x, 1, 1)
+set_bit(x, 1, 2)
+bit_count(x)
+substring(x from 3 for 2)
+substring(x, 0, 3)
+substring(x, 3, -1)
+position(b'10' in x)
+overlay(x placing b'11' from 3)
+overlay(x placing b'11' from 3 for 0)
+x::int4
+x::int8
+
+int4 | 5 | -5 | 2147483647
+x::bit(3)
+x::bit(8)
+x::bit(40)
+x::int8::bit(70)
+num_nulls(x, null, 1)
+num_nonnulls(x, null, 1)
+
 text | abc | Héllo Wörld | '' | '  pad  ' | straße ﬁ ΑΣ İ | 😀a😀b | e'x | a\b | x,y,,z | AbC dEf-1g_h | 12345
+regexp_replace(x, '\w', '<\&>', 1, 3)
+regexp_replace(x, '([a-z])([a-z])', '\2-\1', 2, 2)
+regexp_replace(x, '[[:space:]]', '', 1, 2)
 upper(x)
 lower(x)
 initcap(x)
@@ -163,6 +199,13 @@ text | YWJj | YQ== | '' | YW | Y*==
 decode(x, 'base64')
 
 bytea | abc | \x00ff41 | '' | \x5c6162
+btrim(x, 'c\000'::bytea)
+ltrim(x, '\x005c'::bytea)
+rtrim(x, 'cA'::bytea)
+x like 'a%'::bytea
+x not like '%\377_'::bytea
+x like x
+bit_count(x)
 length(x)
 octet_length(x)
 bit_length(x)
@@ -251,6 +294,10 @@ null = any(x)
 1 <> all(x)
 to_json(x)
 array_fill(7, array[2])
+array_fill(7, array[cardinality(x) - 1])
+width_bucket(2, x)
+width_bucket(1.5, x)
+width_bucket(x[1], array[1, 2])
 """
 
 LOCAL: Final = r"""

@@ -32,9 +32,9 @@ def member(tmp_path: Path) -> Iterator[LocalMember]:
 @pytest.fixture
 def database(postgres: PostgresServer) -> Iterator[str]:
     with psycopg.connect(postgres.dsn, autocommit=True) as admin:
-        admin.execute("create database scripts")
-        yield postgres.dsn.replace("dbname=postgres", "dbname=scripts")
-        admin.execute("drop database scripts with (force)")
+        admin.execute("create database sluice")
+        yield postgres.dsn.replace("dbname=postgres", "dbname=sluice")
+        admin.execute("drop database sluice with (force)")
 
 
 def _compared(said: Said, statement: str) -> Said:

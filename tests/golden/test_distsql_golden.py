@@ -2,8 +2,9 @@
 
 Read them beside the RFC: Example 1 is its `src -> summer-stage1 -> summer-stage2 -> sortval -> sort -> final`, the joins its
 pictures for hash and mirror ("dup") joins. Tables are pinned, a file a member; most files are not there, so that sizes are what
-is taken for a file out of reach. Those of the joins by lookup and side by side are, since these go by their statistics. Example
-2's two cases come out alike: no engine's aggregator keeps an order that its input has.
+is taken for a file out of reach. Those of the joins by lookup and side by side are, since these go by their statistics; so are
+those of `events`, each sorted by k, and of `visits`, which has a folder for each day. Example 2's two cases come out alike: no
+engine's aggregator keeps an order that its input has.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 from binding_ground import TestCatalog, bind
 
-from engine.catalog.objects import Table
+from engine.catalog.objects import Storage, Table
 from engine.plan import logical
 from engine.plan.distribute import Setting, distribute, should_distribute
 from engine.plan.explain_physical import text_lines
+from engine.plan.file_order import in_split_order
 from engine.plan.logical import Node, OrderKey, TableReader
 from engine.plan.planner import optimise
 from engine.plan.relocate import relocate
@@ -41,13 +43,19 @@ RFC_TABLES: Final = (
     ("t1 (k int, v int)", "ab"),
     ("t2 (k int, w int)", "abc"),
     ("t3 (k int, x int)", "abc"),
+    ("events (k int, v int)", "abcabc"),
+    ("visits (v int, day date)", "abcabc"),
 )
 #: For the tables that have files: the values of their columns by number of the file. t1's are in no order of k.
 _FILES: Final[dict[str, Callable[[int], dict[str, Any]]]] = {
     "t1": lambda file: {"k": [n * 7 % 30_000 for n in range(file, 3000, 2)], "v": [n % 100 for n in range(1500)]},
     "t2": lambda file: {"k": range(file * 10_000, (file + 1) * 10_000), "w": range(10_000)},
     "t3": lambda file: {"k": range(file * 10_000, (file + 1) * 10_000, 2), "x": range(5000)},
+    "events": lambda file: {"k": range(file * 1000, file * 1000 + 3000, 3), "v": range(1000)},
+    "visits": lambda file: {"v": range(file, 1000 + file)},
 }
+_SORTED: Final = {"events": "k"}
+_FOLDERS: Final[dict[str, Callable[[int], str]]] = {"visits": lambda file: f"day=2024-05-0{1 + file % 3}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +92,14 @@ CASES: Final = {
     ),
     "order_by_limit": Case("select age, networth from people where age + networth > 10 order by age limit 5"),
     "order_by_passed_on": Case("select age from people order by networth", {"a": "r", "b": "gw", "r": "gw", "gw": ""}),
+    "order_by_sorted_files": Case("select k, v from events order by k"),
+    "order_by_sorted_files_passed_on": Case(
+        "select k, v from events order by k", {"a": "r", "b": "r", "c": "r", "r": "gw", "gw": ""}
+    ),
+    "order_by_limit_of_sorted_files": Case("select k, v from events where v > 3 order by k limit 5"),
+    "groups_in_turn": Case("select k, count(*) from t2 group by k order by k limit 5"),
+    "groups_of_a_partition_column": Case("select day, count(*), sum(v) from visits group by day"),
+    "join_by_a_partition_column": Case("select a.day, a.v from visits a join visits b on a.day = b.day and a.v < b.v"),
     "daily_promotion": Case(
         "select c.email, c.name, os.ordercount from customers as c join (select customerid, count(*) as ordercount"
         " from purchases where date >= '2015-01-01' group by customerid having sum(value) >= 1000) as os"
@@ -102,21 +118,28 @@ class _RfcCatalog(TestCatalog):
             self._add_table(oid, ddl)
             name = ddl.split()[0]
             if name in _FILES:
-                files = {_written(folder / member, name, number): member for number, member in enumerate(members)}
+                places = [folder / member / str(number) for number, member in enumerate(members)]
+                files = {_written(at, name, number): at.parent.name for number, at in enumerate(places)}
             else:
                 files = {f"/{member}/{name}.parquet": member for member in members}
             self.pinned |= files
             table = self.relations[name]
             assert isinstance(table, Table)
-            self.relations[name] = replace(table, files=tuple(files))
+            sort_by = (_SORTED[name],) if name in _SORTED else ()
+            storage = Storage(name, 0, sort_by=sort_by) if sort_by else None
+            partition_by = ("day",) if name in _FOLDERS else ()
+            self.relations[name] = replace(table, files=tuple(files), storage=storage, partition_by=partition_by)
 
 
 def _written(folder: Path, name: str, number: int) -> str:
     """A file of a table, of the same size whatever a library's newest compression makes of it."""
-    folder.mkdir(exist_ok=True)
+    folder = folder / _FOLDERS[name](number) if name in _FOLDERS else folder
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.parquet"
     rows = pa.table({column: pa.array(values, pa.int32()) for column, values in _FILES[name](number).items()})
-    pq.write_table(rows, path, compression="none", use_dictionary=False)
+    order = [(_SORTED[name], "ascending")] if name in _SORTED else []
+    sorting = pq.SortingColumn.from_ordering(rows.schema, order) if order else None
+    pq.write_table(rows, path, compression="none", use_dictionary=False, sorting_columns=sorting)
     return str(path)
 
 
@@ -147,6 +170,8 @@ def _explained(case: Case, folder: Path) -> str:
     told = [case.sql, ""]
     if case.links is not None:
         physical = relocate(physical, _topology(case.links))
+    physical = in_split_order(physical)
+    if case.links is not None:
         told += ["-- links: " + ", ".join(f"{by} -> {to}" for by, to in case.links.items() if to), ""]
     return "\n".join([*told, *text_lines(physical)])
 

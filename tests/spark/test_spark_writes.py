@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 import psycopg
+import pyarrow.parquet as pq
 import pytest
 import tpch
 from local_member import LocalMember, local_member
@@ -203,8 +204,55 @@ def test_what_only_the_member_can_do_it_does(spark: psycopg.Connection[tuple[Any
     spark.execute("create table t (n int generated always as identity, k int8)")
     spark.execute("insert into t (k) select o_orderkey from orders")
     assert one(spark, "select count(distinct n), min(n), max(n) from t") == (ORDERS, 1, ORDERS)
-    assert len(spark.execute("update t set k = 0 where k < 33 returning n").fetchall()) == 8
     assert jobs == []
+
+
+def test_rows_that_are_returned_come_from_the_tasks(
+    member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]], jobs: list[int]
+) -> None:
+    spark.execute("create table t (k int8, n numeric(12, 2), w interval)")
+    rows = "select o_orderkey, o_totalprice, interval '1 month' * (o_orderkey % 3)::int from orders"
+    told = spark.execute(f"insert into t {rows} returning n * 2, k, w".encode()).fetchall()
+    assert sorted(told, key=repr) == sorted(spark.execute("select n * 2, k, w from t").fetchall(), key=repr)
+    update = spark.execute("update t set n = 1 where k % 10 = 1 returning k, n")
+    assert sorted(update.fetchall()) == spark.execute("select k, n from t where k % 10 = 1 order by k").fetchall() != []
+    assert spark.execute("delete from t where k < 0 returning *").fetchall() == []
+    assert one(spark, "with gone as (delete from t where k < 33 returning k) select count(*) from gone") == (8,)
+    assert jobs == [ORDERS, update.rowcount, 8]
+    assert list(Path(table(member).path).glob("_staging-*")) == []
+
+
+def test_partitions_are_written_side_by_side_and_files_are_sorted(
+    member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]], jobs: list[int]
+) -> None:
+    spark.execute(
+        "create table t (k int8, p text, d date) partition by list (p) with (sort_by = 'd, k')",
+    )
+    spark.execute("insert into t select o_orderkey, nullif(o_orderpriority, '5-LOW'), o_orderdate from orders")
+    same = "count(*), sum(k), count(p), min(d), max(d)"
+    asked = f"select {same} from (select o_orderkey k, nullif(o_orderpriority, '5-LOW') p, o_orderdate d from orders) o"
+    assert one(spark, f"select {same} from t") == one(spark, asked)
+    # As many as there are values: none of them is more than a task takes.
+    assert len(table(member).files) == 5
+    for file in table(member).files:
+        rows = pq.read_table(file)
+        assert len(set(rows["p"].to_pylist())) == 1
+        assert rows.sort_by([("d", "ascending"), ("k", "ascending")]).equals(rows)
+    spark.execute("update t set p = 'moved' where p = '1-URGENT'")
+    assert one(spark, "select count(*) from t where p in ('1-URGENT', 'moved') and p <> 'moved'") == (0,)
+    assert len(table(member).files) == 5
+    assert len(jobs) == 2
+
+
+def test_of_rows_that_conflict_among_themselves_tasks_write_one(
+    spark: psycopg.Connection[tuple[Any, ...]], jobs: list[int]
+) -> None:
+    spark.execute("create table t (k int8 primary key, n int8 unique)")
+    spark.execute("insert into t values (5, -1)")
+    insert = "insert into t select o_orderkey % 100, o_orderkey % 100 from orders on conflict"
+    assert spark.execute(f"{insert} (k) do nothing".encode()).statusmessage == "INSERT 0 99"
+    assert one(spark, "select count(*), count(distinct k), min(n) from t") == (100, 100, -1)
+    assert jobs == [99]
 
 
 def test_cancel_leaves_nothing(member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]]) -> None:

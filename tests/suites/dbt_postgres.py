@@ -37,7 +37,7 @@ def _run(server: Server) -> Outcomes:
         ["tests/functional/adapter", "-q", "--color=no", "-n", "2", "--timeout", "600"],
         folder=workshop.unpacked("dbt-postgres", _VERSION),
         report=f"dbt-postgres-{server.kind}",
-        minutes=60,
+        minutes=90,
         more={
             "POSTGRES_TEST_HOST": server.host,
             "POSTGRES_TEST_PORT": str(server.port),

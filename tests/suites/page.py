@@ -20,13 +20,15 @@ _END: Final = "<!-- /suites -->\n"
 
 
 class Result(msgspec.Struct, frozen=True):
-    """required: passes on PostgreSQL 15. failures: tests by reason. seconds: here, and on PostgreSQL."""
+    """required: passes on PostgreSQL 15. failures: tests by reason. seconds: here, and on PostgreSQL. note: what is to be known
+    of a result that is not one whole run's; written into the file by whoever put it together."""
 
     required: int
     passed: int
     failures: Mapping[str, Sequence[str]]
     seconds: float
     seconds_postgres: float
+    note: str = ""
 
 
 def keep(suite: Suite, comparison: Comparison, seconds: float, seconds_postgres: float) -> None:
@@ -72,10 +74,12 @@ def _share(result: Result) -> str:
 
 
 def _details(suite: Suite, result: Result) -> Iterator[str]:
-    if not suite.left_out and not result.failures:
+    if not suite.left_out and not result.failures and not result.note:
         return
     yield f"**{suite.title}**"
     yield ""
+    if result.note:
+        yield f"- {result.note}"
     for left in suite.left_out:
         yield f"- left out, {left.why}: `{left.pattern}`"
     for why, tests in result.failures.items():

@@ -36,7 +36,7 @@ def _suite(driver: str) -> Suite:
             arguments,
             folder=workshop.unpacked("sqlalchemy", _VERSION),
             report=f"{name}-{server.kind}",
-            minutes=60,
+            minutes=90,
             more={},
         )
         return _plain(outcomes)

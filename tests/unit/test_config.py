@@ -37,6 +37,7 @@ def test_yaml_is_read_too(tmp_path: Path) -> None:
         ('[spark]\nmaster = "local"\ndriver_memory = "much"\n', ["line 3", "spark.driver_memory", "1g"]),
         ('lisen = "127.0.0.1:1"\n', ["line 1", "lisen", "no such key"]),
         ("max_connections = 0\n", ["line 1", "max_connections", "greater than or equal to 1"]),
+        ("max_connections = 3\n", ["superuser_reserved_connections", "fewer than max_connections (3), not 3"]),
         ('[settings]\nTimeZone = "UTC"\nstatement_timeout = "soon"\n', ["line 3", "settings.statement_timeout"]),
         ('[settings]\nnonesuch = "1"\n', ["line 2", "settings.nonesuch"]),
         ('[spark.conf]\nexecutor = "1"\n', ["spark.conf.executor", "spark."]),

@@ -12,9 +12,9 @@ import engine.spark.write_task  # noqa: F401 -- says how types are pickled
 from wire import types as t
 from wire.enums import STEP, enum_text, read_enum
 from wire.errors import InvalidTextRepresentation
-from wire.user_types import EnumDefinition, TypeTold, enum_type, type_heard, type_told
+from wire.user_types import TypeTold, enum_type, type_heard, type_told
 
-MOOD = enum_type(EnumDefinition(16385, 16384, "mood", "mood", ((STEP, "sad"), (STEP * 2, "ok"), (STEP * 3, "happy"))))
+MOOD = enum_type(16385, 16384, "mood", "mood", ((STEP, "sad"), (STEP * 2, "ok"), (STEP * 3, "happy")))
 
 
 def test_labels_and_numbers() -> None:

@@ -146,12 +146,22 @@ def test_json_is_one_plan_with_the_fragments_below_their_receives() -> None:
         "Member": "a",
         "Readers": [{"Reader": 1, "Splits": 1, "Bytes": 2048}],
         "Actual Rows": 10,
+        "Actual Loops": 1,
         "Actual Total Time": 0.25,
     }
     (edge,) = told["Edges"]
     assert (edge["Source"], edge["Target"], edge["Senders"], edge["Receivers"]) == (0, 1, 2, 1)
     assert (edge["Router"], edge["Synchronizer"]) == ("single", "ordered by n_name DESC")
     assert (edge["Actual Rows"], told["Execution Time"]) == (25, 2.0)
+
+
+def test_an_instance_whose_turn_never_came() -> None:
+    analysis = PhysicalAnalysis({}, {(0, 0): InstanceAnalysis(0, 0.25, executed=False)}, timing=False)
+    assert any(line.endswith(", never executed") for line in text_lines(_gathered(), analysis))
+    (told,) = json.loads(json_text(_gathered(), analysis))
+    counted = told["Fragments"][1]["Instances"][0]
+    assert (counted["Actual Rows"], counted["Actual Loops"]) == (0, 0)
+    assert "Actual Total Time" not in counted
 
 
 @pytest.mark.parametrize("kind", ["single", "mirror", "hash", "range"])

@@ -22,9 +22,9 @@ from engine.catalog.objects import SystemTable, TableColumn
 from engine.config import EngineConfig
 from engine.executor import CompiledFragment, ExecutionContext, OutputColumn, QueryId
 from engine.local import udf
-from engine.local.database import zone_name
 from engine.local.errors import translate
 from engine.local.executor import LocalExecutor, LocalStream, batch_rows
+from engine.local.zone_names import zone_name
 from engine.plan.compile import Bindings, compile_plan
 from engine.plan.compile.dialects import LocalSql
 from engine.sql.types import numeric, of

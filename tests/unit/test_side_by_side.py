@@ -2,6 +2,7 @@
 
 `lines` and `heads` are in the order of the same keys, in files that end at different ones; `lines` has keys that `heads` has not,
 and several rows for most. `days` ends where `lines` does. `mixed` is in no order, `holes` in order but for its nulls.
+`sales` and `plans` have a folder for each value of k, null among them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from distributed_ground import MEMBERS, Layout, answers_alike, same, table
 
+from engine.catalog.objects import Table, TableColumn
 from engine.config import EngineConfig
 from engine.local.database import LocalDatabase
 from engine.plan.compile import Bindings
@@ -26,6 +28,8 @@ from engine.plan.explain_physical import text_lines
 from engine.plan.physical import HashRouter, Instance, MirrorRouter, PhysicalPlan, SingleRouter
 from engine.plan.relocate import relocate
 from engine.plan.topology import Link, Topology, TopologyNode
+from engine.sql.types import of
+from wire import types as t
 
 KEYS = 600
 DAY, MOMENT = dt.date(2020, 1, 1), dt.datetime(1969, 12, 20)
@@ -258,3 +262,65 @@ def test_the_statement_is_one_for_all(layout: Layout) -> None:
     assert len(told) == len(MEMBERS)
     assert all(instance.statement is None for instance in told)
     assert len({reader.keys for instance in told for reader in instance.readers}) == len(MEMBERS)
+
+
+# -- partition columns -----------------------------------------------------------------------------------------------
+
+
+def _partitioned(folder: Path, name: str, rows: Sequence[tuple[str, int]], files: int) -> Table:
+    """A table of (n) by the folders k, each with some files."""
+    by_key: dict[str, list[int]] = {}
+    for key, n in rows:
+        by_key.setdefault(key, []).append(n)
+    paths = []
+    for key, numbers in by_key.items():
+        for number in range(min(files, len(numbers))):
+            path = folder / name / f"k={key}" / f"{number}.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(pa.table({"n": pa.array(numbers[number::files], pa.int64())}), path)
+            paths.append(str(path))
+    columns = (*table(name, paths[:1]).columns, TableColumn("k", of(t.TEXT), 2))
+    return replace(table(name, paths), columns=columns, partition_by=("k",))
+
+
+@pytest.fixture(scope="module")
+def parted(tmp_path_factory: pytest.TempPathFactory) -> Layout:
+    folder = tmp_path_factory.mktemp("parted")
+    null = "__HIVE_DEFAULT_PARTITION__"
+    sales = [(f"k{n % 12}" if n % 13 else null, n) for n in range(390)]
+    plans = [(f"k{n % 14}" if n % 15 else null, n) for n in range(300)]
+    tables = {"sales": _partitioned(folder, "sales", sales, 3), "plans": _partitioned(folder, "plans", plans, 2)}
+    return Layout(tables)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select k, count(*), sum(n), count(distinct n % 7) from sales group by k",
+        "select k, n % 2 as odd, min(n) from sales where n > 20 group by k, n % 2",
+        "select distinct k from sales",
+        "select k, n, row_number() over (partition by k order by n) from sales",
+        "select distinct on (k) k, n from sales order by k, n desc",
+        "select s.k, s.n, p.n from sales s join plans p on s.k = p.k",
+        "select s.k, count(p.n) from sales s left join plans p on s.k = p.k and s.n = p.n group by s.k",
+        "select s.n, p.n from sales s full join plans p on s.k = p.k",
+        "select x.k, x.c, p.n from (select k, count(*) as c from sales group by k) x join plans p on x.k = p.k",
+    ],
+)
+def test_what_tables_are_partitioned_by_needs_no_exchange(parted: Layout, database: LocalDatabase, text: str) -> None:
+    physical = same(parted, database, text)
+    assert not _moves(physical)
+    assert not any(instance.within for instance in _first(physical))
+
+
+def test_partitions_that_members_hold_in_part_are_exchanged(parted: Layout, database: LocalDatabase) -> None:
+    files = parted.tables["sales"].files
+    whole = {file: MEMBERS[len(file.rpartition("/k=")[2]) % 2] for file in files}
+    assert not _moves(same(replace(parted, pinned=whole), database, "select k, sum(n) from sales group by k"))
+    mixed = {file: MEMBERS[number % 3] for number, file in enumerate(files)}
+    assert _moves(same(replace(parted, pinned=mixed), database, "select k, sum(n) from sales group by k"))
+
+
+def test_other_columns_of_a_partitioned_table_are_exchanged(parted: Layout, database: LocalDatabase) -> None:
+    assert _moves(same(parted, database, "select n % 5 as m, count(*) from sales group by n % 5"))
+    assert _moves(same(parted, database, "select upper(k) as u, sum(n) from sales group by upper(k)"))

@@ -135,15 +135,32 @@ def test_what_was_used_longest_ago_makes_room(
     tmp_path: Path, small: SmallFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = [written(tmp_path / f"{i}.parquet", numbers(i)) for i in range(3)]
-    size = os.stat(paths[0]).st_size
-    monkeypatch.setattr(small_files, "_KEPT_BYTES", 2 * size)
     first = placed(small, total(paths[0]))
+    size = small.statistics()["small_table_bytes"]
+    monkeypatch.setattr(small_files, "_KEPT_BYTES", 2 * size)
     small.release(placed(small, total(paths[1])))
     small.release(placed(small, total(paths[2])))
-    assert small.statistics() == {"small_tables": 2, "small_file_bytes": 2 * size}
+    assert small.statistics() == {"small_tables": 2, "small_table_bytes": 2 * size}
     # In use, it stayed, though it was the oldest.
     assert answer(small, first) == [0]
     small.release(first)
+
+
+def test_what_tables_take_is_what_they_take_of_memory(tmp_path: Path, small: SmallFiles) -> None:
+    """The files have a hundredth of it."""
+    path = written(tmp_path / "a.parquet", numbers(*[7] * 500_000))
+    small.release(placed(small, total(path)))
+    assert os.stat(path).st_size < 100_000
+    assert small.statistics()["small_table_bytes"] >= 4_000_000
+
+
+def test_a_table_that_takes_too_much_is_given_up(
+    tmp_path: Path, small: SmallFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_files, "_TABLE_BYTES", 1_000_000)
+    path = written(tmp_path / "a.parquet", numbers(*[7] * 500_000))
+    assert [small.place(total(path), {}, ()) for _ in range(4)] == [None] * 4
+    assert small._table_bytes() == 0
 
 
 def test_inputs_run_there_if_they_are_small(small: SmallFiles) -> None:

@@ -78,7 +78,7 @@ def test_files_are_of_bounded_size_and_in_the_order_of_their_rows(
 def test_every_file_of_a_sorted_table_is_sorted_as_postgresql_sorts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(staging, "_SORTED_BYTES", 40)
+    monkeypatch.setattr(staging, "_KEPT_BYTES", 40)
     storage = Storage("t", 0, sort_by=("c1", "c2"))
     values = [2.0, float("nan"), None, -1.0], ["é", "a", "b", "B"]
     files = written(

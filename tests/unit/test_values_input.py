@@ -17,8 +17,9 @@ from value_corpora import DATES_AND_TIMES, INTERVALS, LITERALS
 
 from wire import types as t
 from wire.errors import FeatureNotSupported, SqlError
+from wire.interval_modifiers import interval_typmod
 from wire.pg.values import decode_parameter
-from wire.text_input import InputSettings, interval_typmod, parse_text
+from wire.text_input import InputSettings, parse_text
 
 pytestmark = pytest.mark.postgres
 
@@ -124,16 +125,16 @@ def test_dates_and_times(oracle: psycopg.Connection[Any], name: str, order: Any,
 FIELDS = ("year", "month", "day", "hour", "minute", "second")
 QUALIFIERS = [
     ("interval", -1),
-    *[(f"interval {field}", interval_typmod((field,))) for field in FIELDS],
-    ("interval year to month", interval_typmod(FIELDS[:2])),
+    *[(f"interval {field}", interval_typmod(field)) for field in FIELDS],
+    ("interval year to month", interval_typmod("year to month")),
     *[
-        (f"interval {FIELDS[a]} to {FIELDS[b]}", interval_typmod(FIELDS[a : b + 1]))
+        (f"interval {FIELDS[a]} to {FIELDS[b]}", interval_typmod(f"{FIELDS[a]} to {FIELDS[b]}"))
         for a in range(2, 5)
         for b in range(a + 1, 6)
     ],
-    ("interval second(2)", interval_typmod(("second",), 2)),
-    ("interval(3)", interval_typmod((), 3)),
-    ("interval day to second(1)", interval_typmod(FIELDS[2:], 1)),
+    ("interval second(2)", interval_typmod("second", 2)),
+    ("interval(3)", interval_typmod("", 3)),
+    ("interval day to second(1)", interval_typmod("day to second", 1)),
 ]
 
 

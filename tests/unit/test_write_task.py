@@ -12,6 +12,7 @@ from pyspark import cloudpickle
 
 from engine.carry import carrier_of
 from engine.catalog.objects import Constraint, Storage, Table, TableColumn
+from engine.mutation import returned
 from engine.mutation.written import written_by
 from engine.plan.logical import Mutate, Values
 from engine.spark.write_task import WritePartition, rules
@@ -20,18 +21,28 @@ from engine.sql.expr import Column
 from engine.storage.staging_area import StagingArea, new_name
 from engine.told_error import TaskError, told_error
 from wire import types as t
+from wire.errors import InternalError
 from wire.text_settings import OutputSettings
 
 TYPES = (st.of(t.INT8), st.numeric(6, 2, typmod=t.numeric_typmod(6, 2)), st.of(t.BOOL))
 KEPT = Constraint(7, "kept", "check", ("n",), "n < 5")
 
 
-def task(folder: Path) -> WritePartition:
-    """INSERT of (k NOT NULL, n), with a check; sent and received."""
+def task(folder: Path, *, returning: bool = False, partition_by: tuple[str, ...] = ()) -> WritePartition:
+    """INSERT of (k NOT NULL, n), with a check; sent and received. returning: n, k."""
     k, n, kept = (Column(i, name, typ) for i, (name, typ) in enumerate(zip("knc", TYPES, strict=True), 1))
     columns = (TableColumn("k", TYPES[0], 1, nullable=False), TableColumn("n", TYPES[1], 2))
-    table = Table(9, "public", "t", columns, "parquet", str(folder), ("old.parquet",), storage=Storage("t", 3))
-    plan = Mutate((), "insert", table, Values((k, n, kept), ()), (k, n), ((KEPT, kept),))
+    table = Table(
+        9,
+        "public",
+        "t",
+        columns,
+        "parquet",
+        str(folder),
+        ("old.parquet",),
+        storage=Storage("t", 3, partition_by=partition_by),
+    )
+    plan = Mutate((n, k) if returning else (), "insert", table, Values((k, n, kept), ()), (k, n), ((KEPT, kept),))
     schema = pa.schema([(name, carrier_of(typ)) for name, typ in zip("knc", TYPES, strict=True)])
     sent = WritePartition(rules(plan), str(folder), schema.serialize().to_pybytes(), OutputSettings())
     received = cloudpickle.loads(cloudpickle.dumps(sent))  # type: ignore[no-untyped-call]
@@ -92,3 +103,26 @@ def test_a_task_that_comes_too_late_writes_nothing(tmp_path: Path) -> None:
     assert error is not None
     assert error.sqlstate == "58030"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_that_are_returned_stay_on_disk_until_they_are_asked_for(tmp_path: Path) -> None:
+    batches = [batch((1, "1.50", True), (2, "2.50", True)), batch((3, "3.50", True))]
+    written = written_by([*task(tmp_path, returning=True)(batches), *task(tmp_path, returning=True)(batches[1:])])
+    assert (written.rows, written.returned, len(written.returned_in)) == (4, (), 2)
+    given = [row for rows in returned.read(tmp_path, written.returned_in) for row in rows.to_pylist()]
+    assert [(float(row["n"]), row["k"]) for row in given] == [(1.5, 1), (2.5, 2), (3.5, 3), (3.5, 3)]
+    with pytest.raises(InternalError, match="outside of its folder"):
+        returned.read(tmp_path, ["../returned-0.arrow"])
+
+
+def test_an_error_leaves_no_rows_that_would_be_returned(tmp_path: Path) -> None:
+    with pytest.raises(TaskError):
+        list(task(tmp_path, returning=True)([batch((1, "1.00", True), (None, "1.00", True))]))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_task_of_a_partitioned_table_knows_by_what(tmp_path: Path) -> None:
+    received = task(tmp_path, partition_by=("k",))
+    assert received.parted_by == (0,)
+    written = written_by(received([batch((7, "1.50", True), (8, "1.50", True), (7, "2.50", True))]))
+    assert sorted((file.partition, file.rows) for file in written.files) == [(("7",), 2), (("8",), 1)]

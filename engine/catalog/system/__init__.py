@@ -36,7 +36,6 @@ from engine.catalog.system import (
     statistics,
     tables,
     types,
-    views,
     zones,
 )
 from engine.catalog.system.declared import PG_CATALOG, Key, Row, SystemContext, SystemRelation
@@ -57,7 +56,6 @@ FAMILIES: Final = (
     settings,
     cluster,
     tables,
-    views,
     zones,
 )
 SYSTEM: Final[Mapping[Key, SystemRelation]] = {

@@ -6,24 +6,28 @@ pg_get_constraintdef and its kin say is in `sluice.object_definitions`, which th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Final
 
 from engine.catalog.builtin import rows as builtin_rows
-from engine.catalog.objects import Constraint, References, Schema, Sequence, StoredRelation, Table, View
+from engine.catalog.objects import Constraint, KeyPart, References, Schema, Sequence, StoredRelation, Table, View
 from engine.catalog.snapshot import PUBLIC, SLUICE, Snapshot
 from engine.catalog.system.declared import Row, SystemContext, SystemRelation, postgres
-from engine.catalog.system.dependencies import defined_by
-from engine.catalog.system.relations import keys, namespace
+from engine.catalog.system.dependencies import defined_by, named_key, named_table
+from engine.catalog.system.namespaces import namespace
+from engine.catalog.system.relations import keys
 from engine.catalog.system.types import collation
-from engine.catalog.user_types import DomainType
+from engine.catalog.user_types import DomainType, UserType
 from engine.sql.stored_text import quoted, shown, with_value
 from wire import types as t
 
+PG_TYPE: Final = 1247
 PG_CLASS: Final = 1259
 PG_NAMESPACE: Final = 2615
 PG_CONSTRAINT: Final = 2606
+#: The access method of every index, in pg_am.
+_BTREE: Final = 403
 _KINDS: Final = {"check": "c", "primary key": "p", "unique": "u", "foreign key": "f"}
 _DEFERRABLE: Final = {"": "", "immediate": " DEFERRABLE", "deferred": " DEFERRABLE INITIALLY DEFERRED"}
 _ACTIONS: Final = {"no action": "a", "restrict": "r", "cascade": "c", "set null": "n", "set default": "d"}
@@ -83,27 +87,31 @@ def _named(context: SystemContext, constraint: Constraint) -> tuple[int, int]:
     """The table that a foreign key names, and the index of its key; zeros for others."""
     if constraint.references is None:
         return 0, 0
-    table = _table(context, constraint.references.table)
-    names = {column.name for column in table.columns if column.number in constraint.references.columns}
-    return table.oid, next((key.oid for key in keys(table.constraints) if set(key.columns) == names), 0)
-
-
-def _table(context: SystemContext, oid: int) -> Table:
-    return next(table for table in _tables(context) if table.oid == oid)
+    return constraint.references.table, named_key(context, constraint.references)
 
 
 def _pg_index(context: SystemContext) -> Iterator[Row]:
     for table in _tables(context):
         numbers = {column.name: column.number for column in table.columns}
         for key in keys(table.constraints):
-            count, primary = len(key.columns), key.kind == "primary key"
-            typed = [column.type.pg for name in key.columns if (column := table.column(name)) is not None]
+            count, primary = len(key.key_parts), key.kind == "primary key"
+            typed = [_part_type(table, part) for part in key.key_parts]
+            expressions = _listed(part.text for part in key.parts if part.formula)
             yield (
-                key.oid, table.oid, count, count, key.is_key, False, primary, False, not key.deferrable,
+                key.oid, table.oid, count + len(key.included), count, key.is_key, False, primary, False, not key.deferrable,
                 False, True, False, True, True, False,
-                [numbers[name] for name in key.columns], list(map(collation, typed)), list(map(_operator_class, typed)),
-                list(key.options) or [0] * count, None, None,
+                [0 if part.formula else numbers[part.name] for part in key.key_parts] + [numbers[name] for name in key.included],
+                list(map(collation, typed)), list(map(_operator_class, typed)), list(key.options) or [0] * count,
+                expressions or None, None if key.predicate is None else key.predicate.text,
             )  # fmt: skip
+
+
+def _part_type(table: Table, part: KeyPart) -> t.PgType:
+    column = table.column(part.name)
+    if part.formula:
+        return t.BY_OID[part.type]
+    assert column is not None, "a key is made of its table's columns"
+    return column.type.pg
 
 
 def _operator_class(typ: t.PgType) -> int:
@@ -114,8 +122,8 @@ def _operator_class(typ: t.PgType) -> int:
 
 @cache
 def _operator_classes() -> Mapping[int, int]:
-    classes = builtin_rows("pg_opclass").select(["oid", "opcintype", "opcdefault"]).to_pylist()
-    return {row["opcintype"]: row["oid"] for row in classes if row["opcdefault"]}
+    classes = builtin_rows("pg_opclass").select(["oid", "opcmethod", "opcintype", "opcdefault"]).to_pylist()
+    return {row["opcintype"]: row["oid"] for row in classes if row["opcdefault"] and row["opcmethod"] == _BTREE}
 
 
 def _pg_sequence(context: SystemContext) -> Iterator[Row]:
@@ -137,6 +145,8 @@ def _pg_description(context: SystemContext) -> Iterator[Row]:
         yield from _described(relation)
     for schema in context.snapshot.schemas.values():
         yield from _comment(schema, PG_NAMESPACE)
+    for typ in context.snapshot.types.values():
+        yield from _comment(typ, PG_TYPE)
 
 
 def _described(relation: StoredRelation) -> Iterator[Row]:
@@ -147,10 +157,10 @@ def _described(relation: StoredRelation) -> Iterator[Row]:
                 yield relation.oid, PG_CLASS, column.number, column.comment
     if isinstance(relation, Table):
         for constraint in relation.constraints:
-            yield from _comment(constraint, PG_CONSTRAINT)
+            yield from _comment(constraint, PG_CLASS if constraint.is_index else PG_CONSTRAINT)
 
 
-def _comment(of: StoredRelation | Schema | Constraint, catalog: int) -> Iterator[Row]:
+def _comment(of: StoredRelation | Schema | Constraint | UserType, catalog: int) -> Iterator[Row]:
     if of.comment is not None:
         yield of.oid, catalog, 0, of.comment
 
@@ -177,31 +187,60 @@ def _object_definitions(context: SystemContext) -> Iterator[Row]:
 
 
 def _index_definitions(table: Table, key: Constraint) -> Iterator[Row]:
-    columns = list(map(quoted, key.columns))
-    ordered = [c + _ORDERS[option] for c, option in zip(columns, key.options or [0] * len(columns), strict=True)]
-
-    def whole(on: str) -> str:
-        unique = "UNIQUE " if key.is_key else ""
-        return f"CREATE {unique}INDEX {quoted(key.name)} ON {on} USING btree ({', '.join(ordered)})"
-
+    plain, pretty = _indexed(key, pretty=False), _indexed(key, pretty=True)
     name = quoted(table.name)
     qualified = f"{quoted(table.schema)}.{name}"
-    yield "index", key.oid, 0, whole(qualified), whole(name if table.schema == PUBLIC else qualified)
-    for number, column in enumerate(columns, 1):
-        yield "index", key.oid, number, column, column
+    whole = _whole_index(key, qualified, plain, pretty=False)
+    yield (
+        "index",
+        key.oid,
+        0,
+        whole,
+        _whole_index(key, name if table.schema == PUBLIC else qualified, pretty, pretty=True),
+    )
+    if key.predicate is not None:
+        yield "expression", table.oid, 0, key.predicate.text, key.predicate.pretty
+    formulas = [part for part in key.parts if part.formula]
+    if formulas:
+        yield "expression", table.oid, 0, _listed(p.text for p in formulas), _listed(p.pretty for p in formulas)
+    for number, texts in enumerate(zip(plain, pretty, strict=True), 1):
+        yield "index", key.oid, number, *texts
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return ", ".join(texts)
+
+
+def _indexed(key: Constraint, *, pretty: bool) -> list[str]:
+    parts = [part.shown(pretty=pretty) if part.formula else quoted(part.name) for part in key.key_parts]
+    return [*parts, *map(quoted, key.included)]
+
+
+def _whole_index(key: Constraint, on: str, indexed: list[str], *, pretty: bool) -> str:
+    options = key.options or [0] * len(key.key_parts)
+    ordered = [part + _ORDERS[option] for part, option in zip(indexed, options, strict=False)]
+    unique = "UNIQUE " if key.is_key else ""
+    text = f"CREATE {unique}INDEX {quoted(key.name)} ON {on} USING btree ({', '.join(ordered)}){_included(key)}"
+    if key.predicate is None:
+        return text
+    return f"{text} WHERE {key.predicate.pretty if pretty else key.predicate.text}"
+
+
+def _included(key: Constraint) -> str:
+    return f" INCLUDE ({', '.join(map(quoted, key.included))})" if key.included else ""
 
 
 def _constraint_definition(context: SystemContext, constraint: Constraint) -> str:
     """As pg_get_constraintdef: `PRIMARY KEY (a)`, `CHECK ((a > 0))`, `FOREIGN KEY (a) REFERENCES t(b)`."""
     if constraint.kind == "check":
         return f"CHECK (({constraint.expression}))"
-    said = f"{constraint.kind.upper()} ({', '.join(map(quoted, constraint.columns))})"
+    said = f"{constraint.kind.upper()} ({', '.join(map(quoted, constraint.columns))})" + _included(constraint)
     said += "" if constraint.references is None else _references(context, constraint.references)
     return said + _DEFERRABLE[constraint.deferrable]
 
 
 def _references(context: SystemContext, said: References) -> str:
-    table = _table(context, said.table)
+    table = named_table(context, said)
     called = {column.number: column.name for column in table.columns}
     schema = "" if table.schema == PUBLIC else quoted(table.schema) + "."
     text = f" REFERENCES {schema}{quoted(table.name)}({', '.join(quoted(called[n]) for n in said.columns)})"

@@ -16,7 +16,8 @@ from engine.catalog.roles import Role
 from engine.catalog.snapshot import SLUICE, TEMPORARY
 from engine.catalog.system.acl_text import AclText
 from engine.catalog.system.declared import Row, SystemContext, SystemRelation, postgres
-from engine.catalog.system.relations import keys, system_schemas
+from engine.catalog.system.namespaces import system_schemas
+from engine.catalog.system.relations import keys
 from engine.catalog.system.roles import listed
 
 

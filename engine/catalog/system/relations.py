@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
-from functools import cache
+from collections.abc import Iterable, Iterator, Set
 from typing import Final
 
 from engine.catalog import acl
 from engine.catalog.acl import Acl, Kind
-from engine.catalog.builtin import rows as builtin_rows
-from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table, TableColumn, View
+from engine.catalog.objects import Constraint, KeyPart, Sequence, StoredRelation, Table, TableColumn, View
 from engine.catalog.rights import DATABASE_OID
 from engine.catalog.roles import FIRST_ROLE
-from engine.catalog.snapshot import SLUICE, TEMPORARY, Snapshot
+from engine.catalog.row_types import row_type_oid
+from engine.catalog.snapshot import SLUICE, TEMPORARY
 from engine.catalog.statistics import TableStatistics
 from engine.catalog.system.acl_text import AclText
 from engine.catalog.system.declared import Row, SystemContext, SystemRelation, postgres
+from engine.catalog.system.namespaces import OURS, namespace
 from engine.catalog.system.types import collation, layout
+from engine.catalog.user_types import CompositeType, pg_of
 from engine.sql import types as st
 from wire import types as t
-
-#: OIDs of ours among those that PostgreSQL keeps for itself and does not use.
-_OURS: Final = {TEMPORARY: 15_899, SLUICE: 15_900}
 
 
 def _pg_namespace(context: SystemContext) -> Iterator[Row]:
     shown, rights = AclText(context.snapshot.roles, context.user), context.snapshot.rights
-    yield _OURS[SLUICE], SLUICE, FIRST_ROLE, shown(_everybodys("n", acl.USAGE))
+    yield OURS[SLUICE], SLUICE, FIRST_ROLE, shown(_everybodys("n", acl.USAGE))
     if any(relation.schema == TEMPORARY for relation in context.snapshot.relations.values()):
-        yield _OURS[TEMPORARY], TEMPORARY, FIRST_ROLE, None
+        yield OURS[TEMPORARY], TEMPORARY, FIRST_ROLE, None
     for schema in context.snapshot.schemas.values():
         own = rights.of(schema.oid)
         yield schema.oid, schema.name, own.owner, shown(own.acl)
@@ -37,32 +35,6 @@ def _pg_namespace(context: SystemContext) -> Iterator[Row]:
 def _everybodys(kind: Kind, rights: int) -> Acl:
     """Of what is the system's."""
     return (*acl.default_acl(kind, FIRST_ROLE), acl.Item(acl.PUBLIC, FIRST_ROLE, rights))
-
-
-@cache
-def _namespaces() -> Mapping[str, int]:
-    """The schemas that are there without being made."""
-    return {**{row["nspname"]: row["oid"] for row in builtin_rows("pg_namespace").to_pylist()}, **_OURS}
-
-
-def is_system_schema(oid: int) -> bool:
-    return oid in _namespaces().values()
-
-
-def system_schemas() -> Mapping[str, int]:
-    """Their OIDs, by name."""
-    return _namespaces()
-
-
-def schema_oid(snapshot: Snapshot, name: str) -> int | None:
-    """A schema's OID; None where there is none of that name."""
-    stored = snapshot.schemas.get(name)
-    return stored.oid if stored is not None else _namespaces().get(name)
-
-
-def namespace(context: SystemContext, name: str) -> int:
-    """The OID of a schema that is there."""
-    return _namespaces()[name] if name in _namespaces() else context.snapshot.schemas[name].oid
 
 
 _IDENTITY: Final = {"": "", "always": "a", "by default": "d"}
@@ -109,7 +81,7 @@ def _pg_class(context: SystemContext) -> Iterator[Row]:
     everybodys = shown(_everybodys("r", acl.SELECT))
     for system in _ours(context):
         yield _class_row(
-            system.oid, system.name, _OURS[SLUICE], "v" if system.query else "r", len(system.declared()), acl=everybodys
+            system.oid, system.name, OURS[SLUICE], "v" if system.query else "r", len(system.declared()), acl=everybodys
         )
     unlogged = frozenset(table.oid for table in context.snapshot.tables() if table.unlogged)
     for relation in context.snapshot.relations.values():
@@ -122,10 +94,26 @@ def _pg_class(context: SystemContext) -> Iterator[Row]:
             relation.oid, relation.name, schema, _kind(relation), len(_columns(relation)), bool(indexes),
             sum(c.kind == "check" for c in constraints), lasts,
             not isinstance(relation, Table) or relation.populated,
-            relation.statistics if isinstance(relation, Table) else None, own.owner, shown(own.acl),
+            relation.statistics if isinstance(relation, Table) else None, own.owner, shown(own.acl), _options(relation),
+            row_type_oid(relation),
         )  # fmt: skip
         for key in indexes:
-            yield _class_row(key.oid, key.name, schema, "i", len(key.columns), persistence=lasts, owner=own.owner)
+            yield _class_row(
+                key.oid, key.name, schema, "i", len(key.key_parts) + len(key.included), persistence=lasts,
+                statistics=relation.statistics if isinstance(relation, Table) else None, owner=own.owner,
+            )  # fmt: skip
+    for typ in _composites(context):
+        space, owner = namespace(context, typ.schema), rights.of(typ.oid).owner
+        yield _class_row(typ.relation, typ.name, space, "c", typ.last, owner=owner, row_type=typ.oid)
+
+
+def _composites(context: SystemContext) -> Iterator[CompositeType]:
+    return (typ for typ in context.snapshot.types.values() if isinstance(typ, CompositeType))
+
+
+def _options(relation: StoredRelation) -> list[str] | None:
+    """reloptions, which only views have."""
+    return [f"{name}={value}" for name, value in relation.options] or None if isinstance(relation, View) else None
 
 
 def _persistence(relation: StoredRelation, unlogged: Set[int]) -> str:
@@ -149,13 +137,18 @@ def _class_row(
     statistics: TableStatistics | None = None,
     owner: int = FIRST_ROLE,
     acl: list[str] | None = None,
+    options: list[str] | None = None,
+    row_type: int = 0,
 ) -> Row:
     pages, rows = (statistics.pages, statistics.rows) if statistics is not None else (0, -1.0)
+    if kind == "i":
+        # PostgreSQL counts when it builds one, and the least has a page.
+        pages, rows = 1, max(rows, 0.0)
     method = {"r": 2, "m": 2, "i": 403}.get(kind, 0)
     return (
-        oid, name, namespace, 0, 0, owner, method, 0, 0, pages, rows, 0, 0, indexed, False, persistence, kind,
+        oid, name, namespace, row_type, 0, owner, method, 0, 0, pages, rows, 0, 0, indexed, False, persistence, kind,
         columns, checks, kind == "v", False, False, False, False, populated, "d" if kind in "rm" else "n", False, 0, 0, 0, acl,
-        None, None,
+        options, None,
     )  # fmt: skip
 
 
@@ -173,9 +166,15 @@ def _pg_attribute(context: SystemContext) -> Iterator[Row]:
                 shown(own.column(column.number) or None), generated=column.generated,
             )  # fmt: skip
         for key in keys(relation.constraints) if isinstance(relation, Table) else ():
-            for number, name in enumerate(key.columns, 1):
-                of = next(c for c in _columns(relation) if c.name == name)
-                yield _attribute_row(key.oid, name, of.type.pg, of.type.typmod, number, False)
+            for number, part in enumerate((*key.key_parts, *map(KeyPart, key.included)), 1):
+                if part.formula:
+                    yield _attribute_row(key.oid, part.name, t.BY_OID[part.type], part.typmod, number, False)
+                    continue
+                of = next(c for c in _columns(relation) if c.name == part.name)
+                yield _attribute_row(key.oid, part.name, of.type.pg, of.type.typmod, number, False)
+    for typ in _composites(context):
+        for item in pg_of(typ, context.snapshot.types).attributes:
+            yield _attribute_row(typ.relation, item.name, item.type, item.typmod, item.number, False)
 
 
 def _typmod(column: TableColumn) -> int:

@@ -8,9 +8,11 @@ from typing import Any, Final
 
 from engine.catalog.builtin import functions_named
 from engine.catalog.builtin import rows as builtin_rows
-from engine.catalog.snapshot import Snapshot
+from engine.catalog.objects import Table, View
+from engine.catalog.row_types import row_type
 from engine.catalog.system.declared import Row, SystemContext, postgres
-from engine.catalog.user_types import DomainType, EnumType, pg_of
+from engine.catalog.system.namespaces import namespace
+from engine.catalog.user_types import CompositeType, DomainType, EnumType, UserType, pg_of
 from wire import types as t
 from wire.enums import STEP
 from wire.text_ranges import SUBTYPES
@@ -39,6 +41,8 @@ def layout(typ: t.PgType) -> tuple[bool, str, str]:
     """Whether PostgreSQL passes values of the type by value, how it aligns them, how it keeps long ones."""
     if (known := _layouts().get(t.base_of(typ).oid)) is not None:
         return known
+    if typ.category == "C" or (typ.is_array and t.element_of(typ).category == "C"):
+        return (False, "d", "x")
     return (False, "i", "x") if typ.is_array else (True, "i", "p")
 
 
@@ -52,24 +56,47 @@ def _function(name: str) -> int:
     return next(iter(functions_named(name)), 0)
 
 
-def _namespace(snapshot: Snapshot, name: str) -> int:
-    return snapshot.schemas[name].oid
-
-
 def _pg_type(context: SystemContext) -> Iterator[Row]:
     """Types that users have made, after PostgreSQL's own."""
     types = context.snapshot.types
     for typ in sorted(types.values(), key=lambda typ: typ.oid):
-        space = _namespace(context.snapshot, typ.schema)
+        space = namespace(context, typ.schema)
         pg = pg_of(typ, types)
-        yield _enum_row(typ, space) if isinstance(typ, EnumType) else _domain_row(typ, pg, space)
-        arrays = t.array_of(pg)
-        array = [_function(f"array_{name}") for name in ("in", "out", "recv", "send")]
-        yield (
-            arrays.oid, arrays.name, space, 10, -1, False, "b", "A", False, True, ",", 0,
-            _function("array_subscript_handler"), typ.oid, 0, *array, 0, 0, _function("array_typanalyze"), layout(arrays)[1],
-            "x", False, 0, -1, 0, collation(arrays), None, None, None,
-        )  # fmt: skip
+        yield _row(typ, pg, space)
+        yield _array_row(pg, space)
+    for relation in context.snapshot.relations.values():
+        if isinstance(relation, Table | View):
+            space = namespace(context, relation.schema)
+            yield _composite_row(row_type(relation), relation.oid, space)
+            yield _array_row(row_type(relation), space)
+
+
+def _row(typ: UserType, pg: t.PgType, space: int) -> Row:
+    match typ:
+        case EnumType():
+            return _enum_row(typ, space)
+        case DomainType():
+            return _domain_row(typ, pg, space)
+        case CompositeType():
+            return _composite_row(pg, typ.relation, space)
+
+
+def _array_row(pg: t.PgType, space: int) -> Row:
+    arrays = t.array_of(pg)
+    array = [_function(f"array_{name}") for name in ("in", "out", "recv", "send")]
+    return (
+        arrays.oid, arrays.name, space, 10, -1, False, "b", "A", False, True, ",", 0,
+        _function("array_subscript_handler"), pg.oid, 0, *array, 0, 0, _function("array_typanalyze"), layout(arrays)[1],
+        "x", False, 0, -1, 0, collation(arrays), None, None, None,
+    )  # fmt: skip
+
+
+def _composite_row(pg: t.PgType, relation: int, space: int) -> Row:
+    record = [_function(f"record_{name}") for name in ("in", "out", "recv", "send")]
+    return (
+        pg.oid, pg.name, space, 10, -1, False, "c", "C", False, True, ",", relation, 0, 0, pg.array, *record, 0, 0, 0,
+        "d", "x", False, 0, -1, 0, 0, None, None, None,
+    )  # fmt: skip
 
 
 def _enum_row(typ: EnumType, space: int) -> Row:

@@ -17,7 +17,7 @@ from engine.executor import EngineName
 from engine.plan.compile.aggregate_names import AGGREGATES
 from engine.plan.compile.calls import apply, is_argument, settle
 from engine.plan.compile.expressions import condition, render
-from engine.plan.compile.keys import needs_key, order_keys
+from engine.plan.compile.keys import equality_key, needs_key, order_keys
 from engine.plan.compile.literals import struct
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.storage import storage_type
@@ -49,11 +49,14 @@ def render_aggregate(aggregate: AggregateCall, scope: Scope, input_order: Sequen
 
 
 def order_items(items: Sequence[OrderItem], scope: Scope) -> list[exp.Ordered]:
-    """ORDER BY's items, each with its direction and the place of its nulls."""
+    """ORDER BY's items, each with its direction and the place of its nulls. A constant orders nothing, and DuckDB refuses it,
+    also one that the compilation makes of a call (`version()`)."""
     return [
         ordered(key, item.descending, item.nulls_first)
         for item in items
+        if not isinstance(item.expr, Const)
         for key in order_keys(render(item.expr, scope), item.expr.type, scope.engine)
+        if not isinstance(key, exp.Literal)
     ]
 
 
@@ -83,15 +86,24 @@ def _name(tree: exp.Func) -> str:
 
 def _plain(aggregate: AggregateCall, order: Sequence[exp.Ordered], scope: Scope) -> exp.Expression:
     args = [render(arg, scope) for arg in aggregate.args]
+    if _counts_distinct(aggregate):
+        types = (arg.type for arg in aggregate.args)
+        args = [equality_key(arg, typ, scope.engine) for arg, typ in zip(args, types, strict=True)]
     tree = apply(aggregate, args, scope.engine)
     return on_aggregates(tree, scope.engine, lambda node: _decorate(node, aggregate, order, scope))
+
+
+def _counts_distinct(aggregate: AggregateCall) -> bool:
+    """Whether only the number of different values matters, so that a key may stand for each."""
+    return aggregate.distinct and aggregate.function.name == "count"
 
 
 def _decorate(
     node: exp.Expression, aggregate: AggregateCall, order: Sequence[exp.Ordered], scope: Scope
 ) -> exp.Expression:
     """DISTINCT, ORDER BY and FILTER on one call of the engine's."""
-    if aggregate.distinct and any(needs_key(arg.type, scope.engine) for arg in aggregate.args):
+    keyed = any(needs_key(arg.type, scope.engine) for arg in aggregate.args)
+    if aggregate.distinct and keyed and not _counts_distinct(aggregate):
         raise scope.compilation.unsupported(f"{aggregate.function.name} of distinct {aggregate.args[0].type} values")
     arguments = list(node.args.get("expressions") or ())
     if arguments and order:

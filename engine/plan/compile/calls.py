@@ -47,7 +47,7 @@ def apply(call: Call | AggregateCall, args: Sequence[exp.Expression], engine: En
 
 def is_argument(tree: exp.Expression) -> bool:
     """Whether the tree was put into a template, rather than being part of one."""
-    return bool(tree.meta.get(_ARGUMENT))
+    return bool(tree.meta_get(_ARGUMENT))
 
 
 def settle(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.Expression:

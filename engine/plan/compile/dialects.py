@@ -110,7 +110,7 @@ def snippet(text: str, engine: EngineName) -> exp.Expression:
     assert isinstance(tree, exp.Expression)
     for node in tree.walk():
         # Where in the snippet a word stood: nobody asks, and copying it is most of what copying a tree costs.
-        node.meta.clear()
+        node._meta = None
     return tree
 
 

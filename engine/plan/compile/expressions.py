@@ -7,12 +7,14 @@ often simpler, above all for subqueries.
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from sqlglot import exp
 
 from engine.plan.compile import subqueries
 from engine.plan.compile.calls import apply, settle
 from engine.plan.compile.keys import equality_key
-from engine.plan.compile.literals import array_storage, literal, struct
+from engine.plan.compile.literals import array_storage, fits, literal, struct
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.storage import element_type, storage_type
 from engine.plan.compile.trees import (
@@ -47,9 +49,10 @@ from engine.sql.expr import (
     ParamRef,
     Row,
     Subquery,
+    sized_parameter,
 )
 from engine.sql.types import SqlType
-from wire import types as t
+from wire.text_numbers import apply_numeric_typmod
 
 
 def render(expr: Expr, scope: Scope) -> exp.Expression:
@@ -64,6 +67,9 @@ def render(expr: Expr, scope: Scope) -> exp.Expression:
         case ContextRef():
             return literal(scope.compilation.bindings.context[expr.name], expr.type, scope.engine)
         case Call():
+            stored = _stored_numeric(expr, scope)
+            if stored is not None:
+                return literal(stored, expr.type, scope.engine)
             args = [render(arg, scope) for arg in expr.args]
             return settle(apply(expr, args, scope.engine), expr.type, scope.engine)
         case And():
@@ -92,6 +98,19 @@ def render(expr: Expr, scope: Scope) -> exp.Expression:
             return subqueries.render(expr, scope)
         case _:
             raise AssertionError(f"{type(expr).__name__} does not stand here")
+
+
+def _stored_numeric(expr: Call, scope: Scope) -> Decimal | None:
+    """A numeric parameter as what it is cast to, where that has fewer digits: clients send a float as the number that it is in
+    fact, with fifty digits, which is more than an engine can hold. None where an engine has to cast."""
+    parameter = sized_parameter(expr)
+    if parameter is None:
+        return None
+    value = scope.compilation.bindings.parameters[parameter.index]
+    if value is None or not value.is_finite():
+        return None
+    stored = apply_numeric_typmod(value, expr.type.typmod)
+    return stored if fits(stored, expr.type) else None
 
 
 def condition(expr: Expr, scope: Scope) -> exp.Expression:
@@ -130,7 +149,7 @@ def with_digits(tree: exp.Expression, given: SqlType, wanted: SqlType, scope: Sc
 
 
 def _is_null(expr: IsNull, scope: Scope) -> exp.Expression:
-    if expr.arg.type.pg is t.RECORD:
+    if expr.arg.type.pg.is_row and not expr.whole:
         return _record_is_null(expr, scope)
     tree = is_null(render(expr.arg, scope))
     return exp.Not(this=tree) if expr.negated else tree
@@ -155,7 +174,7 @@ def _is_distinct(expr: IsDistinct, scope: Scope) -> exp.Expression:
 
 
 def _in_list(expr: InList, scope: Scope) -> exp.Expression:
-    if expr.arg.type.pg is t.RECORD:
+    if expr.arg.type.pg.is_row:
         return disjunction([_rows_equal(expr.arg, item, scope) for item in expr.items])
     arg = equality_key(render(expr.arg, scope), expr.arg.type, scope.engine)
     items = [equality_key(render(item, scope), item.type, scope.engine) for item in expr.items]
@@ -196,13 +215,13 @@ def _dimensions(expr: Expr) -> int:
 def _row(expr: Row, scope: Scope) -> exp.Expression:
     if not expr.items:
         raise scope.compilation.unsupported("ROW() without fields")
-    return struct(scope.engine, {f"f{i}": render(item, scope) for i, item in enumerate(expr.items)})
+    return struct(scope.engine, {expr.type.pg.field(i): render(item, scope) for i, item in enumerate(expr.items)})
 
 
 def _field(expr: FieldRef, scope: Scope) -> exp.Expression:
     if isinstance(expr.arg, Row):
         return render(expr.arg.items[expr.index], scope)
-    name = f"f{expr.index}"
+    name = expr.arg.type.pg.field(expr.index)
     record = render(expr.arg, scope)
     if scope.engine == "local":
         return call("STRUCT_EXTRACT", record, string(name))

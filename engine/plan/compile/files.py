@@ -67,6 +67,9 @@ def file_reader(
         file_name += "_"
     if FILE in names or folders:
         reader.append("expressions", _option("filename", string(file_name)))
+    if table.storage is not None and any(_has_rows(c.type.pg) for c in table.columns if c.name in names):
+        # Files of before an attribute came lack it, and DuckDB would take the first file's fields for those of all.
+        reader.append("expressions", _option("union_by_name", exp.true()))
     location = {FILE: label(file_name), ROW: label(ROW_NUMBER)}
     trees: list[exp.Expression] = [exp.Column(this=location.get(n) or name(n), table=label(alias)) for n in names]
     file = exp.Column(this=label(file_name), table=label(alias))
@@ -74,6 +77,10 @@ def file_reader(
     if table.lake:
         return _of_lake(table, names, reader, alias, trees)
     return exp.Table(this=reader, alias=table_alias(alias)), trees
+
+
+def _has_rows(pg: t.PgType) -> bool:
+    return pg.is_row or (pg.is_array and t.element_of(pg).is_row)
 
 
 def _folder_value(table: Table, file: exp.Expression, key: str) -> exp.Expression:

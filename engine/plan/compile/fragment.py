@@ -41,6 +41,7 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
         tables=_tables(plan),
         ordered=asks_for_order(plan),
         small=is_small(plan, bindings),
+        scans=compilation.scans,
     )
 
 

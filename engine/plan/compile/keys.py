@@ -6,7 +6,10 @@ DuckDB's intervals compare by their normalised length. The exceptions:
 - bpchar compares without trailing blanks;
 - an interval in Spark is a struct: it compares by its length, a month being 30 days and a day 24 hours;
 - timetz orders by its instant, then by its zone; its equality is that of its parts;
-- jsonb, records and (in Spark, where a null element comes first) arrays have an order that the engine has not.
+- jsonb and ranges compare by keys of bytes that the local engine makes (`engine.local.sort_keys`); equal documents and equal
+  ranges of numerics may differ in digits;
+- arrays and rows in Spark, where a null inside comes first, have an order that the engine has not;
+- rows sort as DuckDB sorts structs, nulls inside them last, as long as their fields are stored in their order.
 """
 
 from __future__ import annotations
@@ -16,24 +19,34 @@ from typing import Final
 from sqlglot import exp
 
 from engine.executor import EngineName
+from engine.plan.compile.storage import element_type
 from engine.plan.compile.trees import call, cast, integer, operand
 from engine.plan.compile.unsupported import Unsupported
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.text_ranges import SUBTYPES
 
 _MICROS_PER_DAY: Final = 86_400_000_000
+#: Types of which 1.5 and 1.50 are one value.
+_DIGITS_DIFFER: Final = (t.JSONB, t.NUMRANGE)
 
 
 def needs_key(typ: SqlType, engine: EngineName) -> bool:
     """Whether equal values of `typ` may be stored differently, so that grouping needs `equality_key`."""
     base = t.element_of(typ.pg) if typ.pg.is_array else typ.pg
+    if base in _DIGITS_DIFFER:
+        return True
+    if base.is_row:
+        return any(needs_key(field, engine) for _, field in (typ if typ.pg is base else SqlType(base)).fields)
     return (base is t.BPCHAR and typ.typmod == -1) or (base is t.INTERVAL and engine == "spark")
 
 
 def equality_key(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.Expression:
     """An expression equal for two values exactly when PostgreSQL holds them equal."""
-    if typ.pg.is_array and needs_key(typ, engine):
+    if (typ.pg.is_array or typ.pg.is_row) and needs_key(typ, engine):
         raise Unsupported(engine, f"comparison of {typ}")
+    if typ.pg in _DIGITS_DIFFER:
+        return _bytes(tree, typ, engine)
     if typ.pg is t.BPCHAR:
         return call("RTRIM", tree)
     if typ.pg is t.INTERVAL and engine == "spark":
@@ -44,13 +57,30 @@ def equality_key(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.
 def order_keys(tree: exp.Expression, typ: SqlType, engine: EngineName) -> list[exp.Expression]:
     """Expressions that sort, one after the other, as PostgreSQL sorts `typ`."""
     pg = typ.pg
-    if pg in (t.JSONB, t.RECORD) or (pg.is_array and (engine == "spark" or needs_key(typ, engine))):
+    if pg is t.JSONB or pg in SUBTYPES:
+        return [_bytes(tree, typ, engine)]
+    if (pg.is_array or pg.is_row) and (engine == "spark" or not _sorts_as_stored(typ)):
         raise Unsupported(engine, f"sorting by {typ}")
     if pg is t.TIMETZ:
         micros, zone = (_field(tree, name) for name in ("micros", "zone"))
         shift = exp.Mul(this=zone.copy(), expression=cast(integer(1_000_000), exp.DataType.build("BIGINT")))
         return [exp.Add(this=micros, expression=shift), zone]
     return [equality_key(tree, typ, engine)]
+
+
+def _bytes(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.Expression:
+    if engine == "spark":
+        raise Unsupported(engine, f"comparison of {typ}")
+    return call(f"SLUICE_{typ.pg.name.upper()}_KEY", tree)
+
+
+def _sorts_as_stored(typ: SqlType) -> bool:
+    """Whether DuckDB sorts an array or a row as PostgreSQL does."""
+    if typ.pg.is_array:
+        return _sorts_as_stored(element_type(typ))
+    if typ.pg.is_row:
+        return all(_sorts_as_stored(field) for _, field in typ.fields)
+    return typ.pg not in (t.JSONB, t.TIMETZ, *SUBTYPES) and not needs_key(typ, "local")
 
 
 def _field(tree: exp.Expression, name: str) -> exp.Expression:

@@ -9,7 +9,7 @@ from sqlglot import exp
 from engine.plan.compile.block import Block, Stage
 from engine.plan.compile.expressions import render
 from engine.plan.compile.keys import equality_key
-from engine.plan.compile.ordering import order_by, sorted_block
+from engine.plan.compile.ordering import order_by, sorted_block, unmet
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.storage import storage_type
 from engine.plan.compile.trees import call, case, cast, equals, integer, operand, ordered, string
@@ -27,7 +27,7 @@ def limit(node: Limit, block: Block) -> Block:
     count, offset = (_row_count(e, c, block.scope) for e, c in ((node.count, "LIMIT"), (node.offset, "OFFSET")))
     if node.with_ties and count is not None:
         return _with_ties(node, block, count, offset)
-    block = sorted_block(block, node.requirement)
+    block = sorted_block(block, unmet(node))
     if count is None and offset is None:
         return block
     block = block.flat()

@@ -27,6 +27,8 @@ _TIMESTAMP_INFINITY: Final = {2**63 - 1: "infinity", -(2**63): "-infinity"}
 #: The days and microseconds of years 1 to 9999, which both engines read as text.
 _DAYS: Final = range(-719_162, 2_932_897)
 _MICROS: Final = range(-62_135_596_800_000_000, 253_402_300_800_000_000)
+#: No numeric that a client can send has more.
+_PARAMETER_DIGITS: Final = 150_000
 #: Decimals with more digits than this are given as text: a numeric literal may not have more than 38 in either engine.
 _LITERAL_DIGITS: Final = 18
 
@@ -39,6 +41,8 @@ def literal(value: Any, typ: SqlType, engine: EngineName) -> exp.Expression:
         return cast(exp.Null(), storage_type(typ, engine))
     if typ.pg.is_array:
         return _array(value, typ, engine)
+    if typ.pg.is_row:
+        return _row(value, typ, engine)
     return _MAKERS[typ.pg.carried or typ.pg](value, typ, engine)
 
 
@@ -67,18 +71,25 @@ def _float(value: float, typ: SqlType, engine: EngineName) -> exp.Expression:
 def _numeric(value: Decimal, typ: SqlType, engine: EngineName) -> exp.Expression:
     if not value.is_finite():
         raise Unsupported(engine, f"numeric {value}")
+    if not fits(value, typ):
+        raise NumericValueOutOfRange(f"numeric value {value} does not fit numeric({typ.precision},{typ.scale})")
+    text, negative = format(value.copy_abs(), "f"), value.is_signed()
+    if len(text) > _LITERAL_DIGITS:
+        return _typed(string(("-" if negative else "") + text), typ, engine)
+    magnitude: exp.Expression = exp.Literal.number(text)
+    return _typed(exp.Neg(this=magnitude) if negative else magnitude, typ, engine)
+
+
+def fits(value: Decimal, typ: SqlType) -> bool:
+    """Whether a finite value is one of the type, as it is."""
     # Decimal's arithmetic (normalize, abs, unary minus) rounds to the context's 28 digits: only copies here.
-    sign, digits, exponent = value.as_tuple()
+    _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     significant = "".join(map(str, digits)).lstrip("0")
-    scale = max(len(significant.rstrip("0")) - len(significant) - exponent, 0) if significant else 0
-    if significant and (scale > typ.scale or len(significant) + exponent > typ.precision - typ.scale):
-        raise NumericValueOutOfRange(f"numeric value {value} does not fit numeric({typ.precision},{typ.scale})")
-    text = format(value.copy_abs(), "f")
-    if len(text) > _LITERAL_DIGITS:
-        return _typed(string(("-" if sign else "") + text), typ, engine)
-    magnitude: exp.Expression = exp.Literal.number(text)
-    return _typed(exp.Neg(this=magnitude) if sign else magnitude, typ, engine)
+    if not significant:
+        return True
+    scale = max(len(significant.rstrip("0")) - len(significant) - exponent, 0)
+    return scale <= typ.scale and len(significant) + exponent <= typ.precision - typ.scale
 
 
 def _text(value: str, _typ: SqlType, _engine: EngineName) -> exp.Expression:
@@ -159,6 +170,14 @@ def _array(value: list[Any], typ: SqlType, engine: EngineName) -> exp.Expression
     depth = _depth(value)
     element = element_type(typ)
     return cast(_list(value, element, engine), array_storage(storage_type(element, engine), max(depth, 1)))
+
+
+def _row(value: dict[str, Any], typ: SqlType, engine: EngineName) -> exp.Expression:
+    if not typ.fields:
+        raise Unsupported(engine, "rows without fields")
+    # A parameter was read as the type was when the statement was prepared: what came since is null.
+    fields = [(typ.pg.field(index), field) for index, (_, field) in enumerate(typ.fields)]
+    return struct(engine, {name: literal(value.get(name), field, engine) for name, field in fields})
 
 
 def _depth(value: Any) -> int:

@@ -7,7 +7,8 @@ from sqlglot import exp
 from engine.plan.compile.block import Block, Stage, is_cheap
 from engine.plan.compile.keys import order_keys
 from engine.plan.compile.trees import ordered
-from engine.plan.logical import Ordering
+from engine.plan.logical import Final, Limit, Ordering
+from engine.plan.ordering import is_read_in_order
 
 
 def sorted_block(block: Block, keys: Ordering) -> Block:
@@ -23,6 +24,11 @@ def sorted_block(block: Block, keys: Ordering) -> Block:
         order = order_by(block, keys)
     block.order = order
     return block
+
+
+def unmet(node: Final | Limit) -> Ordering:
+    """The order by which the node's input is still to be sorted: none where files have it."""
+    return () if is_read_in_order(node.input, node.requirement) else node.requirement
 
 
 def order_by(block: Block, keys: Ordering) -> list[exp.Ordered]:

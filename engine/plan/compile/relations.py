@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.plan.compile import grouping, joins, limits, sets, sources
+from engine.plan.compile.barrier import barred
 from engine.plan.compile.block import Block, Stage, volatile_ids
 from engine.plan.compile.expressions import render
 from engine.plan.compile.filters import filtered
 from engine.plan.compile.interruptible import interruptible
-from engine.plan.compile.ordering import sorted_block
+from engine.plan.compile.ordering import sorted_block, unmet
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.trees import QueryTree
 from engine.plan.compile.windows import render_window
@@ -85,7 +86,7 @@ def _relation(node: Node, scope: Scope) -> Block:
         case Limit():
             return _only(limits.limit(node, relation(node.input, scope)), node.columns)
         case Final():
-            return _only(sorted_block(relation(node.input, scope), node.requirement), node.columns)
+            return _only(sorted_block(relation(node.input, scope), unmet(node)), node.columns)
         case _:
             raise AssertionError(f"{type(node).__name__} is no node of the logical plan")
 
@@ -111,7 +112,7 @@ def _evaluator(node: Evaluator, scope: Scope) -> Block:
     computed = {c.id: render(expr, block.scope) for c, expr in zip(node.columns, node.emit, strict=True)}
     block.volatile = _volatile(node, block)
     block.scope.columns = computed
-    return block
+    return barred(block) if node.barrier else block
 
 
 def _volatile(node: Evaluator, block: Block) -> set[int]:

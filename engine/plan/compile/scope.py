@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -18,6 +18,9 @@ from engine.plan.compile.trees import QueryTree
 from engine.plan.compile.unsupported import Unsupported
 from engine.plan.logical import Node
 from engine.sql.expr import Column
+
+if TYPE_CHECKING:
+    from engine.plan.compile.scans import Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class Compilation:
     hoisted, recursive: the statement's own WITH; in_place: ids of those defined elsewhere; recursing: of those whose
         recursive term is being compiled.
     watched: ids (Python's) of the nodes that `engine.plan.compile.interruptible` is about.
+    scans: what Spark's tasks read through DuckDB, by the names that the statement has for it (`engine.plan.compile.scans`).
     """
 
     engine: EngineName
@@ -52,6 +56,7 @@ class Compilation:
     in_place: set[int] = field(default_factory=set)
     recursing: set[int] = field(default_factory=set)
     watched: frozenset[int] = frozenset()
+    scans: dict[str, Scan] = field(default_factory=dict)
     _aliases: count[int] = field(default_factory=lambda: count(1))
 
     def alias(self) -> str:

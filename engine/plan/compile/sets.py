@@ -7,6 +7,7 @@ are unique, and both engines like it best there. One that does refer to an outer
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -16,7 +17,7 @@ from engine.plan.compile.keys import needs_key
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.trees import QueryTree, column, label, table_alias
 from engine.plan.free_columns import free_columns
-from engine.plan.logical import Cte, CteReader, Node, SetOperation, With
+from engine.plan.logical import Aggregator, Cte, CteReader, Node, SetOperation, With
 from engine.plan.rewrite import walk_all
 from engine.sql.expr import Column
 
@@ -32,6 +33,8 @@ def set_operation(node: SetOperation, scope: Scope, relation: Relation) -> Block
     """UNION, INTERSECT or EXCEPT, a chain of one kind without parentheses."""
     distinct = not node.all
     if (distinct or node.kind != "union") and any(needs_key(c.type, scope.engine) for c in node.columns):
+        if node.kind == "union":
+            return relation(Aggregator(node.columns, replace(node, all=True), node.columns), scope)
         raise scope.compilation.unsupported(f"{node.kind.upper()} over values whose equals differ in store")
     left, right = (_operand(side, node.columns, scope, relation) for side in (node.left, node.right))
     kind = _CLASSES[node.kind]

@@ -8,12 +8,11 @@ from typing import Final, TypeGuard
 from sqlglot import exp
 
 from engine.catalog.objects import SystemTable, Table
-from engine.catalog.partitions import spark_base
-from engine.lakes import stores
 from engine.plan.compile.block import Block, Stage
 from engine.plan.compile.calls import apply
 from engine.plan.compile.expressions import render, render_as
 from engine.plan.compile.files import Splits, file_reader, in_keys, in_range
+from engine.plan.compile.scans import is_scanned, scan
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.storage import VIEW_FILE, VIEW_ROW, relation_name, storage_type
 from engine.plan.compile.trees import (
@@ -49,10 +48,8 @@ def table_reader(node: TableReader, scope: Scope) -> Block:
     if node.table.lake == "spark" and scope.engine != "spark":
         raise Unsupported("local", f'a table of Spark\'s catalogs ("{node.table.name}")')
     if scope.engine == "spark":
-        if stores.is_remote(node.table.path) or any(map(stores.is_remote, node.table.files[:1])):
-            raise Unsupported("spark", f'files in an object store ("{node.table.name}")')
-        if node.table.partition_by and spark_base(node.table) is None:
-            raise Unsupported("spark", f'empty or escaped values in the names of folders of "{node.table.name}"')
+        if is_scanned(node.table):
+            return _scanned(node, scope, alias)
         source: exp.Expression = exp.Table(this=label(relation_name(node.table)), alias=table_alias(alias))
         scope.columns = {
             c.id: _padded(_spark_column(n, alias), c.type) for c, n in zip(node.columns, node.names, strict=True)
@@ -72,6 +69,13 @@ def table_reader(node: TableReader, scope: Scope) -> Block:
         block.where.append(in_keys(node.reader, scope.columns[node.key.id], storage_type(node.key.type, "local")))
         block.stage = Stage.FILTERED
     return block
+
+
+def _scanned(node: TableReader, scope: Scope, alias: str) -> Block:
+    found = scan(node, scope)
+    scope.compilation.scans[found.name] = found
+    scope.columns = {c.id: _padded(column(c.label, alias), c.type) for c in node.columns}
+    return Block(scope, exp.Table(this=label(found.name), alias=table_alias(alias)))
 
 
 def _spark_column(text: str, alias: str) -> exp.Expression:
@@ -160,22 +164,22 @@ def function_scan(node: FunctionScan, scope: Scope) -> Block:
     """Functions in FROM, their rows zipped."""
     if len(node.calls) == 1 and not node.ordinality:
         only = node.calls[0]
-        if not only.function.returns_set and _width(only) == 1:
+        if not only.function.returns_set and not _inside(only):
             scope.columns = {node.columns[0].id: render(only, scope)}
             return Block(scope).derived()
         series = _series(only, scope)
         if series is not None:
             return _series_scan(node, series, scope)
     arrays = [_rows_of(c, scope) for c in node.calls]
-    widths = [_width(c) for c in node.calls]
+    inside = [_inside(c) for c in node.calls]
     if scope.engine == "spark":
-        return _spark_scan(node, arrays, widths, scope)
-    return _local_scan(node, arrays, widths, scope)
+        return _spark_scan(node, arrays, inside, scope)
+    return _local_scan(node, arrays, inside, scope)
 
 
-def _width(call_: Call) -> int:
-    """How many columns the function gives."""
-    return len(call_.type.fields) if call_.type.pg is t.RECORD and call_.type.fields else 1
+def _inside(call_: Call) -> tuple[str, ...]:
+    """The fields of the rows that a function gives, of which each is a column; none of plain values."""
+    return tuple(call_.type.pg.field(index) for index in range(len(call_.type.fields)))
 
 
 def _rows_of(call_: Call, scope: Scope) -> exp.Expression:
@@ -215,12 +219,12 @@ def _series_scan(node: FunctionScan, series: tuple[int, int, int], scope: Scope)
     return Block(scope, source)
 
 
-def _local_scan(node: FunctionScan, arrays: list[exp.Expression], widths: list[int], scope: Scope) -> Block:
+def _local_scan(node: FunctionScan, arrays: list[exp.Expression], inside: list[tuple[str, ...]], scope: Scope) -> Block:
     """SELECT UNNEST(a), UNNEST(b) ...: DuckDB zips what is unnested in one select list."""
     alias = scope.compilation.alias()
     parts = [f"f{i}" for i in range(len(arrays))]
     emitted = [aliased(call("UNNEST", array), part) for array, part in zip(arrays, parts, strict=True)]
-    trees = _fields(parts, widths, alias)
+    trees = _fields(parts, inside, alias)
     if node.ordinality:
         emitted.append(aliased(call("UNNEST", _numbers(arrays, "local")), "ordinality"))
         trees.append(column("ordinality", alias))
@@ -228,15 +232,15 @@ def _local_scan(node: FunctionScan, arrays: list[exp.Expression], widths: list[i
     return Block(scope, exp.Subquery(this=exp.Select(expressions=emitted), alias=table_alias(alias)))
 
 
-def _fields(parts: Sequence[str], widths: Sequence[int], alias: str) -> list[exp.Expression]:
+def _fields(parts: Sequence[str], inside: Sequence[tuple[str, ...]], alias: str) -> list[exp.Expression]:
     """The columns of unnested parts; a record's fields one by one."""
     trees: list[exp.Expression] = []
-    for part, width in zip(parts, widths, strict=True):
+    for part, fields in zip(parts, inside, strict=True):
         whole = column(part, alias)
-        if width == 1:
+        if not fields:
             trees.append(whole)
         else:
-            trees += [exp.Dot(this=whole.copy(), expression=label(f"f{i}")) for i in range(width)]
+            trees += [exp.Dot(this=whole.copy(), expression=label(field)) for field in fields]
     return trees
 
 
@@ -255,7 +259,7 @@ def _numbers(arrays: Sequence[exp.Expression], engine: str) -> exp.Expression:
     return call("TRANSFORM", call("ARRAY_REPEAT", integer(0), longest), count)
 
 
-def _spark_scan(node: FunctionScan, arrays: list[exp.Expression], widths: list[int], scope: Scope) -> Block:
+def _spark_scan(node: FunctionScan, arrays: list[exp.Expression], inside: list[tuple[str, ...]], scope: Scope) -> Block:
     """EXPLODE for one column; else INLINE over the arrays zipped."""
     alias = scope.compilation.alias()
     parts = [f"f{i}" for i in range(len(arrays))]
@@ -266,7 +270,7 @@ def _spark_scan(node: FunctionScan, arrays: list[exp.Expression], widths: list[i
         if node.ordinality:
             zipped.append(_numbers(arrays, "spark"))
         reader = call("INLINE", call("ARRAYS_ZIP", *zipped))
-    trees = _fields(parts, widths, alias)
+    trees = _fields(parts, inside, alias)
     if node.ordinality:
         parts.append("ordinality")
         trees.append(column("ordinality", alias))

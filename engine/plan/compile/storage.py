@@ -17,7 +17,7 @@ Function templates take and give these types; at an executor's boundary they bec
 | interval | INTERVAL | STRUCT<months: INT, days: INT, micros: BIGINT> |
 | T[] | T[] | ARRAY<T> |
 | void | BOOLEAN, always null | BOOLEAN, always null |
-| record | STRUCT(f0 ..., f1 ...) | STRUCT<f0: ..., f1: ...> |
+| record, composite types | STRUCT(f0 ..., f1 ...) | STRUCT<f0: ..., f1: ...> |
 
 A type that is carried as another (`PgType.carried`) is stored as that.
 
@@ -86,11 +86,11 @@ def storage_name(typ: SqlType, engine: EngineName) -> str:
     pg = typ.pg
     if pg is t.NUMERIC:
         return f"DECIMAL({typ.precision}, {typ.scale})"
-    if pg is t.RECORD:
-        names = [storage_name(field, engine) for _, field in typ.fields]
+    if pg.is_row:
+        fields = [(pg.field(i), storage_name(field, engine)) for i, (_, field) in enumerate(typ.fields)]
         if engine == "spark":
-            return "STRUCT<{}>".format(", ".join(f"f{i}: {name}" for i, name in enumerate(names)))
-        return "STRUCT({})".format(", ".join(f"f{i} {name}" for i, name in enumerate(names)))
+            return "STRUCT<{}>".format(", ".join(f"{field}: {name}" for field, name in fields))
+        return "STRUCT({})".format(", ".join(f"{field} {name}" for field, name in fields))
     if pg.is_array:
         name = storage_name(element_type(typ), engine)
         return f"ARRAY<{name}>" if engine == "spark" else f"{name}[]"

@@ -16,6 +16,7 @@ from typing import Final, Literal
 
 from engine.catalog.objects import SystemTable, Table
 from engine.plan import logical
+from engine.plan.compile.scans import is_scanned
 from engine.plan.distribute import operators
 from engine.plan.distribute.assembly import Assembly, NotDistributable, Setting
 from engine.plan.distribute.join_order import order_joins
@@ -87,7 +88,7 @@ def _over_sparks(
     plan: logical.Final, setting: Setting, reason: str, change: StagedChange | None
 ) -> PhysicalPlan | None:
     """A change whose rows the members' Sparks make and write, each of its own files, with nothing to exchange; None for another."""
-    if change is None or not change.sparks or len(setting.members) < 2:
+    if change is None or not change.sparks or len(setting.members) < 2 or any(map(_is_scanned, walk_all(plan))):
         return None
     assembly = Assembly(setting, operators.plan, plan)
     try:
@@ -97,6 +98,11 @@ def _over_sparks(
         return None
     physical = PhysicalPlan(setting.initiator, fragments, edges, reason)
     return physical if len(fragments) == 2 and physical.mutates else None
+
+
+def _is_scanned(node: Node) -> bool:
+    """Whether one Spark reads it, whose driver says which task reads what."""
+    return isinstance(node, TableReader) and isinstance(node.table, Table) and is_scanned(node.table)
 
 
 def _one_fragment(plan: logical.Final, setting: Setting, reason: str) -> PhysicalPlan:

@@ -223,7 +223,7 @@ class Assembly:
 
 def is_carriable(column: Column) -> bool:
     """Whether an edge's schema can say the column's type: an array's does not tell its dimensions."""
-    return not (column.type.pg.is_array or column.type.pg is t.RECORD)
+    return not (column.type.pg.is_array or column.type.pg.is_row)
 
 
 def check_carriable(columns: Sequence[Column]) -> None:

@@ -29,7 +29,7 @@ def hash_class(pg: t.PgType) -> str | None:
         return "float"
     if pg in _TEXT:
         return "text"
-    if pg.is_array or pg in (t.RECORD, t.VOID):
+    if pg.is_array or pg.is_row or pg in (t.VOID, t.JSONB, t.NUMRANGE):
         return None
     return pg.name
 

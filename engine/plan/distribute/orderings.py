@@ -4,7 +4,9 @@ The rows that a LIMIT wants are among the first `count + offset` of each instanc
 the consumer (`Flow.limit`): FINAL passes the merged streams on and counts, which stops the producers when it has enough.
 
 Where a table's files can be dealt out so that each instance's rows precede the next one's, a LIMIT over that order reads the
-instances in turn, most often the first alone. Without a LIMIT it does not: all instances had better sort at once.
+instances in turn, most often the first alone; so does one over groups by that column, of which no two instances have the same.
+Without a LIMIT it does not: all instances had better work at once. Whether a SORT is left at all is seen when it is known who reads
+what (`engine.plan.file_order`).
 
 A Limit without a count only states that its rows have an order, which they keep.
 """
@@ -50,7 +52,7 @@ def _in_turn(node: Limit, assembly: Assembly) -> Flow | None:
     if not isinstance(node.input, Sort) or node.with_ties or assembly.setting.engine != "local":
         return None
     first = node.input.keys[0]
-    found = in_order(node.input.input, first, assembly)
+    found = in_order(node.input.input, first, assembly, grouped=True)
     if found is None:
         return None
     flow = found.flow

@@ -15,10 +15,11 @@ from engine.catalog.objects import SystemTable, Table
 from engine.plan.distribute.assembly import Assembly, is_carriable
 from engine.plan.distribute.flow import Flow
 from engine.plan.distribute.whole import may_be_spread
-from engine.plan.logical import Evaluator, Node, OrderKey, TableReader
+from engine.plan.logical import Aggregator, Evaluator, Node, OrderKey, TableReader
 from engine.plan.physical import Instance
+from engine.plan.rewrite import map_inputs
 from engine.plan.splits import Reading, reading, reading_in_order
-from engine.sql.expr import ColumnRef
+from engine.sql.expr import Column, ColumnRef
 
 
 def table_reader(node: TableReader, assembly: Assembly) -> Flow:
@@ -43,21 +44,36 @@ class InOrder:
     bounds: tuple[object, ...]
 
 
-def in_order(node: Node, key: OrderKey, assembly: Assembly) -> InOrder | None:
-    """A table's reader below evaluators that pass its column on as the key; None for what is not, or not in its order."""
+def in_order(node: Node, key: OrderKey, assembly: Assembly, *, grouped: bool = False) -> InOrder | None:
+    """A table's reader below evaluators that pass its column on as the key; None for what is not, or not in its order.
+    grouped: aggregators may be on the way that group by the column: no two instances have a value of it in common."""
     if not may_be_spread(node, assembly):
         return None
     if isinstance(node, TableReader):
         return _reader_in_order(node, key, assembly)
-    if not isinstance(node, Evaluator) or key.column not in node.columns:
+    passed = _passed_on(node, key, grouped=grouped)
+    if passed is None or not all(map(is_carriable, node.columns)):
         return None
-    passed = node.emit[node.columns.index(key.column)]
-    if not isinstance(passed, ColumnRef) or not all(map(is_carriable, node.columns)):
-        return None
-    below = in_order(node.input, replace(key, column=passed.column), assembly)
+    [child] = node.inputs()
+    below = in_order(child, replace(key, column=passed), assembly, grouped=grouped)
     if below is None:
         return None
-    return replace(below, flow=replace(below.flow, node=replace(node, input=below.flow.node)))
+    return replace(below, flow=replace(below.flow, node=map_inputs(node, lambda _: below.flow.node)))
+
+
+def _passed_on(node: Node, key: OrderKey, *, grouped: bool) -> Column | None:
+    """The input's column that a node gives as the key, if it takes each row by itself, or each of its groups."""
+    if key.column not in node.columns:
+        return None
+    place = node.columns.index(key.column)
+    match node:
+        case Evaluator():
+            passed = node.emit[place]
+            return passed.column if isinstance(passed, ColumnRef) else None
+        case Aggregator(grouping_sets=None, filter=None) if grouped and place < len(node.group):
+            return node.group[place]
+        case _:
+            return None
 
 
 def _reader_in_order(node: TableReader, key: OrderKey, assembly: Assembly) -> InOrder | None:

@@ -4,6 +4,8 @@ The engines push filters by themselves; here it is for what the planner decides 
 read, and how large the input is. A conjunct goes through joins to the side whose columns it names (never to the side of an
 outer join that is padded with nulls), and from a join's ON too: an inner join's to both sides, an outer join's to the side that
 is padded, since a row of it that fails matches nothing. One with a subquery or a volatile function stays.
+
+Into a view with security_barrier, which the engines cannot look into, goes what is leakproof, in the names of what is below it.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.plan.conjuncts import conjunction, conjuncts
+from engine.plan.leakproof import is_leakproof
 from engine.plan.logical import Evaluator, Join, Node, TableReader
-from engine.plan.rewrite import rewrite_plan
+from engine.plan.rewrite import rewrite_expr, rewrite_plan
 from engine.sql import types as st
 from engine.sql.expr import AggregateCall, Call, ColumnRef, Const, Expr, Subquery, WindowCall
 from wire import types as t
@@ -52,6 +55,8 @@ def _push(node: Node, parts: tuple[Expr, ...]) -> tuple[Node, tuple[Expr, ...]]:
             return node, parts
         whole = conjunction((*conjuncts(node.filter), *mine))
         return replace(node, filter=whole), _without(parts, mine)
+    if isinstance(node, Evaluator) and node.barrier:
+        return _pushed_into(node, parts)
     if isinstance(node, Join):
         left, right = node.left, node.right
         if node.kind in ("inner", "cross", "left"):
@@ -63,6 +68,17 @@ def _push(node: Node, parts: tuple[Expr, ...]) -> tuple[Node, tuple[Expr, ...]]:
     return node, parts
 
 
+def _pushed_into(view: Evaluator, parts: tuple[Expr, ...]) -> tuple[Node, tuple[Expr, ...]]:
+    """A view with the leakproof ones of these conditions among its own, and the others."""
+    below = {c.id: expr for c, expr in zip(view.columns, view.emit, strict=True) if isinstance(expr, ColumnRef)}
+    mine = tuple(part for part in parts if is_leakproof(part) and _names(part) and _names(part) <= below.keys())
+    if not mine:
+        return view, parts
+    own = (rewrite_expr(part, lambda e: below[e.column.id] if isinstance(e, ColumnRef) else e) for part in mine)
+    filtered = replace(view, filter=conjunction((*conjuncts(view.filter), *own)))
+    return _from_evaluator_or_join(filtered), _without(parts, mine)
+
+
 def _without(parts: tuple[Expr, ...], gone: tuple[Expr, ...]) -> tuple[Expr, ...]:
     return tuple(part for part in parts if not any(part is other for other in gone))
 
@@ -70,8 +86,13 @@ def _without(parts: tuple[Expr, ...], gone: tuple[Expr, ...]) -> tuple[Expr, ...
 def _concerns(part: Expr, reader: TableReader) -> bool:
     """Whether `part` can be computed from the reader's columns alone, with the same result wherever it stands."""
     columns = {column.id for column in reader.columns}
-    named = {expr.column.id for expr in part.walk() if isinstance(expr, ColumnRef)}
+    named = _names(part)
     return bool(named) and named <= columns and all(_movable(expr) for expr in part.walk())
+
+
+def _names(part: Expr) -> set[int]:
+    """The columns in it, by their numbers."""
+    return {expr.column.id for expr in part.walk() if isinstance(expr, ColumnRef)}
 
 
 def _movable(expr: Expr) -> bool:

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from engine.catalog.lookups import INFORMATION_SCHEMA
 from engine.sql import types as st
-from engine.sql.binder import inlined, literals, resolution
+from engine.sql.binder import hypothetical, inlined, literals, resolution
 from engine.sql.binder.casts import cast_functions, find_pathway, is_string
 from engine.sql.binder.operators_syntax import array_items
 from engine.sql.binder.resolution import Choice
@@ -83,7 +83,6 @@ _KEYWORDS: Final[Mapping[str, tuple[str, t.PgType]]] = {
     "current_schema": ("current_schema", t.NAME),
 }
 _AGGREGATES: Final = frozenset({"aggregate", "ordered_set"})
-_HYPOTHETICAL: Final = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
 #: What a RANGE offset is, by the type of the one ORDER BY column (pg_amproc: in_range).
 _RANGE_OFFSETS: Final[Mapping[t.PgType, t.PgType]] = {
     t.INT2: t.INT8,
@@ -316,7 +315,7 @@ def _as_cast(binder: ExpressionBinder, written: Written, args: Sequence[Expr]) -
         return None
     (arg,) = args
     source = arg.type.pg
-    if source is t.RECORD:
+    if source.is_row:
         return None
     if source is t.UNKNOWN:
         direct = isinstance(arg, Const) or is_string(target)
@@ -343,8 +342,6 @@ def _undefined(
 ) -> FeatureNotSupported | UndefinedFunction:
     """42883, or 0A000 for a function of PostgreSQL's that Sluice lacks altogether."""
     at = cursor(written.at)
-    if written.within is not None and written.name in _HYPOTHETICAL:
-        return FeatureNotSupported(f"not supported: hypothetical-set aggregate {written.name}", position=at)
     unlisted = written.name in PG_FUNCTIONS and not binder.functions.functions(written.name)
     if unlisted or (written.name in t.BY_NAME and len(args) > 1):
         return FeatureNotSupported(f"not supported: function {written.name}", position=at)
@@ -355,6 +352,8 @@ def _function(binder: ExpressionBinder, written: Written, scope: Scope) -> Expr:
     args = _plain_arguments(binder, written, scope)
     rows, args = _positional(binder, written, args)
     ordered = _order_items(binder, written.within, scope) if written.within is not None else []
+    if written.within is not None and written.name in hypothetical.NAMES:
+        return _hypothetical(binder, written, args, ordered, scope)
     if written.within is not None:
         rows = [r for r in rows if r.kind == "ordered_set"] or rows
     chosen = _choose(binder, written, rows, [*args, *(o.expr for o in ordered)])
@@ -421,10 +420,7 @@ def _aggregate(
     if written.distinct:
         for arg in coerced:
             binder.require_equality(arg)
-    condition = None
-    if written.filter is not None:
-        condition = binder.as_boolean(binder.bind(written.filter, scope), "FILTER")
-        _check_filter(condition)
+    condition = _condition(binder, written, scope)
     from engine.sql.binder.expressions import result_type
 
     call = AggregateCall(
@@ -438,6 +434,31 @@ def _aggregate(
     )
     _check_nesting(call, written)
     return call if written.over is None else _over_aggregate(binder, written, call, scope)
+
+
+def _hypothetical(
+    binder: ExpressionBinder, written: Written, args: list[Expr], ordered: list[OrderItem], scope: Scope
+) -> Expr:
+    if written.distinct:
+        raise FeatureNotSupported("cannot use DISTINCT with WITHIN GROUP", position=cursor(written.at))
+    if written.over is not None:
+        at = cursor(written.at)
+        raise FeatureNotSupported(f"OVER is not supported for ordered-set aggregate {written.name}", position=at)
+    condition = _condition(binder, written, scope)
+    found = hypothetical.bind(binder, written.name, args, ordered, condition, written.at)
+    for part in found.walk():
+        if isinstance(part, AggregateCall):
+            _check_nesting(part, written)
+    return found
+
+
+def _condition(binder: ExpressionBinder, written: Written, scope: Scope) -> Expr | None:
+    """FILTER's."""
+    if written.filter is None:
+        return None
+    condition = binder.as_boolean(binder.bind(written.filter, scope), "FILTER")
+    _check_filter(condition)
+    return condition
 
 
 def _check_distinct_order(order: Sequence[OrderItem], args: Sequence[Expr]) -> None:

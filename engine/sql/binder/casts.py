@@ -97,6 +97,7 @@ class Means(enum.Enum):
     FUNCTION = "function"
     IO = "io"
     ARRAY = "array"
+    ROW = "row"
 
 
 def _read_table() -> dict[tuple[t.PgType, t.PgType], tuple[CastContext, Means]]:
@@ -146,8 +147,10 @@ def find_pathway(source: t.PgType, target: t.PgType, context: CastContext) -> Me
 
     Neither may be polymorphic or unknown: those are their callers' business.
     """
-    if source is target:
+    if source is target or (source.category == "C" and target is t.RECORD):
         return Means.RELABEL
+    if source is t.RECORD and target.category == "C":
+        return Means.ROW
     listed = _TABLE.get((source, target))
     if listed is not None:
         return listed[1] if _RANK[context] >= _RANK[listed[0]] else None

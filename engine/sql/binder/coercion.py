@@ -16,7 +16,7 @@ from typing import Final
 from engine.sql import types as st
 from engine.sql.binder import literals, regnames
 from engine.sql.binder.casts import POLYMORPHIC, TEXTUAL, Means, can_coerce, find_pathway, is_string
-from engine.sql.expr import ArrayOf, Call, Const, Expr, ParamRef, with_type
+from engine.sql.expr import ArrayOf, Call, Const, Expr, ParamRef, Row, with_type
 from engine.sql.functions import CastContext, Function
 from engine.sql.functions.lengths import WITHIN_BITS, WITHIN_LENGTH
 from engine.sql.functions.registry import Registry
@@ -59,6 +59,11 @@ class Coercer:
         folded = self._folded(expr, target) if context == "explicit" else None
         if folded is not None:
             return folded
+        if target.pg is t.BIT and expr.type.pg in (t.INT4, t.INT8):
+            # How many of its bits are taken is said to the cast itself.
+            return self._call_cast(expr, target.pg, target)
+        if target.pg.category == "C" and isinstance(expr, Row):
+            return self._row_as(expr, target.pg, context, at)
         typed = self.coerce_type(expr, target.pg, context, target)
         return self._with_modifier(typed, target, context)
 
@@ -78,7 +83,16 @@ class Coercer:
 
     def settle(self, expr: Expr) -> Expr:
         """An expression of unknown type as text: what an output column, a GROUP BY key or a sort key becomes."""
+        if isinstance(expr, Row):
+            return self._settled(expr)
         return self.coerce_type(expr, t.TEXT if expr.type.pg is t.UNKNOWN else expr.type.pg, "implicit")
+
+    def _settled(self, row: Row) -> Row:
+        items = tuple(self.settle(item) for item in row.items)
+        if row.type.pg is not t.RECORD:
+            return row
+        fields = tuple((name, item.type) for (name, _), item in zip(row.type.fields, items, strict=True))
+        return replace(row, type=replace(row.type, fields=fields), items=items)
 
     def as_boolean(self, expr: Expr, clause: str) -> Expr:
         """`expr` as the condition of `clause` ("WHERE", "JOIN/ON", "CASE/WHEN" ...). Raises DatatypeMismatch."""
@@ -161,6 +175,9 @@ class Coercer:
         if isinstance(expr.value, str) and regnames.is_name(target.pg, expr.value):
             oid = regnames.read_name(target.pg, expr.value, self._context, expr.position)
             return literals.constant(target.pg, oid, expr.position)
+        if isinstance(expr.value, str) and target.pg.is_array and t.element_of(target.pg) in regnames.OBJECTS:
+            oids = regnames.read_names(target.pg, expr.value, self._context, expr.position)
+            return literals.constant(target.pg, oids, expr.position)
         if isinstance(expr.value, str) and literals.depends_on_now(expr.value, target.pg):
             self._context.stable = False
         return literals.read_unknown(expr, target, self._context.input_settings)
@@ -185,10 +202,40 @@ class Coercer:
         source = expr.type.pg
         means = find_pathway(source, pg, context)
         assert means is not None, f"no cast from {source.name} to {pg.name}"
+        if pg.is_row and source.is_row:
+            return self._row_as(expr, pg, context)
         target = _own_digits(expr.type, pg)
         if _same_storage(source, pg, means):
             return replace(with_type(expr, target), position=expr.position)
         return self._call_cast(expr, pg, target)
+
+    def _row_as(self, expr: Expr, pg: t.PgType, context: CastContext, at: int = -1) -> Expr:
+        """coerce_record_to_complex: a row constructor's items, each as the attribute wants it. A value of a composite type passes
+        for a record where one is taken."""
+        if pg is t.RECORD:
+            if isinstance(expr, Row):
+                return replace(expr, type=SqlType(pg, fields=expr.type.fields))
+            if context == "implicit":
+                return expr
+            raise FeatureNotSupported(
+                f"not supported: cast from {expr.type.pg.sql_name} to record", position=cursor(expr.position)
+            )
+        if expr.type.pg is pg:
+            return expr
+        fields, place = SqlType(pg).fields, cursor(at if at >= 0 else expr.position)
+        refused = f"cannot cast type record to {pg.sql_name}"
+        if not isinstance(expr, Row):
+            raise CannotCoerce(refused, position=place)
+        if len(expr.items) != len(fields):
+            which = "few" if len(expr.items) < len(fields) else "many"
+            raise CannotCoerce(refused, detail=f"Input has too {which} columns.", position=place)
+        items = []
+        for number, (item, (_, typ)) in enumerate(zip(expr.items, fields, strict=True), 1):
+            if not can_coerce(item.type.pg, typ.pg, context):
+                detail = f"Cannot cast type {item.type.pg.sql_name} to {typ.pg.sql_name} in column {number}."
+                raise CannotCoerce(refused, detail=detail, position=place)
+            items.append(self.relabel(self.coerce(item, typ, context), typ))
+        return Row(SqlType(pg), tuple(items), position=at if at >= 0 else expr.position)
 
     def _call_cast(self, expr: Expr, pg: t.PgType, target: SqlType) -> Expr:
         """The function table's cast, by way of text where only the types' I/O functions can do it."""

@@ -29,6 +29,8 @@ from wire.errors import DatatypeMismatch, FeatureNotSupported, InvalidObjectDefi
 _DEFAULTS: Final = "DEFAULT expressions"
 _CHECKS: Final = "check constraints"
 _GENERATED: Final = "column generation expressions"
+_INDEXED: Final = "index expressions"
+_PREDICATES: Final = "index predicates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,24 @@ def bind_generated(
     value = QueryBinder(context).expressions.coercer.coerce_type(expr, column.type.pg, "assignment")
     if any(_may_change(part) for part in value.walk()):
         raise InvalidObjectDefinition("generation expression is not immutable")
+
+
+def bind_index_expression(tree: exp.Expression, row: RowOfTable, context: BindContext) -> Expr:
+    """A part of an index's key over a row of its table. Raises InvalidObjectDefinition for one that the same row may change."""
+    _refuse_subqueries(tree, "index expression")
+    expr = QueryBinder(context).expressions.settle(_bound(tree, row, context, _INDEXED))
+    if any(_may_change(part) for part in expr.walk()):
+        raise InvalidObjectDefinition("functions in index expression must be marked IMMUTABLE")
+    return expr
+
+
+def bind_index_predicate(tree: exp.Expression, row: RowOfTable, context: BindContext) -> Expr:
+    """Which rows an index is about. Raises as `bind_index_expression`."""
+    _refuse_subqueries(tree, "index predicate")
+    expr = QueryBinder(context).expressions.as_boolean(_bound(tree, row, context, _PREDICATES), "WHERE")
+    if any(_may_change(part) for part in expr.walk()):
+        raise InvalidObjectDefinition("functions in index predicate must be marked IMMUTABLE")
+    return expr
 
 
 def _may_change(part: Expr) -> bool:

@@ -97,7 +97,6 @@ class ExpressionBinder:
 
     def require_ordering(self, expr: Expr) -> None:
         """Raises UndefinedFunction (42883) for a type whose values have no order: ORDER BY, windows."""
-        self._refuse_ranges(expr, "order")
         if expr.type.pg in _UNORDERED:
             raise UndefinedFunction(
                 f"could not identify an ordering operator for type {expr.type.pg.sql_name}",
@@ -107,19 +106,11 @@ class ExpressionBinder:
 
     def require_equality(self, expr: Expr) -> None:
         """Raises UndefinedFunction (42883) for a type without `=`: GROUP BY, DISTINCT, set operations."""
-        self._refuse_ranges(expr, "equality")
         if expr.type.pg in _WITHOUT_EQUALITY:
             raise UndefinedFunction(
                 f"could not identify an equality operator for type {expr.type.pg.sql_name}",
                 position=cursor(expr.position),
             )
-
-    @staticmethod
-    def _refuse_ranges(expr: Expr, what: str) -> None:
-        """Their carrier has no order, and that of numrange no equality (`wire.text_ranges`)."""
-        if expr.type.pg.category == "R" and (what == "order" or expr.type.pg is t.NUMRANGE):
-            message = f"not supported: {what} of {expr.type.pg.sql_name}"
-            raise FeatureNotSupported(message, position=cursor(expr.position))
 
     # -- for the siblings ----------------------------------------------------------------------------------------
 

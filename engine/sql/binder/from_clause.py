@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from sqlglot import exp
 
 from engine.authority import SchemaDenied
 from engine.catalog.objects import SystemTable, Table, View
+from engine.catalog.row_types import row_type
 from engine.plan.free_columns import free_columns
 from engine.plan.logical import CteReader, Join, JoinKind, Node, TableReader, Values
-from engine.sql.binder import joins, system_columns, table_functions, versions
+from engine.sql.binder import joins, sampling, system_columns, table_functions, versions
 from engine.sql.binder.blocks import passed, project
 from engine.sql.binder.seen import SeenCatalog
 from engine.sql.parser import parse
@@ -173,6 +175,7 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
         cte = scope.common_table(name)
         if cte is not None:
             versions.refuse(item, f'"{name}" is a WITH query')
+            sampling.refuse(item)
             return _common_table(binder, cte, alias, scope)
     schema = item.text("db") or None
     _check_database(binder, item)
@@ -203,6 +206,7 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
             rows = Rows(kind="an earlier version")
         reader = TableReader(columns, read, tuple(c.file_column for c in relation.columns))
         node, system = system_columns.added(binder.context, item, relation, reader)
+    node = sampling.sampled(binder, item, relation, node, scope)
     shown = alias.this.name if alias is not None else name
     own = len(node.columns) - len(system)
     accesses.columns_of(access, node.columns[:own])
@@ -211,6 +215,8 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     source.schema = relation.schema if alias is None else None
     source.relation = name
     source.rows = rows
+    if isinstance(relation, Table) and not rows.kind:
+        source.row_type = partial(row_type, relation)
     return node, [offered(scope, source)]
 
 
@@ -297,4 +303,4 @@ def _view_columns(binder: QueryBinder, view: View, node: Node) -> Node:
     renamed = project(binder.context, node, passed(kept), [c.name for c in view.columns])
     for column, declared in zip(renamed.columns, view.columns, strict=True):
         binder.context.origins[column.id] = (view.oid, declared.number)
-    return renamed
+    return replace(renamed, barrier=view.has_option("security_barrier"))

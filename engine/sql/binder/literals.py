@@ -95,6 +95,8 @@ def _own_digits(value: Decimal, at: int) -> tuple[SqlType, Decimal]:
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int)
     scale = max(0, -exponent)
+    # PostgreSQL's numerics have no negative zero.
+    value = value if value else value.copy_abs()
     kept = value.quantize(Decimal(1), context=_WIDE) if exponent > 0 else value
     return st.numeric(len(kept.as_tuple().digits), scale), kept
 

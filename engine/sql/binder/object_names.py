@@ -52,7 +52,12 @@ _SIGNED_OPERATOR: Final = (
 )
 _NAMES: Final = {
     t.REGCLASS: _CLASS,
-    t.REGTYPE: "select oid, format_type(oid, null) from pg_catalog.pg_type",
+    t.REGTYPE: (
+        "select t.oid, case when t.oid < 1073741824 then format_type(t.oid, null) else"
+        " case n.nspname when 'public' then '' else quote_ident(n.nspname::text) || '.' end"
+        " || case t.typelem when 0 then quote_ident(t.typname::text) else quote_ident(substr(t.typname::text, 2)) || '[]' end end"
+        " from pg_catalog.pg_type t join pg_catalog.pg_namespace n on n.oid = t.typnamespace"
+    ),
     t.REGPROC: _FUNCTION,
     t.REGNAMESPACE: "select oid, quote_ident(nspname::text) from pg_catalog.pg_namespace",
     t.REGROLE: "select oid, quote_ident(rolname::text) from pg_catalog.pg_roles",
@@ -67,6 +72,11 @@ _NAMES: Final = {
 _QUERY: Final = (
     'select case when "=given" = 0 then \'-\' else coalesce("=said", "=given"::text) end from (select "{value}"::oid) as'
     ' "=v" ("=given") left join ({names}) as "=n" ("=number", "=said") on "=number" = "=given"'
+)
+#: An array's names, each by `_QUERY`.
+_ARRAY: Final = (
+    'select case when "=object" is not null then coalesce((select array_agg("=each"::text order by "=place")'
+    ' from unnest("=object") with ordinality as "=a" ("=each", "=place")), array[]::text[]) end'
 )
 #: A relation by each way of writing its name: as quote_ident does, all in quotes, all without.
 _RELATION: Final = (
@@ -83,15 +93,22 @@ _RELATION: Final = (
 )
 
 
+def is_object(pg: t.PgType) -> bool:
+    """Whether values of a type, or its elements, are shown as names."""
+    return (t.element_of(pg) if pg.is_array else pg) in _NAMES
+
+
 def is_unnamed(expr: Expr) -> bool:
-    """Whether an expression is of an object type and its name is yet to be looked up; names of built-in types are known at
-    once."""
+    """Whether an expression is of an object type, or of an array of such, and its name is yet to be looked up; names of
+    built-in types are known at once."""
     known = isinstance(expr, Const) and (expr.value is None or (expr.type.pg is t.REGTYPE and expr.value in t.BY_OID))
-    return expr.type.pg in _NAMES and not known
+    return is_object(expr.type.pg) and not known
 
 
 def name_of(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
-    """The name, as text, of the object that `expr` means; see `is_unnamed`."""
+    """The name, as text, of the object that `expr` means, or the names that an array does; see `is_unnamed`."""
+    if expr.type.pg.is_array:
+        return _looked_up(binder, expr, scope, _ARRAY)
     return _looked_up(binder, expr, scope, _QUERY.format(value=_VALUE, names=_NAMES[expr.type.pg]))
 
 

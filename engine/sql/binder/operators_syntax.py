@@ -21,6 +21,7 @@ from sqlglot import exp
 
 from engine.sql import types as st
 from engine.sql.binder import literals, patterns
+from engine.sql.binder.row_values import RowValues
 from engine.sql.binder.values import bind_row_items, row_items
 from engine.sql.expr import (
     And,
@@ -114,10 +115,28 @@ def _binary(
 
 
 def comparison(binder: ExpressionBinder, symbol: str, left: Expr, right: Expr, at: int) -> Expr:
-    """`left symbol right`; two records are compared field by field."""
-    if left.type.pg is t.RECORD and right.type.pg is t.RECORD:
-        return row_comparison(binder, symbol, row_items(left), row_items(right), at)
+    """`left symbol right`; two rows are compared field by field."""
+    left, right = _row_typed(binder, left, right), _row_typed(binder, right, left)
+    if left.type.pg.is_row and right.type.pg.is_row and symbol in _COMPARISONS:
+        return _row_values(binder, at).compared(symbol, left, right, at)
     return binder.operator(symbol, [left, right], at)
+
+
+def _row_typed(binder: ExpressionBinder, side: Expr, other: Expr) -> Expr:
+    """A side that is of no type yet, as a row where the other is one."""
+    if not other.type.pg.is_row or side.type.pg is not t.UNKNOWN:
+        return side
+    if isinstance(side, Const) and side.value is not None:
+        message = "input of anonymous composite types is not implemented"
+        raise FeatureNotSupported(message, position=cursor(side.position))
+    return binder.coercer.coerce_type(side, t.RECORD, "implicit")
+
+
+def _row_values(binder: ExpressionBinder, at: int) -> RowValues:
+    return RowValues(
+        lambda a, b: comparison(binder, "<", a, b, at),
+        lambda a, b: distinct(binder, a, b, True, at),
+    )
 
 
 def row_comparison(binder: ExpressionBinder, symbol: str, left: Sequence[Expr], right: Sequence[Expr], at: int) -> Expr:
@@ -229,9 +248,9 @@ def bind_is(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Exp
 
 def is_null(arg: Expr, negated: bool, at: int) -> Expr:
     """IS [NOT] NULL. Of a row: whether all its fields are (not) null; so the one is not the other's negation."""
-    if arg.type.pg is not t.RECORD:
+    if not arg.type.pg.is_row:
         return IsNull(st.of(t.BOOL), arg, negated, position=at)
-    tests = [IsNull(st.of(t.BOOL), item, negated, position=at) for item in row_items(arg)]
+    tests = [IsNull(st.of(t.BOOL), item, negated, whole=True, position=at) for item in row_items(arg)]
     return _and(tests, at) if tests else literals.boolean(True, at)
 
 
@@ -243,9 +262,7 @@ def bind_distinct(binder: ExpressionBinder, node: exp.Expression, scope: Scope) 
         right = bind_row_items(binder, node.expression, scope)
     else:
         a, b = binder.bind(node.this, scope), binder.bind(node.expression, scope)
-        if a.type.pg is not t.RECORD or b.type.pg is not t.RECORD:
-            return distinct(binder, a, b, negated, at)
-        left, right = list(row_items(a)), list(row_items(b))
+        return distinct(binder, a, b, negated, at)
     _check_rows(left, right, at)
     parts = [distinct(binder, a, b, negated, at) for a, b in zip(left, right, strict=True)]
     return _and(parts, at) if negated else _or(parts, at)
@@ -256,6 +273,9 @@ def distinct(binder: ExpressionBinder, left: Expr, right: Expr, negated: bool, a
     for null, other in ((left, right), (right, left)):
         if isinstance(null, Const) and null.value is None and null.type.pg is t.UNKNOWN:
             return is_null(binder.settle(other), not negated, at)
+    if left.type.pg.is_row and right.type.pg.is_row:
+        same = _row_values(binder, at).not_distinct(left, right, at)
+        return same if negated else negate(same, at)
     equal = binder.operator("=", [left, right], at)
     sides = comparable(binder, equal.args)
     if sides is not None:
@@ -313,7 +333,7 @@ def in_list(binder: ExpressionBinder, left: Expr, items: Sequence[Expr], at: int
     for item in items:
         (apart if any(isinstance(part, ColumnRef) for part in item.walk()) else together).append(item)
     pg = binder.coercer.common_type([left, *together], None) if len(together) > 1 else t.UNKNOWN
-    if pg is t.UNKNOWN or pg is t.RECORD or pg.is_array:
+    if pg is t.UNKNOWN or pg.is_row or pg.is_array:
         return _or([comparison(binder, "=", left, i, at) for i in items], at)
     tests = [_in_common(binder, left, together, pg, at)]
     tests += [comparison(binder, "=", left, i, at) for i in apart]

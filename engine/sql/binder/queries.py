@@ -63,12 +63,14 @@ class QueryBinder:
 
     def with_names_of_objects(self, plan: Final) -> Final:
         """regtype, regclass and their kin leave the statement as names; the client is told their own type."""
-        if not any(column.type.pg in t.REG_TYPES for column in plan.columns):
+        if not any(object_names.is_object(column.type.pg) for column in plan.columns):
             return plan
         named = {
-            column.id: self.context.new_column(column.name, st.of(t.TEXT))
+            column.id: self.context.new_column(
+                column.name, st.of(t.array_of(t.TEXT) if column.type.pg.is_array else t.TEXT)
+            )
             for column in plan.columns
-            if column.type.pg in t.REG_TYPES
+            if object_names.is_object(column.type.pg)
         }
         below = plan.input.columns
         emit = [self._name_of_object(plan.input, c) for c in below if c.id in named]
@@ -82,7 +84,7 @@ class QueryBinder:
             node = node.inputs()[0]
         if isinstance(node, Evaluator) and column in node.columns:
             defined = node.emit[node.columns.index(column)]
-            if isinstance(defined, Const) and not object_names.is_unnamed(defined):
+            if isinstance(defined, Const) and not object_names.is_unnamed(defined) and not defined.type.pg.is_array:
                 return self.expressions.as_output(defined)
         if object_names.is_unnamed(refer(column)):
             return object_names.name_of(self.expressions, refer(column), Scope(self.context, self))

@@ -36,6 +36,8 @@ from wire.errors import (
     UndefinedParameter,
     UndefinedTable,
 )
+from wire.text_arrays import read_array
+from wire.text_input import parse_text
 
 _PG_CATALOG: Final = "pg_catalog"
 OBJECTS: Final = frozenset(t.REG_TYPES)
@@ -54,6 +56,19 @@ def read_name(pg: t.PgType, text: str, context: BindContext, at: int) -> int:
     except SqlError as error:
         error.position = cursor(at)
         raise
+
+
+def read_names(pg: t.PgType, text: str, context: BindContext, at: int) -> list[Any]:
+    """The OIDs of an array literal's elements, of which each is a name or a number. Raises as `read_name`; 22P02."""
+    element = t.element_of(pg)
+
+    def read(item: str) -> int:
+        if is_name(element, item):
+            return read_name(element, item, context, at)
+        oid: int = parse_text(element, item, settings=context.input_settings)
+        return oid
+
+    return read_array(text, read)
 
 
 def with_oids(types: Sequence[t.PgType], values: Sequence[Any], context: Callable[[], BindContext]) -> Sequence[Any]:

@@ -23,7 +23,6 @@ from engine.sql.binder.values import row_items
 from engine.sql.expr import Expr
 from engine.sql.positions import leftmost
 from engine.sql.scope import Scope, SourceColumn, cursor, position
-from wire import types as t
 from wire.errors import InvalidColumnReference, SqlSyntaxError, WindowingError
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def _passed(column: SourceColumn, star: exp.Expression) -> Target:
 def _fields(binder: QueryBinder, item: exp.Dot, scope: Scope) -> list[Target]:
     """(record).*"""
     row = binder.expressions.bind(item.this, scope)
-    if row.type.pg is not t.RECORD:
+    if not row.type.pg.is_row:
         message = f"type {row.type} is not composite"
         raise SqlSyntaxError(message, position=cursor(position(item)), sqlstate="42809")
     return [Target(name, e) for (name, _), e in zip(row.type.fields, row_items(row), strict=True)]

@@ -7,13 +7,14 @@ function call at all (a cast, CURRENT_DATE) is a row of one value.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from engine.plan.logical import Evaluator, FunctionScan, Node, Values
 from engine.sql import types as st
-from engine.sql.binder import from_clause, inlined
+from engine.sql.binder import from_clause, inlined, json_records
 from engine.sql.binder.labels import label
 from engine.sql.binder.levels import is_set_returning, own_aggregates
 from engine.sql.expr import Call, Column, Const, Expr, WindowCall
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     """A function item; it may refer to what stands to its left."""
+    if item.args.get("definitions"):
+        return json_records.bind(binder, item, scope)
     written = [call for one in item.args["rows_from"] for call in _unnested(one)]
     alias = item.args.get("alias")
     ordinality = bool(item.args.get("ordinality"))
@@ -43,8 +46,14 @@ def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
         names.append("ordinality")
     source = from_clause.source_of(node, shown, from_clause.aliased_names(alias, names, shown))
     source.rows = Rows(kind="a function")
-    source.scalar = len(exprs) == 1 and not ordinality and exprs[0].type.pg is not t.RECORD
+    if len(exprs) == 1 and not ordinality and exprs[0].type.pg.category == "C":
+        source.row_type = partial(_row_type, exprs[0])
+    source.scalar = len(exprs) == 1 and not ordinality and not exprs[0].type.pg.is_row
     return node, [from_clause.offered(scope, source)]
+
+
+def _row_type(expr: Expr) -> t.PgType:
+    return expr.type.pg
 
 
 def _derived(binder: QueryBinder, query: exp.Expression, alias: exp.Expression | None, name: str, scope: Scope) -> Item:
@@ -87,7 +96,7 @@ def _call(binder: QueryBinder, written: exp.Expression, scope: Scope) -> Expr:
 
 def _columns(context: BindContext, expr: Expr, name: str, shown: str, calls: int) -> list[Column]:
     """The columns of one call: a record's fields, else one that is called as the function says, or like the item."""
-    if expr.type.pg is t.RECORD and expr.type.fields:
+    if expr.type.fields:
         return [context.new_column(field, typ) for field, typ in expr.type.fields]
     if isinstance(expr, Call) and expr.function.column:
         return [context.new_column(expr.function.column, expr.type)]

@@ -94,12 +94,14 @@ def bind_field(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> 
     if isinstance(node.expression, exp.Star):
         raise FeatureNotSupported("not supported: row expansion with * here", position=cursor(position(node)))
     name, at = node.expression.name, cursor(arg.position)
-    if arg.type.pg is not t.RECORD:
+    if not arg.type.pg.is_row:
         message = f"column notation .{name} applied to type {arg.type.pg.sql_name}, which is not a composite type"
         raise WrongObjectType(message, position=at)
     for index, (field, _typ) in enumerate(arg.type.fields):
         if field == name:
             return row_items(arg)[index]
+    if arg.type.pg is not t.RECORD:
+        raise UndefinedColumn(f'column "{name}" not found in data type {arg.type.pg.sql_name}', position=at)
     raise UndefinedColumn(f'could not identify column "{name}" in record data type', position=at)
 
 
@@ -208,8 +210,7 @@ def _subscript(binder: ExpressionBinder, index: exp.Expression, scope: Scope) ->
 
 
 def bind_row(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    items = [binder.settle(i) for i in bind_row_items(binder, node, scope)]
-    return make_row(items, position(node))
+    return make_row(bind_row_items(binder, node, scope), position(node))
 
 
 def make_row(items: Sequence[Expr], at: int) -> Row:

@@ -10,17 +10,19 @@ Source: PostgreSQL 15, tables 9.59 to 9.61; numeric.c (numeric_stddev_internal) 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
 from engine.executor import EngineName
+from engine.plan.compile.literals import literal
 from engine.sql.expr import AggregateCall, Const, ParamRef
 from engine.sql.functions import Function, digits, intervals
 from engine.sql.functions.building import Templates, agg, ordered_set, parse, place
 from engine.sql.functions.decimals import WIDE, scaled, unscaled
 from engine.sql.functions.division import divide
-from engine.sql.functions.moments import fields, interval
+from engine.sql.functions.moments import fields, in_carrier, interval
 from engine.sql.functions.roots import square_root
 from engine.sql.functions.trees import EngineBuilder, sql
 from engine.sql.types import SqlType, numeric
@@ -61,7 +63,7 @@ def _interval_sum(engine: EngineName, args: Sequence[exp.Expression], call: Call
         raise FeatureNotSupported(f"not supported: {call.function.name} of distinct intervals")
     parts = fields(engine, args[0])
     sums = (sql(engine, "sum($1)", part) for part in (parts.months, parts.days, parts.micros))
-    made = interval(engine, *sums)
+    made = in_carrier(engine, interval(engine, *sums))
     return sql(engine, "CASE WHEN count($2) > 0 THEN $1 END", made, args[0])
 
 
@@ -175,10 +177,10 @@ def _joined(engine: EngineName, args: Sequence[exp.Expression], call: Call | Agg
 
 def _lists() -> Iterator[Function]:
     yield agg("string_agg", (t.TEXT, t.TEXT), t.TEXT, **both(_joined))
-    yield agg("array_agg", (t.ANYNONARRAY,), t.ANYARRAY, rule=_array_of, **both(_listed))
+    yield agg("array_agg", (t.ANYNONARRAY,), t.ANYARRAY, rule=_array_of, **both(listed))
 
 
-def _listed(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+def listed(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     """array_agg. Spark's lists leave nulls out, unless they are inside a struct."""
     if engine == "local":
         text = "list_sort(array_agg($1), 'ASC', 'NULLS LAST')" if _sorts(call) else "array_agg($1)"
@@ -193,6 +195,10 @@ def _array_of(args: Sequence[SqlType]) -> SqlType:
     return SqlType(
         t.array_of(element.pg), -1, element.precision, element.scale, element.display, element.minimum, element.fields
     )
+
+
+def _array_of_last(args: Sequence[SqlType]) -> SqlType:
+    return _array_of(args[-1:])
 
 
 # --- statistics ---------------------------------------------------------------------------------------------------------
@@ -311,8 +317,38 @@ def _checked(call: Call | AggregateCall) -> None:
     fraction = call.args[0]
     if not isinstance(fraction, Const):
         raise FeatureNotSupported(f"not supported: {call.function.name} of a fraction that is not a constant")
-    if fraction.value is not None and not 0 <= fraction.value <= 1:
-        raise NumericValueOutOfRange(f"percentile value {fraction.value:g} is not between 0 and 1")
+    given = fraction.value if isinstance(fraction.value, list) else [fraction.value]
+    if any(isinstance(value, list) for value in given):
+        raise FeatureNotSupported(f"not supported: {call.function.name} of fractions in several dimensions")
+    for value in given:
+        if value is not None and not 0 <= value <= 1:
+            raise NumericValueOutOfRange(f"percentile value {value:g} is not between 0 and 1")
+
+
+def _several(single: EngineBuilder) -> EngineBuilder:
+    """A percentile of each of several fractions, as an array; null without rows."""
+
+    def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        _checked(call)
+        fractions = call.args[0]
+        assert isinstance(call, AggregateCall)
+        assert isinstance(fractions, Const)
+        if fractions.value is None:
+            return _piece(engine, "CASE WHEN count($1) < 0 THEN $2 END", args[1], args[0])
+        each = [_of_one(engine, single, value, args[1], call) for value in fractions.value]
+        listed = ", ".join(f"${n}" for n in range(2, len(each) + 2))
+        made = f"[{listed}]" if engine == "local" else f"array({listed})"
+        return _piece(engine, f"CASE WHEN count($1) > 0 THEN {made} END", args[1], *each)
+
+    return build
+
+
+def _of_one(
+    engine: EngineName, single: EngineBuilder, fraction: float | None, value: exp.Expression, call: AggregateCall
+) -> exp.Expression:
+    typ = SqlType(t.FLOAT8)
+    tree = literal(fraction, typ, engine)
+    return single(engine, [tree, value], replace(call, args=(Const(typ, fraction),)))
 
 
 def _null_fraction(engine: EngineName, value: exp.Expression) -> exp.Expression:
@@ -345,6 +381,11 @@ def _discrete(engine: EngineName, args: Sequence[exp.Expression], call: Call | A
 def _ordered_sets() -> Iterator[Function]:
     yield ordered_set("percentile_cont", (t.FLOAT8, t.FLOAT8), t.FLOAT8, **both(_continuous))
     yield ordered_set("percentile_disc", (t.FLOAT8, t.ANYELEMENT), t.ANYELEMENT, rule=digits.last, **both(_discrete))
+    floats = t.array_of(t.FLOAT8)
+    yield ordered_set("percentile_cont", (floats, t.FLOAT8), floats, **both(_several(_continuous)))
+    yield ordered_set(
+        "percentile_disc", (floats, t.ANYELEMENT), t.ANYARRAY, rule=_array_of_last, **both(_several(_discrete))
+    )
     yield ordered_set("mode", (t.ANYELEMENT,), t.ANYELEMENT, "mode() WITHIN GROUP (ORDER BY $1)", rule=digits.same)
 
 

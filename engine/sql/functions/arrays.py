@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from engine.sql.expr import AggregateCall
 
 ARRAY, ELEMENT, ARRAYS, ELEMENTS = t.ANYARRAY, t.ANYELEMENT, t.ANYCOMPATIBLEARRAY, t.ANYCOMPATIBLE
+#: MaxArraySize
+_MOST_ELEMENTS: Final = 134217727
 _OTHER_EQUALITY: Final = (t.INTERVAL, t.BPCHAR, t.TIMETZ)
 
 
@@ -153,8 +155,12 @@ def _fill(engine: EngineName, args: Sequence[exp.Expression], _call: Call | Aggr
     null = raises(engine, "22004", "dimension array or low bound array cannot be null")
     element = raises(engine, "22004", "dimension values cannot be null")
     several = raises(engine, "0A000", "not supported: array_fill with several dimensions")
-    cases = f"CASE WHEN $2 IS NULL THEN $3 WHEN {dims} > 1 THEN $5 WHEN {dims} = 1 AND {many} IS NULL THEN $4 ELSE {made} END"
-    return sql(engine, cases, *args, null, element, several)
+    large = raises(engine, "54000", f"array size exceeds the maximum allowed ({_MOST_ELEMENTS})")
+    cases = (
+        f"CASE WHEN $2 IS NULL THEN $3 WHEN {dims} > 1 THEN $5 WHEN {dims} = 1 AND {many} IS NULL THEN $4"
+        f" WHEN {dims} = 1 AND ({many} < 0 OR {many} > {_MOST_ELEMENTS}) THEN $6 ELSE {made} END"
+    )
+    return sql(engine, cases, *args, null, element, several, large)
 
 
 _BUILDING = (
@@ -260,6 +266,23 @@ def _contains(outer: str, inner: str) -> EngineBuilder:
     return _texts(_CONTAINS_LOCAL.format(outer, inner), _CONTAINS_SPARK.format(outer, inner))
 
 
+def _width_bucket(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    """How many of the sorted thresholds are not above the operand."""
+    null = raises(engine, "22004", "thresholds array must not contain NULLs")
+    if engine == "local":
+        holes, count = (
+            "len(list_filter($2, lambda e__: e__ IS NULL)) > 0",
+            "len(list_filter($2, lambda e__: e__ <= $1))",
+        )
+    else:
+        holes, count = "exists($2, e__ -> e__ IS NULL)", "size(filter($2, e__ -> e__ <= $1))"
+    return sql(
+        engine,
+        f"CASE WHEN $1 IS NULL OR $2 IS NULL THEN NULL WHEN {holes} THEN $3 ELSE CAST({count} AS INTEGER) END",
+        *args, null,
+    )  # fmt: skip
+
+
 def _numbered(types: Sequence[SqlType]) -> SqlType:
     """What information_schema._pg_expandarray makes of an array: each element, and its place."""
     return SqlType(t.RECORD, fields=(("x", of(t.element_of(types[0].pg))), ("n", of(t.INT4))))
@@ -281,6 +304,7 @@ _ELEMENTS = (
     ),
     _array("array_remove", (ARRAYS, ELEMENTS), ARRAYS, _REMOVE, compares=True, strict=False),
     _array("array_replace", (ARRAYS, ELEMENTS, ELEMENTS), ARRAYS, _REPLACE, compares=True, strict=False),
+    _array("width_bucket", (ELEMENTS, ARRAYS), t.INT4, _width_bucket, compares=True),
     _array("@>", (ARRAY, ARRAY), t.BOOL, _contains("$1", "$2"), operator=True, compares=True),
     _array("<@", (ARRAY, ARRAY), t.BOOL, _contains("$2", "$1"), operator=True, compares=True),
     _array("&&", (ARRAY, ARRAY), t.BOOL, _OVERLAPS, operator=True, compares=True),

@@ -1,28 +1,19 @@
-"""Types that are carried as others: comparisons, which are those of what carries them, casts from and to text, money's arithmetic,
-bit strings' texts.
+"""Types that are carried as others: comparisons, which are those of what carries them, casts from and to text, money's arithmetic.
 
 Casts that have to read or write a value are the local engine's alone (`engine.local.whole_values`).
 
-Source: PostgreSQL 15, pg_operator, pg_cast; cash.c, varbit.c.
+Source: PostgreSQL 15, pg_operator, pg_cast; cash.c.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
-from sqlglot import exp
-
-from engine.executor import EngineName
 from engine.sql.functions import Function
-from engine.sql.functions.building import NOTHING, agg, cast, fn, op
-from engine.sql.functions.trees import EngineBuilder, both, sql
+from engine.sql.functions.building import NOTHING, agg, cast, op
 from engine.sql.types import numeric
 from wire import types as t
-from wire.errors import FeatureNotSupported
-
-if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
 
 _EQUALITY: Final = ("=", "<>")
 _ALL: Final = (*_EQUALITY, "<", "<=", ">", ">=")
@@ -38,22 +29,11 @@ _INTEGERS: Final = (t.INT2, t.INT4, t.INT8)
 _FLOATS: Final = (t.FLOAT4, t.FLOAT8)
 
 
-def _same_range(symbol: str) -> EngineBuilder:
-    def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-        if call.args[0].type.pg is t.NUMRANGE:
-            raise FeatureNotSupported("not supported: equality of numrange")
-        return sql(engine, f"$1 {symbol} $2", *args)
-
-    return build
-
-
 def _comparisons() -> Iterator[Function]:
     for kinds, symbols in ((_ORDERED, _ALL), (_EQUAL, _EQUALITY)):
         for kind in kinds:
             for symbol in symbols:
                 yield op(symbol, (kind, kind), t.BOOL, f"$1 {symbol} $2")
-    for symbol in _EQUALITY:
-        yield op(symbol, (t.ANYRANGE, t.ANYRANGE), t.BOOL, **both(_same_range(symbol)))
     for name in ("min", "max"):
         for kind in (t.INET, t.MONEY, t.PG_LSN):
             yield agg(name, (kind,), kind, f"{name}($1)")
@@ -104,28 +84,4 @@ def _money() -> Iterator[Function]:
     yield cast(t.NUMERIC, money, "CAST(round($1 * 100, 0) AS BIGINT)", context="assignment")
 
 
-def _fitted(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """A bit string cut, or filled with zeros, to the modifier of an explicit cast."""
-    size, pg = call.type.typmod, call.type.pg
-    if size < 0:
-        return args[0]
-    cut = f"substr($1, 1, {size})"
-    return sql(engine, f"rpad({cut}, {size}, '0')" if pg is t.BIT else cut, *args)
-
-
-def _bits() -> Iterator[Function]:
-    yield op("||", (t.VARBIT, t.VARBIT), t.VARBIT, "concat($1, $2)")
-    for name in ("length", "bit_length"):
-        yield fn(name, (t.BIT,), t.INT4, "CAST(length($1) AS INT)")
-    yield fn(
-        "octet_length",
-        (t.BIT,),
-        t.INT4,
-        local="CAST((length($1) + 7) // 8 AS INT)",
-        spark="CAST((length($1) + 7) div 8 AS INT)",
-    )
-    for kind in (t.BIT, t.VARBIT):
-        yield cast(kind, kind, **both(_fitted))
-
-
-ROWS: tuple[Function, ...] = (*_comparisons(), *_texts(), *_money(), *_bits())
+ROWS: tuple[Function, ...] = (*_comparisons(), *_texts(), *_money())

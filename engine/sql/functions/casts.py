@@ -40,7 +40,8 @@ from engine.sql.types import UNKNOWN_DIGITS, SqlType, numeric, of
 from wire import types as t
 from wire.carriers import PG_EPOCH_MICROS, NumericScale
 from wire.errors import FeatureNotSupported
-from wire.text_interval import FULL_PRECISION, smallest_field
+from wire.interval_modifiers import FULL_PRECISION
+from wire.text_interval import smallest_field
 
 if TYPE_CHECKING:
     from engine.sql.expr import AggregateCall

@@ -398,7 +398,7 @@ def _array(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggr
 
 
 def _refuse_nested(call: Call | AggregateCall) -> None:
-    if t.element_of(call.args[0].type.pg) is t.RECORD:
+    if t.element_of(call.args[0].type.pg).is_row:
         raise FeatureNotSupported("not supported: arrays of records as text")
 
 

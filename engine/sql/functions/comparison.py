@@ -3,7 +3,7 @@
 Both engines order integers, floats (NaN equals itself and comes last), decimals, booleans, binary strings, dates and times
 as PostgreSQL does, and text by its bytes, which is the C collation. What differs is written out here: bpchar ignores
 trailing blanks, interval counts a month as thirty days and a day as 24 hours, timetz orders by the instant and then by the
-zone, dates meet timestamps by the session's time zone. jsonb has no order here, only equality.
+zone, dates meet timestamps by the session's time zone. jsonb is compared in `jsons`, ranges in `ranges`.
 
 Source: PostgreSQL 15, pg_operator; varchar.c (bpchareq), timestamp.c (interval_cmp_value), date.c (timetz_cmp_internal).
 """
@@ -29,8 +29,10 @@ _TEMPORAL: Final = (t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ)
 _LOCAL_NAMES: Final = {t.TIMESTAMP: "TIMESTAMP", t.TIMESTAMPTZ: "TIMESTAMPTZ"}
 _SPARK_NAMES: Final = {t.TIMESTAMP: "TIMESTAMP_NTZ", t.TIMESTAMPTZ: "TIMESTAMP"}
 _SPAN: Final = "(CAST({0}.months AS DECIMAL(38, 0)) * 30 + {0}.days) * 86400000000 + {0}.micros"
-_INSTANT_LOCAL: Final = "row({0}.micros + CAST({0}.zone AS BIGINT) * 1000000, {0}.zone)"
-_INSTANT_SPARK: Final = "struct({0}.micros + CAST({0}.zone AS BIGINT) * 1000000, {0}.zone)"
+_INSTANT_LOCAL: Final = "row(({0}).micros + CAST(({0}).zone AS BIGINT) * 1000000, ({0}).zone)"
+_INSTANT_SPARK: Final = "struct(({0}).micros + CAST(({0}).zone AS BIGINT) * 1000000, ({0}).zone)"
+#: A struct of nulls is no null.
+_THERE: Final = "CASE WHEN $1 IS NOT NULL AND $2 IS NOT NULL THEN {} END"
 
 
 def _same_type() -> Iterator[Function]:
@@ -84,16 +86,14 @@ def _others() -> Iterator[Function]:
             symbol,
             (t.TIMETZ, t.TIMETZ),
             t.BOOL,
-            local=f"{_INSTANT_LOCAL.format('$1')} {symbol} {_INSTANT_LOCAL.format('$2')}",
-            spark=f"{_INSTANT_SPARK.format('$1')} {symbol} {_INSTANT_SPARK.format('$2')}",
+            local=_THERE.format(f"{_INSTANT_LOCAL.format('$1')} {symbol} {_INSTANT_LOCAL.format('$2')}"),
+            spark=_THERE.format(f"{_INSTANT_SPARK.format('$1')} {symbol} {_INSTANT_SPARK.format('$2')}"),
         )
         # Spark puts null elements first in an array's order, PostgreSQL and DuckDB last; equality is the same.
         spark = f"$1 {symbol} $2" if symbol in _EQUALITY else NOTHING
         yield op(symbol, (t.ANYARRAY, t.ANYARRAY), t.BOOL, local=f"$1 {symbol} $2", spark=spark)
     for symbol in _EQUALITY:
-        for kinds in ((t.JSONB, t.JSONB), (t.XID, t.XID), (t.XID, t.INT4), (t.CID, t.CID))[
-            : 3 if symbol == "<>" else 4
-        ]:
+        for kinds in ((t.XID, t.XID), (t.XID, t.INT4), (t.CID, t.CID))[: 2 if symbol == "<>" else 3]:
             yield op(symbol, kinds, t.BOOL, f"$1 {symbol} $2")
 
 

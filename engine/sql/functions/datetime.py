@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.executor import EngineName
+from engine.sql.expr import Call, Column, ColumnRef
 from engine.sql.functions import Function, Volatility
-from engine.sql.functions.building import fn, op
+from engine.sql.functions.building import Templates, fn, op
 from engine.sql.functions.moments import (
     DAY,
     SECOND,
@@ -29,11 +30,13 @@ from engine.sql.functions.moments import (
     shifted,
     unless_null,
 )
+from engine.sql.functions.textual import apply
 from engine.sql.functions.trees import EngineBuilder, bound, concat, integer, on, raises, sql, text
+from engine.sql.types import of
 from wire import types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.sql.expr import AggregateCall
 
 MOMENTS: Final = (t.TIMESTAMP, t.TIMESTAMPTZ)
 _STORED: Final = {
@@ -42,6 +45,12 @@ _STORED: Final = {
     ("spark", t.TIMESTAMP): "TIMESTAMP_NTZ",
     ("spark", t.TIMESTAMPTZ): "TIMESTAMP",
 }
+
+
+#: The first day of PostgreSQL's calendar (Julian day 0) and the last, counted from 1970; and the first as DuckDB writes it.
+_FIRST_DAY: Final = -2_440_588
+_LAST_DAY: Final = 2_145_042_905
+_FIRST: Final = "4714-11-24 (BC)"
 
 
 def timestamped(engine: EngineName, date: exp.Expression) -> exp.Expression:
@@ -59,11 +68,22 @@ def _negated(engine: EngineName, by: Fields) -> Fields:
 def _move(engine: EngineName, value: exp.Expression, by: exp.Expression, typ: t.PgType, sign: str) -> exp.Expression:
     """A date, timestamp or timestamptz plus or minus an interval."""
     if engine == "local" and typ is not t.TIMESTAMPTZ:
-        return sql("local", f"$1 {sign} $2", value, by)
+        return _in_calendar(sql("local", f"$1 {sign} $2", value, by), t.TIMESTAMP)
     start = timestamped("spark", value) if typ is t.DATE else value
     parts = fields(engine, by)
     moved = shifted(engine, start, parts if sign == "+" else _negated(engine, parts), typ)
+    if engine == "local":
+        moved = _in_calendar(moved, typ)
     return sql(engine, "CASE WHEN $2 IS NOT NULL THEN $1 END", moved, by)
+
+
+def _in_calendar(value: exp.Expression, typ: t.PgType) -> exp.Expression:
+    """DuckDB only: a moment, unless it is before PostgreSQL's calendar, which DuckDB's is not."""
+    kind = "TIMESTAMPTZ" if typ is t.TIMESTAMPTZ else "TIMESTAMP"
+    zone = "+00" if typ is t.TIMESTAMPTZ else ""
+    early = f"CASE WHEN $1 < CAST('{_FIRST} 00:00:00{zone}' AS {kind}) AND isfinite($1) THEN $2 ELSE $1 END"
+    wrong = raises("local", "22008", "timestamp out of range")
+    return bound("local", "moved__", value, lambda moved: sql("local", early, moved, wrong))
 
 
 def _mover(typ: t.PgType, sign: str, interval_first: bool = False) -> EngineBuilder:
@@ -79,10 +99,14 @@ def _move_time(sign: str, interval_first: bool = False) -> EngineBuilder:
 
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         value, by = reversed(args) if interval_first else args
-        moved = sql(engine, f"($1 {sign} $2)", micros_of(engine, value, t.TIME), fields(engine, by).micros)
-        return moment(engine, modulo(engine, moved, DAY), t.TIME)
+        return _after(engine, value, by, sign)
 
     return build
+
+
+def _after(engine: EngineName, time: exp.Expression, by: exp.Expression, sign: str = "+") -> exp.Expression:
+    moved = sql(engine, f"($1 {sign} $2)", micros_of(engine, time, t.TIME), fields(engine, by).micros)
+    return moment(engine, modulo(engine, moved, DAY), t.TIME)
 
 
 def _operator(symbol: str, args: Sequence[t.PgType], returns: t.PgType, build: EngineBuilder) -> Function:
@@ -158,10 +182,22 @@ def _date_time(date: int) -> EngineBuilder:
     return build
 
 
+def _days_later(date: str, sign: str, days: str) -> Templates:
+    """A date so many days later (or earlier), as long as PostgreSQL has such a date; the engines' calendars go further."""
+    wrong = "RAISE('22008', 'date out of range')"
+    day = f"({date} - CAST('1970-01-01' AS DATE)) {sign} {days}"
+    number = f"unix_date({date}) {sign} CAST({days} AS BIGINT)"
+    outside = f"NOT BETWEEN {_FIRST_DAY} AND {_LAST_DAY}"
+    return {
+        "local": f"CASE WHEN isfinite({date}) AND {day} {outside} THEN {wrong} ELSE {date} {sign} {days} END",
+        "spark": f"CASE WHEN {number} {outside} THEN {wrong} ELSE date_add({date}, {sign}{days}) END",
+    }
+
+
 _DATES = (
-    op("+", (t.DATE, t.INT4), t.DATE, local="$1 + $2", spark="date_add($1, $2)"),
-    op("+", (t.INT4, t.DATE), t.DATE, local="$2 + $1", spark="date_add($2, $1)"),
-    op("-", (t.DATE, t.INT4), t.DATE, local="$1 - $2", spark="date_sub($1, $2)"),
+    op("+", (t.DATE, t.INT4), t.DATE, **_days_later("$1", "+", "$2")),
+    op("+", (t.INT4, t.DATE), t.DATE, **_days_later("$2", "+", "$1")),
+    op("-", (t.DATE, t.INT4), t.DATE, **_days_later("$1", "-", "$2")),
     _operator("+", (t.DATE, t.TIME), t.TIMESTAMP, _date_time(0)),
     _operator("+", (t.TIME, t.DATE), t.TIMESTAMP, _date_time(1)),
 )
@@ -224,7 +260,14 @@ def _age_row(typ: t.PgType, arity: int) -> Function:
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         today = timestamped(engine, sql(engine, "current_date()" if engine == "spark" else "today()"))
         both = [_local_time(engine, arg, typ) for arg in args]
-        return _age(engine, *(both if arity == 2 else (today, both[0])))
+        span = _age(engine, *(both if arity == 2 else (today, both[0])))
+        if engine == "spark":
+            return span
+        # PostgreSQL computes with infinity as if it were its last day.
+        infinite = raises("local", "0A000", "not supported: age of an infinite timestamp")
+        condition = " AND ".join(f"isfinite(${n})" for n in range(3, 3 + arity))
+        known = " AND ".join(f"${n} IS NOT NULL" for n in range(3, 3 + arity))
+        return sql("local", f"CASE WHEN {condition} THEN $1 WHEN {known} THEN $2 END", span, infinite, *args)
 
     volatility: Volatility = "immutable" if arity == 2 and typ is t.TIMESTAMP else "stable"
     return fn(
@@ -298,9 +341,17 @@ def _clock_of(engine: EngineName, parts: Sequence[exp.Expression]) -> exp.Expres
 
 
 def _make_date(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    year, month, day = (f"CAST(${n} AS {'VARCHAR' if engine == 'local' else 'STRING'})" for n in (1, 2, 3))
+    astronomical = sql(engine, "CASE WHEN $1 < 0 THEN $1 + 1 ELSE $1 END", args[0])
+    shown = f"{year} || '-' || lpad({month}, 2, '0') || '-' || lpad({day}, 2, '0')"
+    wrong = raises(engine, "22008", sql(engine, f"'date out of range: ' || {shown}", astronomical, *args[1:]))
+    # The first day is in a year that the calendar does not have whole.
+    outside = "$1 < -4714 OR $1 > 5874897 OR ($1 = -4714 AND $2 * 100 + $3 < 1124)"
     return sql(
-        engine, "CASE WHEN $1 IS NULL OR $2 IS NULL OR $3 IS NULL THEN NULL ELSE $4 END", *args, date_of(engine, args)
-    )
+        engine,
+        f"CASE WHEN $1 IS NULL OR $2 IS NULL OR $3 IS NULL THEN NULL WHEN {outside} THEN $5 ELSE $4 END",
+        *args, date_of(engine, args), wrong,
+    )  # fmt: skip
 
 
 def _make_time(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
@@ -318,7 +369,9 @@ def _make_timestamp(engine: EngineName, args: Sequence[exp.Expression], _call: C
     clock = _clock_of(engine, args[3:])
     moved = "$1 + to_microseconds($2)" if engine == "local" else "timestampadd(MICROSECOND, $2, $1)"
     missing = " OR ".join(f"${n} IS NULL" for n in range(1, 7))
-    return sql(engine, f"CASE WHEN {missing} THEN NULL ELSE $7 END", *args, sql(engine, moved, day, clock))
+    made = sql(engine, moved, day, clock)
+    made = _in_calendar(made, t.TIMESTAMP) if engine == "local" else made
+    return sql(engine, f"CASE WHEN {missing} THEN NULL ELSE $7 END", *args, made)
 
 
 def _to_timestamp(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
@@ -345,6 +398,21 @@ def _to_timestamp(engine: EngineName, args: Sequence[exp.Expression], _call: Cal
     )  # fmt: skip
 
 
+def _make_instant(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """make_timestamptz: on the clock of a zone, the session's unless one is given."""
+    clock = _make_timestamp(engine, args[:6], call)
+    value = ColumnRef(of(t.TIMESTAMP), Column(-1, "clock", of(t.TIMESTAMP)))
+    from engine.sql.functions.registry import registry
+
+    known = registry()
+    if len(args) == 6:
+        to_instant = known.find_cast(t.TIMESTAMP, t.TIMESTAMPTZ)
+        assert to_instant is not None
+        return apply(engine, to_instant, [clock], Call(of(t.TIMESTAMPTZ), to_instant, (value,)))
+    at_zone = next(row for row in known.functions("timezone") if row.args == (t.TEXT, t.TIMESTAMP))
+    return apply(engine, at_zone, [args[6], clock], Call(of(t.TIMESTAMPTZ), at_zone, (call.args[6], value)))
+
+
 _MAKING = (
     *(
         fn(name, args, returns, local=on("local", build), spark=on("spark", build))
@@ -354,6 +422,13 @@ _MAKING = (
             ("make_timestamp", (*(t.INT4,) * 5, t.FLOAT8), t.TIMESTAMP, _make_timestamp),
             ("to_timestamp", (t.FLOAT8,), t.TIMESTAMPTZ, _to_timestamp),
         )
+    ),
+    *(
+        fn(
+            "make_timestamptz", (*(t.INT4,) * 5, t.FLOAT8, *zone), t.TIMESTAMPTZ,
+            local=on("local", _make_instant), spark=on("spark", _make_instant), volatility="stable",
+        )
+        for zone in ((), (t.TEXT,))
     ),
     fn("clock_timestamp", (), t.TIMESTAMPTZ, local="get_current_timestamp()", spark="current_timestamp()", volatility="volatile"),
     fn("isfinite", (t.DATE,), t.BOOL, local="isfinite($1)", spark="CASE WHEN $1 IS NOT NULL THEN TRUE END"),
@@ -391,6 +466,10 @@ def _overlaps(engine: EngineName, periods: Sequence[exp.Expression]) -> exp.Expr
     return bound(engine, "ends__", packed, lambda ends: sql(engine, decide, ends))
 
 
+def _end(engine: EngineName, start: exp.Expression, length: exp.Expression, typ: t.PgType) -> exp.Expression:
+    return _after(engine, start, length) if typ is t.TIME else _move(engine, start, length, typ, "+")
+
+
 def _overlaps_row(typ: t.PgType, lengths: tuple[bool, bool]) -> Function:
     """`lengths`: for each period, whether its second argument is an interval."""
     args = [t.INTERVAL if place % 2 and lengths[place // 2] else typ for place in range(4)]
@@ -400,7 +479,7 @@ def _overlaps_row(typ: t.PgType, lengths: tuple[bool, bool]) -> Function:
         for period, has_length in enumerate(lengths):
             if has_length:
                 start, length = given[2 * period], given[2 * period + 1]
-                ends[2 * period + 1] = _move(engine, start, length, typ, "+")
+                ends[2 * period + 1] = _end(engine, start, length, typ)
         return _overlaps(engine, ends)
 
     return fn("overlaps", args, t.BOOL, local=on("local", build), spark=on("spark", build), strict=False)
@@ -408,7 +487,7 @@ def _overlaps_row(typ: t.PgType, lengths: tuple[bool, bool]) -> Function:
 
 _OVERLAPS = (
     *(_overlaps_row(typ, (a, b)) for typ in MOMENTS for a in (False, True) for b in (False, True)),
-    _overlaps_row(t.TIME, (False, False)),
+    *(_overlaps_row(t.TIME, (a, b)) for a in (False, True) for b in (False, True)),
 )
 
 ROWS: tuple[Function, ...] = (*_moving(), *_DIFFERENCES, *_DATES, *_AGE, *_MAKING, *_OVERLAPS)

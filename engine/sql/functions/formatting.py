@@ -60,6 +60,9 @@ _NAMES: Final = (
 _KEYWORDS: Final = sorted({*_NAMES, *_NUMBERS, *(k.lower() for k in _NUMBERS)}, key=lambda keyword: -len(keyword))
 
 
+_PADDED_NAMES: Final = frozenset({"MONTH", "DAY"})
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A keyword with its modifiers, or literal text (keyword empty)."""
@@ -71,15 +74,13 @@ class Piece:
 
 
 def read_template(template: str) -> list[Piece]:
-    """A template as pieces. FM turns padding off for the keyword it precedes; TH and th follow one."""
+    """A template as pieces. FM turns padding off for the keyword it precedes, TM for a name; TH and th follow one."""
     pieces: list[Piece] = []
     at = 0
     while at < len(template):
-        fill, start = True, at
+        fill, translated, start = True, False, at
         while (prefix := template[at : at + 2].upper()) in ("FM", "FX", "TM"):
-            fill = fill and prefix != "FM"
-            if prefix == "TM":
-                raise FeatureNotSupported("not supported: the template modifier TM")
+            fill, translated = fill and prefix != "FM", translated or prefix == "TM"
             at += 2
         keyword = next((k for k in _KEYWORDS if template.startswith(k, at)), None)
         if keyword is None:
@@ -87,6 +88,8 @@ def read_template(template: str) -> list[Piece]:
             pieces.append(Piece("", found))
             continue
         at += len(keyword)
+        # lc_time is C: a translated name is the English one, which is never padded.
+        fill = fill and not (translated and keyword.upper() in _PADDED_NAMES)
         ordinal = template[at : at + 2] if template[at : at + 2] in ("TH", "th") else ""
         at += len(ordinal)
         if template[at : at + 2] in ("SP", "sp"):
@@ -437,9 +440,9 @@ def read_shape(template: str) -> Shape:
 
 
 def _separator(literal: str) -> str:
-    """A separator reads any separator; a letter or digit that is meant literally reads itself."""
+    """A separator reads any separator, a blank several; a letter or digit that is meant literally reads itself."""
     if re.fullmatch(r"[^A-Za-z0-9]", literal):
-        return r"[^A-Za-z0-9]" if literal != " " else r"\s"
+        return r"[^A-Za-z0-9]" if literal != " " else r"\s+"
     return "".join(char if char.isalnum() else f"\\x{{{ord(char):x}}}" for char in literal)
 
 
@@ -452,7 +455,8 @@ def _read_fields(engine: EngineName, value: exp.Expression, shape: Shape) -> dic
 
 
 def _as_int(engine: EngineName, tree: exp.Expression) -> exp.Expression:
-    return sql(engine, "CAST($1 AS INT)", tree)
+    """Digits that were read; null where the template did not fit, of which the error is told elsewhere."""
+    return sql(engine, "TRY_CAST($1 AS INT)", tree)
 
 
 def _month(engine: EngineName, read: dict[str, exp.Expression]) -> exp.Expression:

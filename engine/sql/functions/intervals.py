@@ -18,9 +18,12 @@ from engine.sql.functions.building import fn, op
 from engine.sql.functions.moments import (
     DAY,
     HOUR,
+    HOURS_MAX,
     MINUTE,
     SECOND,
+    TOO_MANY_HOURS,
     fields,
+    in_carrier,
     interval,
     quotient,
     rint,
@@ -38,14 +41,14 @@ OUT_OF_RANGE = "interval out of range"
 def _field_by_field(sign: str) -> EngineBuilder:
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         if engine == "local":
-            return sql("local", f"$1 {sign} $2", *args)
+            return in_carrier("local", sql("local", f"$1 {sign} $2", *args))
         a, b = (fields("spark", arg) for arg in args)
         sums = (
             sql("spark", f"$1 {sign} $2", x, y)
             for x, y in ((a.months, b.months), (a.days, b.days), (a.micros, b.micros))
         )
         either = sql("spark", "CASE WHEN $1 IS NOT NULL THEN $2 END", *args)
-        return unless_null("spark", either, interval("spark", *sums))
+        return unless_null("spark", either, in_carrier("spark", interval("spark", *sums)))
 
     return build
 
@@ -109,10 +112,10 @@ def _scaled(engine: EngineName, span: exp.Expression, factor: exp.Expression, op
                 made = interval(engine, whole_month, all_days, time)
                 outside = (
                     "CASE WHEN isnan($1) OR abs($1) > 2147483647 OR isnan($2) OR abs($2) > 2147483647 "
-                    "OR abs($3) >= 9223372036854775000.0 THEN $4 ELSE $5 END"
+                    f"OR abs($3) >= 9223372036854775000.0 THEN $4 WHEN abs($3) >= {HOURS_MAX * HOUR}.0 THEN $6 ELSE $5 END"
                 )
-                wrong = raises(engine, "22008", OUT_OF_RANGE)
-                return sql(engine, outside, whole_month, all_days, time, wrong, made)
+                wrong, beyond = raises(engine, "22008", OUT_OF_RANGE), raises(engine, "0A000", TOO_MANY_HOURS)
+                return sql(engine, outside, whole_month, all_days, time, wrong, made, beyond)
 
             return bound(engine, "seconds__", seconds, settle)
 
@@ -218,6 +221,7 @@ def _make_interval(engine: EngineName, args: Sequence[exp.Expression], _call: Ca
     made = interval(
         engine, sql(engine, "($1 * 12 + $2)", years, months), sql(engine, "($1 * 7 + $2)", weeks, days), micros
     )
+    made = in_carrier(engine, made)
     if not args:
         return made
     missing = " OR ".join(f"${n} IS NULL" for n in range(1, len(args) + 1))

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from engine.executor import EngineName
 from engine.sql.expr import Expr
-from engine.sql.functions import Builder, Function, TypeRule
+from engine.sql.functions import Builder, Function, TypeRule, casts_input
 from engine.sql.functions.arrays import element_type, refuse_nested
 from engine.sql.functions.building import cast, fn, op
 from engine.sql.functions.textual import TEXTUAL, as_text, typed_as_text
@@ -104,6 +104,34 @@ _PLACING: Final = tuple(
     for name, default in (("jsonb_set", "TRUE"), ("jsonb_insert", "FALSE"))
 )
 
+
+def _set_lax(args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    """jsonb_set_lax: not strict, its defaults true and use_json_null."""
+    given = (*(f"${n}" for n in range(1, len(args) + 1)), *("TRUE", "'use_json_null'")[len(args) - 3 :])
+    return sql("local", f"sluice_jsonb_set_lax({', '.join(given)})", *args)
+
+
+def _object_of(function: str, binary: bool) -> Builder:
+    """json_object of texts: one array of keys and values by turns, or an array of each."""
+
+    def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        for arg in call.args:
+            refuse_nested(call.function.name, arg)
+        made = sql("local", f"sluice_{function}({', '.join(f'${n}' for n in range(1, len(args) + 1))})", *args)
+        return sql("local", "sluice_jsonb($1)", made) if binary else made
+
+    return build
+
+
+_OBJECTS: Final = (
+    *(
+        fn(f"{name}_object", (_TEXTS,) * count, typ, local=_object_of(function, typ is t.JSONB))
+        for typ, name, _ in _KINDS
+        for count, function in ((1, "json_object"), (2, "json_object_of"))
+    ),
+    fn("jsonb_set_lax", (t.JSONB, _TEXTS, t.JSONB, t.BOOL, t.TEXT), t.JSONB, local=_set_lax, optional=2, strict=False),
+)
+
 # --- making -----------------------------------------------------------------------------------------------------------
 
 _CONTROL: Final[Mapping[str, str]] = {
@@ -152,7 +180,7 @@ def _written(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr
         return tree
     if typ.pg is t.BOOL:
         return sql(engine, "CASE WHEN $1 THEN 'true' WHEN NOT $1 THEN 'false' END", tree)
-    if typ.pg is t.RECORD:
+    if typ.pg.is_row:
         return _record(engine, tree, typ, value)
     if typ.pg.is_array:
         return _array(engine, tree, typ, value)
@@ -196,7 +224,7 @@ def _record(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr)
         raise FeatureNotSupported("not supported: a record of unknown fields as json")
     pieces: list[exp.Expression] = []
     for place, (name, field) in enumerate(typ.fields):
-        item = as_json(engine, sql(engine, f"($1).f{place}", tree), field, value)
+        item = as_json(engine, sql(engine, f"($1).{typ.pg.field(place)}", tree), field, value)
         pieces += [text(f"{',' if place else '{'}{_quoted_name(name)}:"), item]
     return sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", tree, concat(engine, [*pieces, text("}")]))
 
@@ -219,8 +247,19 @@ def _binary(engine: EngineName, tree: exp.Expression, *types: SqlType, built: bo
     return tree
 
 
+def normal(engine: EngineName, tree: exp.Expression) -> exp.Expression:
+    """A json text that was composed here as jsonb."""
+    return _binary(engine, tree, built=True)
+
+
 def _to_jsonb(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     return _binary(engine, _to_json(engine, args, call), call.args[0].type)
+
+
+def check_key(typ: SqlType) -> None:
+    """Raises InvalidParameterValue for a type whose values cannot be keys."""
+    if typ.pg.is_array or typ.pg.is_row or typ.pg in (t.JSON, t.JSONB):
+        raise InvalidParameterValue("key value must be scalar, not array, composite, or json")
 
 
 def _build_object(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
@@ -233,8 +272,7 @@ def _build_object(engine: EngineName, args: Sequence[exp.Expression], call: Call
     pieces: list[exp.Expression] = []
     for place in range(0, len(args), 2):
         key, value = call.args[place], call.args[place + 1]
-        if key.type.pg.is_array or key.type.pg in (t.RECORD, t.JSON, t.JSONB):
-            raise InvalidParameterValue("key value must be scalar, not array, composite, or json")
+        check_key(key.type)
         shown = as_text(engine, args[place], key, "cast")
         words = f"argument {place + 1} cannot be null"
         wrong = raises(
@@ -266,10 +304,44 @@ def _making() -> Iterator[Function]:
             yield fn(function, (t.ANY,), typ, **both(build), variadic=True, strict=False, volatility="stable")
 
 
+_COMPARISONS: Final = tuple(
+    op(symbol, (t.JSONB, t.JSONB), t.BOOL, local=f"sluice_jsonb_key($1) {symbol} sluice_jsonb_key($2)")
+    for symbol in ("=", "<>", "<", "<=", ">", ">=")
+)
+
+# --- casts of what is in a document ---------------------------------------------------------------------------------
+
+_NUMBERS: Final = {
+    t.INT2: "CAST(round(CAST({} AS DECIMAL(38, 12)), 0) AS SMALLINT)",
+    t.INT4: "CAST(round(CAST({} AS DECIMAL(38, 12)), 0) AS INTEGER)",
+    t.INT8: "CAST(round(CAST({} AS DECIMAL(38, 12)), 0) AS BIGINT)",
+    t.FLOAT4: "CAST({} AS REAL)",
+    t.FLOAT8: "CAST({} AS DOUBLE)",
+}
+
+
+def _scalar(kind: str, typ: t.PgType) -> str:
+    return f"sluice_jsonb_scalar($1, '{kind}', '{typ.sql_name}')"
+
+
+def _as_numeric(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    assert callable(_FROM_TEXT.local)
+    return _FROM_TEXT.local([sql("local", _scalar("number", t.NUMERIC), *args)], call)
+
+
+_FROM_TEXT: Final = next(row for row in casts_input.ROWS if row.args == (t.TEXT,) and row.returns is t.NUMERIC)
+_SCALARS: Final = (
+    cast(t.JSONB, t.BOOL, local=f"{_scalar('boolean', t.BOOL)} = 'true'"),
+    *(cast(t.JSONB, typ, local=text.format(_scalar("number", typ))) for typ, text in _NUMBERS.items()),
+    cast(t.JSONB, t.NUMERIC, local=_as_numeric, rule=_FROM_TEXT.rule),
+)
+
 _READING: Final = (
     cast(t.TEXT, t.JSON, local="sluice_json($1)"),
     cast(t.TEXT, t.JSONB, local="sluice_jsonb($1)"),
     cast(t.JSON, t.JSONB, local="sluice_jsonb($1)", context="assignment"),
 )
 
-ROWS: tuple[Function, ...] = (*_parts(), *_CHANGING, *_PLACING, *_making(), *_READING)
+ROWS: tuple[Function, ...] = (
+    *_parts(), *_CHANGING, *_PLACING, *_OBJECTS, *_making(), *_COMPARISONS, *_SCALARS, *_READING,
+)  # fmt: skip

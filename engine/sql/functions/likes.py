@@ -17,8 +17,9 @@ from sqlglot import exp
 from engine.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn, op
+from engine.sql.functions.byte_strings import byte_text
 from engine.sql.functions.strings import lowered
-from engine.sql.functions.trees import EngineBuilder, constant_text, on, raises, sql, text
+from engine.sql.functions.trees import EngineBuilder, both, constant_text, on, raises, sql, text
 from wire import types as t
 from wire.errors import SqlError
 
@@ -62,6 +63,16 @@ def _checked(engine: EngineName, pattern: exp.Expression) -> exp.Expression:
     odd = text(r"(^|[^\\])(\\\\)*\\$")
     wrong = raises(engine, _INVALID_ESCAPE, ESCAPE_AT_END)
     return sql(engine, f"CASE WHEN {matches} THEN $3 ELSE $1 END", pattern, odd, wrong)
+
+
+def _bytes_match(negated: bool) -> EngineBuilder:
+    """LIKE of bytea, whose characters are bytes."""
+
+    def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+        found = _match(engine, *(byte_text(engine, arg) for arg in args))
+        return sql(engine, "NOT ($1)", found) if negated else found
+
+    return build
 
 
 def _lower(engine: EngineName, tree: exp.Expression) -> exp.Expression:
@@ -145,6 +156,10 @@ ROWS: tuple[Function, ...] = (
     *(
         fn(name, (t.TEXT, t.TEXT), t.BOOL, local=on("local", _builder(False, negated)), spark=on("spark", _builder(False, negated)))
         for name, negated in (("like", False), ("notlike", True))
+    ),
+    *(
+        make(name, (t.BYTEA, t.BYTEA), t.BOOL, **both(_bytes_match(negated)))
+        for make, name, negated in ((op, "~~", False), (op, "!~~", True), (fn, "like", False), (fn, "notlike", True))
     ),
     fn("like_escape", (t.TEXT, t.TEXT), t.TEXT, local=on("local", _like_escape), spark=on("spark", _like_escape)),
 )  # fmt: skip

@@ -5,7 +5,7 @@ PostgreSQL refuses (a logarithm of zero, a result that overflows or underflows) 
 infinity, NaN or null. float8 rounds half to even, numeric half away from zero.
 
 exp, ln, log, power and `^` of numerics are exactly rounded in PostgreSQL: `engine.local.powers` computes them for the local
-engine; in Spark they are not supported. The trigonometric functions in degrees are not here.
+engine; in Spark they are not supported. `degrees` has the trigonometric functions in degrees.
 
 Source: PostgreSQL 15, tables 9.5 to 9.7; float.c and numeric.c for errors.
 """
@@ -370,7 +370,12 @@ def _buckets() -> Iterator[Function]:
 def _extreme(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     """GREATEST and LEAST, which pass over nulls. Types that an engine orders otherwise are refused."""
     kind = call.args[0].type.pg
-    if kind in (t.TIMETZ, t.JSONB) or kind.is_array or (engine == "spark" and kind is t.INTERVAL):
+    if (
+        kind in (t.TIMETZ, t.JSONB)
+        or kind.category == "R"
+        or kind.is_array
+        or (engine == "spark" and kind is t.INTERVAL)
+    ):
         raise FeatureNotSupported(f"not supported: {call.function.name} of {call.args[0].type}")
     if len(args) == 1:
         return args[0]

@@ -16,7 +16,7 @@ from typing import Final
 from sqlglot import exp
 
 from engine.executor import EngineName
-from engine.sql.functions.trees import bound, sql
+from engine.sql.functions.trees import bound, raises, sql
 from wire import types as t
 
 SECOND: Final = 1_000_000
@@ -50,10 +50,23 @@ def fields(engine: EngineName, interval: exp.Expression) -> Fields:
     )
 
 
+#: What an interval's time part may be: carriers count its nanoseconds in 64 bits (`wire.text_interval`).
+HOURS_MAX: Final = 2_562_047
+TOO_MANY_HOURS: Final = f"not supported: an interval's time part beyond {HOURS_MAX} hours"
+
+
+def in_carrier(engine: EngineName, interval: exp.Expression) -> exp.Expression:
+    """A computed interval, refused where its carrier would make another one of it."""
+    hours = "datepart('hour', $1)" if engine == "local" else f"(($1).micros div {HOUR})"
+    guarded = f"CASE WHEN abs({hours}) >= {HOURS_MAX} THEN $2 ELSE $1 END"
+    beyond = raises(engine, "0A000", TOO_MANY_HOURS)
+    return bound(engine, "span__", interval, lambda span: sql(engine, guarded, span, beyond))
+
+
 def interval(
     engine: EngineName, months: exp.Expression, days: exp.Expression, micros: exp.Expression
 ) -> exp.Expression:
-    """An interval of three integers, none of which may be null."""
+    """An interval of three integers, none of which may be null; see `in_carrier` for large ones."""
     if engine == "spark":
         made = "named_struct('months', CAST($1 AS INT), 'days', CAST($2 AS INT), 'micros', CAST($3 AS BIGINT))"
     else:
@@ -87,7 +100,7 @@ def moment(engine: EngineName, micros: exp.Expression, typ: t.PgType) -> exp.Exp
     """The inverse of `micros_of`."""
     if engine == "local":
         if typ is t.TIME:
-            return sql("local", "(CAST('00:00:00' AS TIME) + to_microseconds($1))", micros)
+            return sql("local", "(CAST('00:00:00' AS TIME) + to_microseconds(CAST($1 AS BIGINT)))", micros)
         name = "make_timestamptz" if typ is t.TIMESTAMPTZ else "make_timestamp"
         return sql("local", f"{name}(CAST($1 AS BIGINT))", micros)
     if typ is t.TIME:

@@ -27,6 +27,18 @@ def _functions() -> Iterator[Function]:
     yield fn("inet_same_family", (t.INET, t.INET), t.BOOL, local=same, spark=NOTHING)
 
 
+def _arithmetic() -> Iterator[Function]:
+    yield fn("abbrev", (t.INET,), t.TEXT, local="sluice_inet_out($1)", spark=NOTHING)
+    yield fn("abbrev", (t.CIDR,), t.TEXT, local="sluice_inet_abbreviated($1)", spark=NOTHING)
+    for symbol, function in (("&", "and"), ("|", "or")):
+        yield op(symbol, (t.INET, t.INET), t.INET, local=f"sluice_inet_{function}($1, $2)", spark=NOTHING)
+    yield op("~", (t.INET,), t.INET, local="sluice_inet_not($1)", spark=NOTHING)
+    yield op("+", (t.INET, t.INT8), t.INET, local="sluice_inet_plus($1, $2)", spark=NOTHING)
+    yield op("+", (t.INT8, t.INET), t.INET, local="sluice_inet_plus($2, $1)", spark=NOTHING)
+    yield op("-", (t.INET, t.INT8), t.INET, local="sluice_inet_plus($1, -$2)", spark=NOTHING)
+    yield op("-", (t.INET, t.INET), t.INT8, local="sluice_inet_distance($1, $2)", spark=NOTHING)
+
+
 def _operators() -> Iterator[Function]:
     overlap = "sluice_inet_contains_or_is($1, $2) OR sluice_inet_contains_or_is($2, $1)"
     for symbol, local in (
@@ -39,4 +51,4 @@ def _operators() -> Iterator[Function]:
         yield op(symbol, (t.INET, t.INET), t.BOOL, local=local, spark=NOTHING)
 
 
-ROWS: tuple[Function, ...] = (*_functions(), *_operators())
+ROWS: tuple[Function, ...] = (*_functions(), *_arithmetic(), *_operators())

@@ -38,16 +38,18 @@ values varchar variadic verbose when where window with xmlattributes xmlconcat x
 xmlparse xmlpi xmlroot xmlserialize xmltable
 """
 KEYWORDS: Final = tuple(_KEYWORDS_TEXT.split())
+#: With a blank on both sides of each: one constant, where a list of as many is most of what an engine plans of a query that
+#: shows a few names.
+_SPACED: Final = f" {' '.join(KEYWORDS)} "
 
 _PLAIN: Final = "^[a-z_][a-z0-9_]*$"
 
 
 def quote_ident(engine: EngineName, value: exp.Expression) -> exp.Expression:
     matches = "regexp_matches" if engine == "local" else "regexp_like"
-    words = ", ".join(f"'{word}'" for word in KEYWORDS)
-    plain = f"{matches}($1, $2) AND NOT $1 IN ({words})"
+    plain = f"{matches}($1, $2) AND NOT contains($3, concat(' ', $1, ' '))"
     quoted = concat(engine, [text('"'), sql(engine, "replace($1, $2, $3)", value, text('"'), text('""')), text('"')])
-    return sql(engine, f"CASE WHEN {plain} THEN $1 ELSE $3 END", value, text(_PLAIN), quoted)
+    return sql(engine, f"CASE WHEN {plain} THEN $1 ELSE $4 END", value, text(_PLAIN), text(_SPACED), quoted)
 
 
 def quote_literal(engine: EngineName, value: exp.Expression) -> exp.Expression:

@@ -3,9 +3,10 @@
 A range is its canonical text (`wire.text_ranges`): its bounds are cut out of it and cast, in either engine, since no bound of these
 types has a comma in it; quotes only stand around. Bounds that are not there are null.
 
-Not here: union, intersection and difference, and constructors of ranges whose bounds' texts an engine would write otherwise.
+Order, what makes a range of two, and constructors that have to bring bounds to their canonical form are the local engine's alone
+(`engine.local.ranges`, `engine.local.sort_keys`).
 
-Source: PostgreSQL 15, rangetypes.c (range_cmp_bounds and its callers).
+Source: PostgreSQL 15, rangetypes.c (range_cmp_bounds and its callers, range_union_internal, range_minus_internal).
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ from sqlglot import exp
 from engine.executor import EngineName
 from engine.plan.compile.storage import storage_name
 from engine.sql import types as st
-from engine.sql.functions import Function
-from engine.sql.functions.building import fn, op
-from engine.sql.functions.trees import EngineBuilder, both, sql
+from engine.sql.functions import Builder, Function
+from engine.sql.functions.building import agg, fn, op
+from engine.sql.functions.textual import as_text
+from engine.sql.functions.trees import EngineBuilder, both, on, raises, sql, text
 from wire import types as t
+from wire.errors import FeatureNotSupported
 from wire.text_ranges import SUBTYPES
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.sql.expr import AggregateCall, Call, Expr
 
 _BOUND: Final = (
     "CAST(CASE WHEN ${n} <> 'empty' THEN"
@@ -49,6 +52,10 @@ _ADJACENT: Final = (
     "$1 <> 'empty' AND $2 <> 'empty' AND ((coalesce({U1} = {L2}, FALSE) AND {J1} <> {I2})"
     " OR (coalesce({U2} = {L1}, FALSE) AND {J2} <> {I1}))"
 )
+
+
+#: Ranges whose bounds both engines write as they are kept.
+_IN_EITHER: Final = (t.INT4RANGE, t.INT8RANGE, t.DATERANGE)
 
 
 def _pieces(typ: str) -> dict[str, str]:
@@ -105,12 +112,71 @@ def _operators() -> Iterator[Function]:
         yield op(symbol, two, t.BOOL, **both(_condition(template)))
 
 
+def _compared(symbol: str) -> EngineBuilder:
+    """Texts are equal when ranges are, but for those of numerics, whose digits may differ; and they have no order."""
+
+    def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        range_ = call.args[0].type.pg
+        if symbol in ("=", "<>") and range_ is not t.NUMRANGE:
+            return sql(engine, f"$1 {symbol} $2", *args)
+        if engine == "spark":
+            raise FeatureNotSupported(f"not supported: {symbol} of {range_.sql_name}")
+        key = f"sluice_{range_.name}_key"
+        return sql(engine, f"{key}($1) {symbol} {key}($2)", *args)
+
+    return build
+
+
+def _local(function: str) -> Builder:
+    """A function of the local engine that is told which range it is of."""
+
+    def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        given = ", ".join(f"${n}" for n in range(2, len(args) + 2))
+        return sql("local", f"sluice_range_{function}($1, {given})", text(call.args[0].type.pg.name), *args)
+
+    return build
+
+
+def _combinations() -> Iterator[Function]:
+    two = (t.ANYRANGE, t.ANYRANGE)
+    for symbol in ("=", "<>", "<", "<=", ">", ">="):
+        yield op(symbol, two, t.BOOL, **both(_compared(symbol)))
+    for symbol, function in (("+", "union"), ("*", "intersect"), ("-", "minus")):
+        yield op(symbol, two, t.ANYRANGE, local=_local(function))
+    for symbol, function in (("&<", "not_right"), ("&>", "not_left")):
+        yield op(symbol, two, t.BOOL, local=_local(function))
+    yield fn("range_merge", two, t.ANYRANGE, local=_local("merge"))
+    yield agg("range_intersect_agg", (t.ANYRANGE,), t.ANYRANGE, local=_intersection)
+
+
+def _intersection(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    return sql("local", "sluice_range_intersection($1, array_agg($2))", text(call.args[0].type.pg.name), *args)
+
+
+def _made(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """A range of two bounds, by its function; bounds go there as texts."""
+    bounds = [_bound_text(tree, arg) for tree, arg in zip(args[:2], call.args, strict=False)]
+    null = raises("local", "22000", "range constructor flags argument must not be null")
+    flags = sql("local", "CASE WHEN $1 IS NULL THEN $2 ELSE $1 END", args[2], null) if len(args) == 3 else text("[)")
+    return sql("local", "sluice_range_made($1, $2, $3, $4)", text(call.type.pg.name), *bounds, flags)
+
+
+def _bound_text(tree: exp.Expression, value: Expr) -> exp.Expression:
+    if value.type.pg is t.NUMERIC:
+        return as_text("local", tree, value)
+    return sql("local", "CAST($1 AS VARCHAR)", tree)
+
+
 def _constructors() -> Iterator[Function]:
-    for made in (t.INT4RANGE, t.INT8RANGE, t.DATERANGE):
+    for made, subtype in SUBTYPES.items():
+        yield fn(made.name, (subtype, subtype, t.TEXT), made, local=on("local", _made), strict=False)
+        if made not in _IN_EITHER:
+            yield fn(made.name, (subtype, subtype), made, local=on("local", _made), strict=False)
+    for made in _IN_EITHER:
         wrong = "RAISE('22000', 'range lower bound must be less than or equal to range upper bound')"
         texts = {}
-        for engine, text in (("local", "VARCHAR"), ("spark", "STRING")):
-            lower, upper = (f"coalesce(CAST(${n} AS {text}), '')" for n in (1, 2))
+        for engine, name in (("local", "VARCHAR"), ("spark", "STRING")):
+            lower, upper = (f"coalesce(CAST(${n} AS {name}), '')" for n in (1, 2))
             begin = "CASE WHEN $1 IS NULL THEN '(' ELSE '[' END"
             shown = f"concat({begin}, {lower}, ',', {upper}, ')')"
             texts[engine] = f"CASE WHEN $1 > $2 THEN {wrong} WHEN $1 = $2 THEN 'empty' ELSE {shown} END"
@@ -118,4 +184,4 @@ def _constructors() -> Iterator[Function]:
         yield fn(made.name, args, made, local=texts["local"], spark=texts["spark"], strict=False)
 
 
-ROWS: tuple[Function, ...] = (*_bounds(), *_operators(), *_constructors())
+ROWS: tuple[Function, ...] = (*_bounds(), *_operators(), *_combinations(), *_constructors())

@@ -460,6 +460,46 @@ def _first_replaced(
     return bound("spark", "halves__", sql("spark", "split($1, $2, 2)", value, pattern), joined)
 
 
+def _nth_replaced(
+    asked: Asked, value: exp.Expression, searched: exp.Expression, replacement: exp.Expression, nth: int
+) -> exp.Expression:
+    """The text with the n-th match of its searched end replaced: what is left of the end after the matches and the texts
+    between them says where."""
+    engine, known = asked.engine, constant_text(replacement)
+    if known is None:
+        raise FeatureNotSupported(f"not supported: {asked.function} of the n-th match with a computed replacement")
+    if asked.nullable:
+        raise FeatureNotSupported(f"not supported: {asked.function} of the n-th match that may be empty")
+    taken = f"list_extract($1, {nth})" if engine == "local" else f"get($1, {nth - 1})"
+
+    def group(number: int) -> exp.Expression:
+        every = sql(engine, f"regexp_extract_all($1, $2, {number})", searched, asked.match(groups=number > 0))
+        return sql(engine, taken, every)
+
+    parts = [
+        text(part) if isinstance(part, str) else sql(engine, "coalesce($1, '')", group(part))
+        for part in replacement_parts(known)
+        if isinstance(part, str) or part <= asked.pattern.groups
+    ]
+    found = sql(engine, "regexp_extract_all($1, $2, 0)", searched, asked.match())
+    size = "length" if engine == "local" else "char_length"
+    total = (
+        f"CAST(list_sum(list_transform(list_slice($2, 1, {{}}), lambda p__: {size}(p__))) AS INTEGER)"
+        if engine == "local"
+        else f"aggregate(slice($2, 1, {{}}), 0, (a__, p__) -> a__ + {size}(p__))"
+    )
+    between = total.replace("$2", "$3").format(nth)
+    head = f"{size}($1) - {size}($4) + {between}"
+    before, after = f"{head} + {total.format(nth - 1)}", f"{head} + {total.format(nth)}"
+    given = (value, found, _pieces(asked, searched, asked.match()), searched)
+    begin = sql(engine, f"substring($1, 1, {before})", *given)
+    end = sql(engine, f"substring($1, {after} + 1)", *given)
+    count = "len($2)" if engine == "local" else "size($2)"
+    return sql(
+        engine, f"CASE WHEN {count} < {nth} THEN $1 ELSE $3 END", value, found, concat(engine, [begin, *parts, end])
+    )
+
+
 def _regexp_replace(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     letters = args[3] if len(args) == 4 else None
     if letters is not None and (constant_text(letters) or "")[:1].isdigit():
@@ -480,9 +520,9 @@ def _regexp_replace_from(
     start = args[3]
     # Flag g counts only where no n is given.
     nth = _positive("n", args[4], 0) if len(args) > 4 else 1
-    if nth > 1:
-        raise FeatureNotSupported("not supported: regexp_replace of the n-th match")
     searched = _start(asked, args[0], start)
+    if nth > 1:
+        return _nth_replaced(asked, args[0], searched, args[2], nth)
     replaced = _replaced(asked, searched, args[2], nth == 0)
     if searched is args[0]:
         return replaced

@@ -816,7 +816,8 @@ def _operators() -> Iterator[Function]:
             yield Function(symbol, "operator", tuple(map(_type, args.split(","))), _type(result))
 
 
-def _functions() -> Iterator[Function]:
+def functions() -> Iterator[Function]:
+    """A row without templates for every function's signature."""
     for name, signatures in _lines(_FUNCTIONS):
         for signature in signatures:
             found = _SIGNATURE.fullmatch(signature)
@@ -836,7 +837,7 @@ def _functions() -> Iterator[Function]:
 def absent(present: Collection[Function]) -> Iterator[Function]:
     """A row without templates for every signature of PostgreSQL's that is not among `present`."""
     there = {(row.kind == "operator", row.name, row.args) for row in present}
-    for row in (*_operators(), *_functions()):
+    for row in (*_operators(), *functions()):
         if (row.kind == "operator", row.name, row.args) not in there:
             yield row
 

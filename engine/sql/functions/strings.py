@@ -148,7 +148,7 @@ def _slice(engine: EngineName, binary: bool, *args: exp.Expression) -> exp.Expre
         return sql("local", "array_slice($1, $2, octet_length($1))", *args)
     return sql(
         "local",
-        "CASE WHEN $3 = 0 AND $1 IS NOT NULL THEN CAST('' AS BLOB) ELSE array_slice($1, $2, $2 + $3 - 1) END",
+        "CASE WHEN $3 = 0 AND $1 IS NOT NULL THEN CAST('' AS BLOB) ELSE array_slice($1, $2, CAST($2 AS BIGINT) + $3 - 1) END",
         *args,
     )
 

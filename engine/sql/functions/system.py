@@ -17,8 +17,9 @@ from engine.settings import SETTINGS
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
 from engine.sql.functions.textual import typed_as_text
-from engine.sql.functions.trees import both, on, sql, text
+from engine.sql.functions.trees import both, concat, on, raises, sql, text
 from wire import types as t
+from wire.interval_modifiers import FULL_PRECISION, FULL_RANGE, SPANS
 
 if TYPE_CHECKING:
     from engine.sql.expr import AggregateCall, Call
@@ -36,15 +37,48 @@ def _version(_engine: EngineName, _args: Sequence[exp.Expression], _call: Call |
 # --- format_type ------------------------------------------------------------------------------------------------------
 
 
+#: Types whose names are of SQL's grammar (format_type.c): they take no modifier, or have words for it.
+_SPOKEN: Final = (
+    t.BOOL, t.FLOAT4, t.FLOAT8, t.INT2, t.INT4, t.INT8, t.BPCHAR, t.VARCHAR, t.BIT, t.VARBIT, t.NUMERIC, t.INTERVAL, t.TIME,
+    t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ,
+)  # fmt: skip
+#: $3's element where $2 has $1. A CASE of as many conditions would be most of what an engine plans of a query with it.
+_LOOKED_UP: Final = {"local": "$3[list_position($2, $1)]", "spark": "try_element_at(map_from_arrays($2, $3), $1)"}
+
+
+def _marked(typ: t.PgType) -> str:
+    """A type's name, with `%` where its modifier as a number stands; without, where it takes none or says it in its own way."""
+    name = t.format_type(typ)
+    element = t.element_of(typ) if name.endswith("[]") else typ
+    return name if element in _SPOKEN else f"{name.removesuffix('[]')}%{'[]' * name.endswith('[]')}"
+
+
 def _names(engine: EngineName, oid: exp.Expression) -> exp.Expression:
-    """A type's name without its modifier, `???` for an unknown one; arrays by their element's name."""
+    """A type's name, marked; `???` for an unknown one; arrays by their element's name."""
     listed = sorted(t.BY_OID.values(), key=lambda typ: typ.oid)
-    whens = [
-        exp.If(this=exp.EQ(this=oid.copy(), expression=exp.Literal.number(typ.oid)), true=text(t.format_type(typ)))
-        for typ in listed
-    ]
-    nothing = sql(engine, "CASE WHEN $1 = 0 THEN '-' WHEN $1 IS NOT NULL THEN '???' END", oid)
-    return exp.Case(ifs=whens, default=nothing)
+    oids = exp.Array(expressions=[exp.Literal.number(typ.oid) for typ in listed])
+    names = exp.Array(expressions=[text(_marked(typ)) for typ in listed])
+    return sql(
+        engine, f"coalesce({_LOOKED_UP[engine]}, CASE WHEN $1 = 0 THEN '-' WHEN $1 IS NOT NULL THEN '???' END)",
+        oid, oids, names,
+    )  # fmt: skip
+
+
+def _interval_modifier(engine: EngineName, modifier: exp.Expression) -> exp.Expression:
+    """`wire.interval_modifiers.shown`."""
+    string = "VARCHAR" if engine == "local" else "STRING"
+    spans = {FULL_RANGE: "", **{bits: f" {fields}" for bits, fields in SPANS.items()}}
+    listed = [exp.Literal.number(bits) for bits in spans], [text(shown) for shown in spans.values()]
+    bits = sql(engine, f"CAST((($1 - ($1 & {FULL_PRECISION})) / {FULL_PRECISION + 1}) AS INT) & {FULL_RANGE}", modifier)
+    fields = sql(engine, _LOOKED_UP[engine], bits, *(exp.Array(expressions=trees) for trees in listed))
+    number = sql(engine, "lower(to_hex($1))" if engine == "local" else "lower(hex($1))", modifier)
+    wrong = raises(engine, "XX000", concat(engine, [text("invalid INTERVAL typmod: 0x"), number]))
+    return sql(
+        engine,
+        f"concat(coalesce($2, $3), CASE WHEN $1 & {FULL_PRECISION} = {FULL_PRECISION} THEN '' "
+        f"ELSE concat('(', CAST($1 & {FULL_PRECISION} AS {string}), ')') END)",
+        modifier, fields, wrong,
+    )  # fmt: skip
 
 
 def _format_type(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
@@ -71,18 +105,21 @@ def _format_type(engine: EngineName, args: Sequence[exp.Expression], _call: Call
     for typ in (t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ):
         head, _, tail = typ.sql_name.partition(" ")
         clocks.append(f"WHEN {group(typ)} THEN {named(head, f'CAST($2 AS {string})', typ, ' ' + tail)}")
+    spans = joined("'interval'", "$4", f"CASE WHEN $1 = {t.INTERVAL.array} THEN '[]' ELSE '' END")
+    quoted = joined("'\"bit\"'", f"CASE WHEN $1 = {t.BIT.oid} THEN '' ELSE '[]' END")
+    number = f"CASE WHEN $2 >= 0 THEN concat('(', CAST($2 AS {string}), ')') ELSE '' END"
     return sql(
         engine,
-        f"CASE WHEN $2 IS NULL AND {group(t.BPCHAR)} THEN {unbounded} "
-        f"WHEN $1 = {t.BIT.oid} AND $2 < 0 THEN '\"bit\"' "
-        "WHEN $2 IS NULL OR $2 < 0 THEN $3 "
-        f"WHEN {group(t.BIT)} THEN {named('bit', f'CAST($2 AS {string})', t.BIT)} "
+        f"coalesce(CASE WHEN $2 IS NULL AND {group(t.BPCHAR)} THEN {unbounded} "
+        f"WHEN {group(t.BIT)} AND $2 < 0 THEN {quoted} "
+        f"WHEN $2 >= 0 THEN CASE WHEN {group(t.BIT)} THEN {named('bit', f'CAST($2 AS {string})', t.BIT)} "
         f"WHEN {group(t.VARBIT)} THEN {named('bit varying', f'CAST($2 AS {string})', t.VARBIT)} "
         f"WHEN {group(t.BPCHAR)} THEN {named('character', length, t.BPCHAR)} "
         f"WHEN {group(t.VARCHAR)} THEN {named('character varying', length, t.VARCHAR)} "
         f"WHEN {group(t.NUMERIC)} THEN {named('numeric', digits, t.NUMERIC)} "
-        f"{' '.join(clocks)} ELSE $3 END",
-        oid, modifier, plain,
+        f"WHEN {group(t.INTERVAL)} THEN {spans} "
+        f"{' '.join(clocks)} END END, replace($3, '%', {number}))",
+        oid, modifier, plain, _interval_modifier(engine, modifier),
     )  # fmt: skip
 
 
@@ -206,6 +243,11 @@ ROWS: tuple[Function, ...] = (
     *_LOCKS,
     *_privileges(),
     *_DESCRIPTIONS,
+    # All rows are visible to everybody who sees their file, as frozen ones are.
+    *(
+        fn(name, (t.XID,), t.INT4, "CASE WHEN $1 IS NOT NULL THEN 2147483647 END", volatility="stable")
+        for name in ("age", "mxid_age")
+    ),
     fn("version", (), t.TEXT, **both(_version), volatility="stable"),
     fn("format_type", (t.OID, t.INT4), t.TEXT, **both(_format_type), strict=False, volatility="stable"),
     fn("pg_client_encoding", (), t.NAME, "'UTF8'", volatility="stable"),

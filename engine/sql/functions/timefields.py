@@ -413,11 +413,18 @@ def _date_bin(engine: EngineName, args: Sequence[exp.Expression], call: Call | A
     start = sql(engine, "($1 - $2)", micros_of(engine, value, typ), sql(engine, rest, distance, size))
     months = raises(engine, "0A000", "timestamps cannot be binned into intervals containing months or years")
     positive = raises(engine, "22008", "stride must be greater than zero")
-    return sql(
+    binned = sql(
         engine,
         "CASE WHEN $1 IS NULL OR $2 IS NULL THEN NULL WHEN $3 <> 0 THEN $4 WHEN $5 <= 0 THEN $6 ELSE $7 END",
         value, origin, parts.months, months, size, positive, moment(engine, start, typ),
     )  # fmt: skip
+    if engine == "spark":
+        return binned
+    # A null anywhere makes all of it null; of two infinite ones the moment counts.
+    known = "$1 IS NOT NULL AND $2 IS NOT NULL AND $5 IS NOT NULL"
+    outside = "CASE WHEN isfinite($1) THEN $4 ELSE $1 END"
+    whether = f"CASE WHEN isfinite($1) AND isfinite($2) THEN $3 WHEN {known} THEN {outside} END"
+    return sql("local", whether, value, origin, binned, raises("local", "22008", "origin out of range"), stride)
 
 
 _SOURCES: Final = (t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ, t.TIME, t.TIMETZ, t.INTERVAL)

@@ -77,7 +77,12 @@ def _of_abbreviation(low: str) -> Rule:
 def _moved(
     engine: EngineName, value: exp.Expression, source: t.PgType, target: t.PgType, micros: exp.Expression
 ) -> exp.Expression:
-    return moment(engine, sql(engine, "($1 + $2)", micros_of(engine, value, source), micros), target)
+    moved = moment(engine, sql(engine, "($1 + $2)", micros_of(engine, value, source), micros), target)
+    if engine == "spark":
+        return moved
+    # An infinite one has no microseconds in DuckDB, and is the same in all zones.
+    infinite = f"CAST($1 AS {'TIMESTAMPTZ' if target is t.TIMESTAMPTZ else 'TIMESTAMP'})"
+    return sql("local", f"CASE WHEN isfinite($1) THEN $2 ELSE {infinite} END", value, moved)
 
 
 def to_zone(engine: EngineName, place: exp.Expression, value: exp.Expression) -> exp.Expression:

@@ -8,6 +8,7 @@ INSERT may have, as PostgreSQL's grammar does.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, Literal
 
 from sqlglot import exp
@@ -148,17 +149,17 @@ class MutationGrammar(QueryGrammar):
     def _on_conflict(self) -> OnConflict:
         start = self.token
         self.expect("on", "conflict")
-        columns: list[exp.Identifier] = []
+        inferred = OnConflict()
         constraint: exp.Identifier | None = None
         if self.symbol_at("("):
-            columns = self._inferred()
+            inferred = self._inferred()
         elif self.take("on", "constraint"):
             constraint = self.column_id()
         self.expect("do")
         if self.take("nothing"):
-            return OnConflict(columns=tuple(columns), constraint=constraint)
+            return replace(inferred, constraint=constraint)
         self.expect("update", "set")
-        if not columns and constraint is None:
+        if inferred == OnConflict() and constraint is None:
             raise SqlSyntaxError(
                 "ON CONFLICT DO UPDATE requires inference specification or constraint name",
                 hint="For example, ON CONFLICT (column_name).",
@@ -166,24 +167,27 @@ class MutationGrammar(QueryGrammar):
             )
         assignments = self._assignments()
         where = self.expression() if self.take("where") else None
-        return OnConflict(columns=tuple(columns), constraint=constraint, assignments=assignments, where=where)
+        return replace(inferred, constraint=constraint, assignments=assignments, where=where)
 
-    def _inferred(self) -> list[exp.Identifier]:
-        """opt_conf_expr, of columns only; what is said of them points at the parenthesis."""
+    def _inferred(self) -> OnConflict:
+        """opt_conf_expr; what is said of columns points at the parenthesis."""
         opening = self.expect_symbol("(")
-        found = []
+        columns: list[exp.Identifier] = []
+        formulas: list[exp.Expression] = []
         while True:
-            if not self.column_id_at() or not (self.symbol_at(",", ")", ahead=1)):
-                self.unsupported("ON CONFLICT with an expression, a collation or an operator class")
-            name = self.column_id()
-            name.meta["start"] = opening.start - self.base
-            found.append(name)
+            if self.column_id_at() and self.symbol_at(",", ")", ahead=1):
+                name = self.column_id()
+                name.meta["start"] = opening.start - self.base
+                columns.append(name)
+            else:
+                formulas.append(self.bare_expression())
+            if not self.symbol_at(",", ")"):
+                self.unsupported("ON CONFLICT with a collation or an operator class")
             if not self.take_symbol(","):
                 break
         self.expect_symbol(")")
-        if self.word_at("where"):
-            self.unsupported("ON CONFLICT with an index predicate")
-        return found
+        predicate = self.expression() if self.take("where") else None
+        return OnConflict(columns=tuple(columns), formulas=tuple(formulas), predicate=predicate)
 
     # -- UPDATE and DELETE ---------------------------------------------------------------------------------------
 

@@ -472,8 +472,25 @@ class QueryGrammar(ExpressionGrammar):
             relation.set("version", self._version())
         item = self._aliased(relation)
         if self.word_at("tablesample"):
-            self.unsupported("TABLESAMPLE")
+            item.set("sample", self._sample())
         return item
+
+    def _sample(self) -> exp.TableSample:
+        """tablesample_clause."""
+        start = self.token
+        self.expect("tablesample")
+        method = self.column_id()
+        self.expect_symbol("(")
+        arguments = [self.expression()]
+        while self.take_symbol(","):
+            arguments.append(self.expression())
+        self.expect_symbol(")")
+        seed = None
+        if self.take("repeatable"):
+            self.expect_symbol("(")
+            seed = self.expression()
+            self.expect_symbol(")")
+        return self.node(exp.TableSample, start, this=method, expressions=arguments, seed=seed)
 
     def _version(self) -> exp.Version:
         """FOR VERSION AS OF number, FOR TIMESTAMP AS OF time: not PostgreSQL's; as Spark, Trino and Delta write it."""
@@ -569,8 +586,27 @@ class QueryGrammar(ExpressionGrammar):
         if self.take("with", "ordinality"):
             made.set("ordinality", True)
         if self._definition_list_at():
-            self.unsupported("column definition list of a function in FROM")
+            return self._defined(made)
         return self._aliased(made)
+
+    def _defined(self, item: exp.Table) -> exp.Table:
+        """func_alias_clause with TableFuncElements: names and types of a record's fields."""
+        token = self.token
+        self.take("as")
+        name = None if self.symbol_at("(") else self.column_id()
+        self.expect_symbol("(")
+        fields = [self._field()]
+        while self.take_symbol(","):
+            fields.append(self._field())
+        self.expect_symbol(")")
+        item.set("definitions", fields)
+        if name is not None:
+            item.set("alias", self.node(exp.TableAlias, token, this=name, columns=[]))
+        return item
+
+    def _field(self) -> exp.ColumnDef:
+        token = self.token
+        return self.node(exp.ColumnDef, token, this=self.column_id(), kind=self.type_name())
 
     def _rows_from_call(self) -> exp.Expression:
         call = self.function_without_window()

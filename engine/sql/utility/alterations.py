@@ -15,6 +15,7 @@ from engine.sql.statements import (
     AlterSchema,
     AlterSequence,
     AlterTable,
+    AlterViewOptions,
     Comment,
     DropColumn,
     DropConstraint,
@@ -41,6 +42,7 @@ from engine.sql.utility.columns import (
     table_constraint_at,
     take_collation,
 )
+from engine.sql.utility.columns import options as reloptions
 from engine.sql.utility.domains import alter_domain
 from engine.sql.utility.privileges import alter_default_privileges
 from engine.sql.utility.reader import StatementReader
@@ -109,7 +111,20 @@ def _alter_relation(reader: StatementReader, kind: RelationKind) -> Statement:
         return _alter_sequence(reader, name, exists)
     if reader.word_at("owner"):
         return _owner(reader, kind, name, exists)
+    if kind == "view" and (written := _view_options(reader)):
+        return AlterViewOptions(name=name, options=written, if_exists=exists, text="")
     return AlterTable(kind=kind, name=name, actions=_actions(reader), if_exists=exists, text="")
+
+
+def _view_options(reader: StatementReader) -> tuple[tuple[str, str | None], ...]:
+    """SET or RESET of options; nothing where something else stands."""
+    if not reader.symbol_at("(", ahead=1):
+        return ()
+    if reader.take("set"):
+        return reloptions(reader)
+    if reader.take("reset"):
+        return tuple((name, None) for name, _ in reloptions(reader))
+    return ()
 
 
 def _alter_sequence(reader: StatementReader, name: QualifiedName, exists: bool) -> Statement:
@@ -284,16 +299,11 @@ def _comment_on_schema(reader: StatementReader) -> Statement:
 
 def _comment_on_column(reader: StatementReader) -> Statement:
     token = reader.token
-    names = [reader.name()]
-    while reader.take_symbol("."):
-        names.append(reader.column_label().name)
-    if len(names) == 1:
-        raise SqlSyntaxError("column name must be qualified", position=token.start + 1)
-    if len(names) > 3:
-        reader.unsupported(f"a database in the name {'.'.join(names)}", token)
-    schema = names[0] if len(names) == 3 else None
-    name = QualifiedName(schema=schema, name=names[-2], position=token.start - reader.base)
-    return Comment(kind="column", name=name, part=names[-1], comment=_comment_text(reader), text="")
+    *relation, part = reader.any_name()
+    if not relation:
+        raise SqlSyntaxError("column name must be qualified")
+    name = reader.relation(relation, token)
+    return Comment(kind="column", name=name, part=part, comment=_comment_text(reader), text="")
 
 
 def _comment_text(reader: StatementReader) -> str | None:

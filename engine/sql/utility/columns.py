@@ -5,7 +5,9 @@ Which of them go together is judged by `engine.utility.table`, as in PostgreSQL,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Final, Literal
 
 from engine.catalog.objects import KeyAction
@@ -40,10 +42,22 @@ def formula(reader: StatementReader, *, bare: bool) -> Formula:
 
 
 def formula_in_parentheses(reader: StatementReader) -> Formula:
+    """Its text is without further parentheses around the whole, which say nothing."""
     reader.expect_symbol("(")
-    found = formula(reader, bare=False)
+    first = reader.at
+    tree = reader.expression()
+    tokens = reader.tokens[first : reader.at]
+    while _is_enclosed(tokens):
+        tokens = tokens[1:-1]
     reader.expect_symbol(")")
-    return found
+    return Formula(tree=tree, text=reader.sql[tokens[0].start : tokens[-1].end])
+
+
+def _is_enclosed(tokens: Sequence[Token]) -> bool:
+    """Whether the first token is a parenthesis that the last one closes."""
+    steps = {"(": 1, ")": -1}
+    depths = list(accumulate(steps.get(token.text, 0) if token.kind is Kind.OPERATOR else 0 for token in tokens))
+    return depths[0] == 1 and depths.index(0) == len(tokens) - 1
 
 
 def table_constraint_at(reader: StatementReader) -> bool:
@@ -184,27 +198,31 @@ def _constraint(reader: StatementReader, name: str | None, token: Token, own: st
     elif reader.take("unique"):
         if reader.take("nulls") and not reader.take("distinct"):
             reader.unsupported("UNIQUE NULLS NOT DISTINCT")
-        made = ConstraintDefinition(kind="unique", name=name, columns=_key(reader, own), position=at)
+        columns, included = _key(reader, own)
+        made = ConstraintDefinition(kind="unique", name=name, columns=columns, included=included, position=at)
     elif reader.word_at("foreign", "references"):
         made = _foreign_key(reader, name, at, own)
     else:
         reader.expect("primary", "key")
-        made = ConstraintDefinition(kind="primary key", name=name, columns=_key(reader, own), position=at)
+        columns, included = _key(reader, own)
+        made = ConstraintDefinition(kind="primary key", name=name, columns=columns, included=included, position=at)
     deferrable = attributes(reader, of_column=own is not None, takes=made.kind != "check")
     return replace(made, deferrable=deferrable)
 
 
-def _key(reader: StatementReader, own: str | None) -> tuple[str, ...]:
+def _key(reader: StatementReader, own: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The key's columns, and INCLUDE's, which only a table's constraint may have."""
     if own is None and reader.word_at("using"):
         reader.unsupported("a key USING INDEX")
     columns = (own,) if own is not None else tuple(c.name for c in reader.names())
-    if reader.word_at("include"):
-        reader.unsupported("INCLUDE in a key")
+    included: tuple[str, ...] = ()
+    if own is None and reader.take("include"):
+        included = tuple(c.name for c in reader.names())
     if reader.take("with"):
         options(reader)
     if reader.word_at("using"):
         reader.unsupported("USING INDEX TABLESPACE")
-    return columns
+    return columns, included
 
 
 def _foreign_key(reader: StatementReader, name: str | None, at: int, own: str | None) -> ConstraintDefinition:

@@ -17,6 +17,7 @@ from engine.sql.statements import (
     RelationKind,
     Statement,
 )
+from engine.sql.utility.columns import options as reloptions
 from engine.sql.utility.domains import create_domain
 from engine.sql.utility.extensions import create_extension, drop_extension
 from engine.sql.utility.indexes import create_index
@@ -88,8 +89,7 @@ def _view(reader: StatementReader, replace: bool, temporary: bool) -> Statement:
     reader.next()
     name = reader.qualified_name()
     columns = tuple(c.name for c in reader.names()) if reader.symbol_at("(") else ()
-    if reader.word_at("with"):
-        reader.unsupported("CREATE VIEW ... WITH (options)")
+    written = reloptions(reader) if reader.take("with") else ()
     reader.expect("as")
     if not reader.query_at():
         reader.fail()
@@ -98,7 +98,9 @@ def _view(reader: StatementReader, replace: bool, temporary: bool) -> Statement:
         raise FeatureNotSupported("views must not contain SELECT INTO")
     if reader.word_at("with"):
         reader.unsupported("WITH CHECK OPTION")
-    return CreateView(name=name, columns=columns, query=query, replace=replace, temporary=temporary, text="")
+    return CreateView(
+        name=name, columns=columns, query=query, replace=replace, temporary=temporary, options=written, text=""
+    )
 
 
 def _if_not_exists(reader: StatementReader) -> bool:

@@ -42,6 +42,8 @@ def _explain(reader: StatementReader) -> Statement:
         verbose=chosen.get("verbose", False),
         costs=chosen.get("costs", True),
         distsql=chosen.get("distsql", False),
+        timing=chosen.get("timing", True),
+        summary=chosen.get("summary"),
         format="json" if form == "json" else "text",
         text="",
     )

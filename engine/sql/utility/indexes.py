@@ -1,13 +1,14 @@
-"""CREATE INDEX (gram.y: IndexStmt). Columns alone: what else an index may have is refused by name."""
+"""CREATE INDEX (gram.y: IndexStmt). Columns and expressions, columns that it carries along, and which rows it is about: what else
+an index may have is refused by name."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from engine.sql.statements import CreateIndex, IndexedColumn, Statement
-from engine.sql.utility.columns import options, take_collation
+from engine.sql.statements import CreateIndex, Formula, IndexedColumn, Statement
+from engine.sql.utility.columns import formula, formula_in_parentheses, options, take_collation
 from engine.sql.utility.reader import StatementReader
-from wire.errors import UndefinedObject
+from wire.errors import FeatureNotSupported, InvalidObjectDefinition, UndefinedObject
 
 _METHODS: Final = ("btree", "hash", "gist", "gin", "spgist", "brin")
 
@@ -25,17 +26,18 @@ def create_index(reader: StatementReader) -> Statement:
     if reader.take("using"):
         _method(reader)
     columns = _columns(reader)
-    if reader.word_at("include"):
-        reader.unsupported("INCLUDE in an index")
+    included = _included(reader) if reader.take("include") else ()
     if reader.take("nulls") and not reader.take("distinct"):
         reader.unsupported("UNIQUE NULLS NOT DISTINCT")
     if reader.take("with"):
         options(reader)
     if reader.word_at("tablespace"):
         reader.unsupported("TABLESPACE")
-    if reader.word_at("where"):
-        reader.unsupported("partial indexes")
-    return CreateIndex(table=table, columns=columns, name=name, unique=unique, if_not_exists=missing, text="")
+    predicate = formula(reader, bare=False) if reader.take("where") else None
+    return CreateIndex(
+        table=table, columns=columns, included=included, name=name, unique=unique, if_not_exists=missing,
+        predicate=predicate, text="",
+    )  # fmt: skip
 
 
 def _method(reader: StatementReader) -> None:
@@ -56,11 +58,39 @@ def _columns(reader: StatementReader) -> tuple[IndexedColumn, ...]:
     return tuple(found)
 
 
-def _column(reader: StatementReader) -> IndexedColumn:
-    token = reader.token
+def _included(reader: StatementReader) -> tuple[str, ...]:
+    """After INCLUDE (indexcmds.c: ComputeIndexAttrs refuses what only a key may say)."""
+    reader.expect_symbol("(")
+    names = [_included_column(reader)]
+    while reader.take_symbol(","):
+        names.append(_included_column(reader))
+    reader.expect_symbol(")")
+    return tuple(names)
+
+
+def _included_column(reader: StatementReader) -> str:
     if reader.symbol_at("(") or reader.symbol_at("(", ahead=1):
-        reader.unsupported("an index on an expression", token)
+        raise FeatureNotSupported("expressions are not supported in included columns")
     name = reader.name()
+    for words, what in ((("collate",), "a collation"), (("asc", "desc"), "ASC/DESC options")):
+        if reader.word_at(*words):
+            raise InvalidObjectDefinition(f"including column does not support {what}")
+    if reader.word_at("nulls"):
+        raise InvalidObjectDefinition("including column does not support NULLS FIRST/LAST options")
+    if not reader.symbol_at(",", ")"):
+        raise InvalidObjectDefinition("including column does not support an operator class")
+    return name
+
+
+def _column(reader: StatementReader) -> IndexedColumn:
+    said: Formula | None = None
+    name = ""
+    if reader.symbol_at("("):
+        said = formula_in_parentheses(reader)
+    elif reader.symbol_at("(", ".", ahead=1):
+        said = formula(reader, bare=True)
+    else:
+        name = reader.name()
     take_collation(reader)
     descending = reader.take("desc")
     if not descending:
@@ -72,4 +102,4 @@ def _column(reader: StatementReader) -> IndexedColumn:
             reader.expect("last")
     if not reader.symbol_at(",", ")"):
         reader.unsupported("operator classes of an index")
-    return IndexedColumn(name=name, descending=descending, nulls_first=nulls)
+    return IndexedColumn(name=name, formula=said, descending=descending, nulls_first=nulls)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.catalog.objects import DATABASE
 from engine.sql.grammar.mutations import MutationGrammar
-from engine.sql.lexer import Kind
+from engine.sql.lexer import Kind, Token
 from engine.sql.statements import MutationStatement, QualifiedName, Query
 from wire.errors import FeatureNotSupported, SqlSyntaxError
 
@@ -38,20 +39,30 @@ class StatementReader(MutationGrammar):
         """ColId, as text."""
         return self.column_id().name
 
-    def qualified_name(self) -> QualifiedName:
-        token = self.token
+    def any_name(self) -> list[str]:
+        """The parts of a name with dots."""
         parts = [self.name()]
         while self.take_symbol("."):
             parts.append(self.column_label().name)
+        return parts
+
+    def qualified_name(self) -> QualifiedName:
+        token = self.token
+        parts = self.any_name()
         if len(parts) > 3:
             dotted = ".".join(parts)
             raise SqlSyntaxError(f"improper qualified name (too many dotted names): {dotted}", position=token.start + 1)
-        if len(parts) == 3 and parts.pop(0) != DATABASE:
-            dotted = self.text_since(token.start)
+        return self.relation(parts, token)
+
+    def relation(self, parts: Sequence[str], token: Token) -> QualifiedName:
+        """The relation of such parts (makeRangeVarFromNameList), the first of them at `token`."""
+        dotted = ".".join(parts)
+        if len(parts) > 3:
+            raise SqlSyntaxError(f"improper relation name (too many dotted names): {dotted}")
+        if len(parts) == 3 and parts[0] != DATABASE:
             raise FeatureNotSupported(f'cross-database references are not implemented: "{dotted}"')
-        return QualifiedName(
-            schema=parts[0] if len(parts) == 2 else None, name=parts[-1], position=token.start - self.base
-        )
+        schema = parts[-2] if len(parts) > 1 else None
+        return QualifiedName(schema=schema, name=parts[-1], position=token.start - self.base)
 
     def into_target(self) -> tuple[QualifiedName, bool]:
         """OptTempTableName: the name of the table that SELECT ... INTO makes, and whether it is temporary."""

@@ -97,19 +97,12 @@ def _number(reader: StatementReader) -> int:
 
 
 def _owner(reader: StatementReader, token: Token) -> tuple[QualifiedName, str] | tuple[()]:
-    names = [reader.column_label().name]
-    while reader.take_symbol("."):
-        names.append(reader.column_label().name)
-    if names == ["none"]:
-        return ()
-    if len(names) == 1:
+    *table, part = reader.any_name()
+    if not table:
+        if part == "none":
+            return ()
         raise SqlSyntaxError(
             "invalid OWNED BY option",
             hint="Specify OWNED BY table.column or OWNED BY NONE.",
         )
-    if len(names) > 3:
-        reader.unsupported(f"a database in the name {'.'.join(names)}", token)
-    table = QualifiedName(
-        schema=names[0] if len(names) == 3 else None, name=names[-2], position=token.start - reader.base
-    )
-    return table, names[-1]
+    return reader.relation(table, token), part

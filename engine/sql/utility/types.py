@@ -1,9 +1,27 @@
-"""CREATE TYPE and ALTER TYPE (gram.y: DefineStmt, AlterEnumStmt, RenameStmt, AlterObjectSchemaStmt)."""
+"""CREATE TYPE and ALTER TYPE (gram.y: DefineStmt, AlterEnumStmt, AlterCompositeTypeStmt, RenameStmt, AlterObjectSchemaStmt)."""
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from engine.sql.lexer import Kind
-from engine.sql.statements import AddLabel, AlterType, CreateEnum, RenameLabel, RenameRelation, SetSchema, Statement
+from engine.sql.statements import (
+    AddAttribute,
+    AddLabel,
+    AlterAttribute,
+    AlterType,
+    AttributeAction,
+    AttributeDefinition,
+    CreateComposite,
+    CreateEnum,
+    DropAttribute,
+    RenameAttribute,
+    RenameLabel,
+    RenameRelation,
+    SetSchema,
+    Statement,
+)
+from engine.sql.utility.columns import take_collation
 from engine.sql.utility.reader import StatementReader
 
 
@@ -15,8 +33,25 @@ def create_type(reader: StatementReader) -> Statement:
     if reader.word_at("range"):
         reader.unsupported("CREATE TYPE AS RANGE")
     if not reader.take("enum"):
-        reader.unsupported("CREATE TYPE of a composite type")
+        return CreateComposite(name=name, attributes=_attributes(reader), text="")
     return CreateEnum(name=name, labels=_labels(reader), text="")
+
+
+def _attributes(reader: StatementReader) -> tuple[AttributeDefinition, ...]:
+    reader.expect_symbol("(")
+    found: list[AttributeDefinition] = []
+    if not reader.symbol_at(")"):
+        found.append(_attribute(reader))
+        while reader.take_symbol(","):
+            found.append(_attribute(reader))
+    reader.expect_symbol(")")
+    return tuple(found)
+
+
+def _attribute(reader: StatementReader) -> AttributeDefinition:
+    made = AttributeDefinition(name=reader.name(), type=reader.type_name())
+    take_collation(reader)
+    return made
 
 
 def _labels(reader: StatementReader) -> tuple[str, ...]:
@@ -45,13 +80,52 @@ def alter_type(reader: StatementReader) -> Statement:
         return AlterType(name=name, action=RenameLabel(label=label, to=_label(reader)), text="")
     if reader.take("rename", "to"):
         return AlterType(name=name, action=RenameRelation(to=reader.name()), text="")
+    if reader.take("rename", "attribute"):
+        old = reader.name()
+        reader.expect("to")
+        return AlterType(
+            name=name, action=RenameAttribute(name=old, to=_with_behaviour(reader, reader.name())), text=""
+        )
+    if (
+        reader.words_at("add", "attribute")
+        or reader.words_at("drop", "attribute")
+        or reader.words_at("alter", "attribute")
+    ):
+        actions = [_attribute_action(reader)]
+        while reader.take_symbol(","):
+            actions.append(_attribute_action(reader))
+        return AlterType(name=name, action=tuple(actions), text="")
     if reader.take("set", "schema"):
         return AlterType(name=name, action=SetSchema(schema=reader.name()), text="")
     if reader.word_at("owner"):
         reader.unsupported("OWNER TO")
-    if reader.word_at("add", "drop", "alter", "rename", "set"):
-        reader.unsupported("ALTER TYPE of another type than an enum")
     reader.fail()
+
+
+def _attribute_action(reader: StatementReader) -> AttributeAction:
+    if reader.take("add", "attribute"):
+        return _with_behaviour(reader, AddAttribute(attribute=_attribute(reader)))
+    if reader.take("drop", "attribute"):
+        exists = reader.take("if", "exists")
+        return _with_behaviour(reader, DropAttribute(name=reader.name(), if_exists=exists))
+    reader.expect("alter")
+    reader.expect("attribute")
+    called = reader.name()
+    if not reader.take("set", "data", "type"):
+        reader.expect("type")
+    made = AttributeDefinition(name=called, type=reader.type_name())
+    take_collation(reader)
+    return _with_behaviour(reader, AlterAttribute(attribute=made))
+
+
+_T = TypeVar("_T")
+
+
+def _with_behaviour(reader: StatementReader, read: _T) -> _T:
+    """CASCADE and RESTRICT are for typed tables, which are not here."""
+    if not reader.take("cascade"):
+        reader.take("restrict")
+    return read
 
 
 def _added(reader: StatementReader) -> AddLabel:

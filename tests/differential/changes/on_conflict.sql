@@ -55,3 +55,13 @@ insert into judged (id, a, b) values (null, 5, 1) on conflict (id) do update set
 insert into judged select 1, 2, g from generate_series(0, 0) g on conflict (id) do update set b = 7;
 insert into judged (id, a, b) values (1, 5, 3) on conflict (id) do update set b = -7;
 insert into judged (id, a, b) values (1, 5, null) on conflict (id) do update set b = excluded.b, a = excluded.a returning *;
+
+-- What a WHERE passes over is no second change.
+create table once(k int primary key, v int);
+insert into once values (1,1),(2,2);
+insert into once select * from (values (1,5),(1,6)) x(k, v) on conflict (k) do update set v=excluded.v where false;
+insert into once select * from (values (1,5),(1,6)) x(k, v) on conflict (k) do update set v=excluded.v where once.v > 100;
+insert into once select * from (values (1,5),(1,6)) x(k, v) on conflict (k) do update set v=excluded.v where excluded.v > 5;
+insert into once select * from (values (3,5),(3,6)) x(k, v) on conflict (k) do update set v=excluded.v where false;
+select * from once order by 1;
+drop table once;

@@ -84,6 +84,8 @@ def binary_column(column: EncodedColumn, array: pa.Array, settings: OutputSettin
         return _array(column, array, settings)
     if typ in CODECS or typ.category == "R":
         return _whole(column, array, settings)
+    if typ.category == "C":
+        return _record(column, array, settings)
     if typ is t.ACLITEM:
         raise UndefinedFunction("no binary output function available for type aclitem")
     if typ is t.ANYARRAY:
@@ -310,11 +312,12 @@ def _array_header(
 
 
 def _record(column: EncodedColumn, array: pa.StructArray, settings: OutputSettings) -> ByteColumn:
-    rows = len(array)
-    pieces: list[Any] = [big_endian(np.full(rows, len(column.fields)), "i4")]
-    for index, field in enumerate(column.fields):
+    rows, fields = len(array), column.parts()
+    oids = [item.type.oid for item in column.type.attributes] or [field.type.oid for field in fields]
+    pieces: list[Any] = [big_endian(np.full(rows, len(fields)), "i4")]
+    for index, (field, oid) in enumerate(zip(fields, oids, strict=True)):
         values = array.field(index)
-        pieces.append(constant(rows, field.type.oid.to_bytes(4, "big")))
+        pieces.append(constant(rows, oid.to_bytes(4, "big")))
         pieces.append(prefixed(binary_column(field, values, settings), values))
     return ByteColumn(rows, tuple(pieces))
 

@@ -21,9 +21,9 @@ from wire.byte_columns import Ints, data_of, lengths_of, offsets_of, validity_of
 from wire.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS, carrier
 from wire.copying.exact import read_values
 from wire.errors import InvalidBinaryRepresentation, ProtocolViolation, SqlError
-from wire.pg.values.parameters import decode_parameter
+from wire.pg.values.parameters import MODIFIED, decode_parameter, with_modifier
 from wire.text_datetime import DATE_END, DATE_FIRST, DAY_MICROS, TIMESTAMP_END, TIMESTAMP_FIRST
-from wire.text_input import InputSettings, parse_text
+from wire.text_input import InputSettings
 
 #: Decimal digits that always fit 64 bits.
 _SMALL_DIGITS: Final = 18
@@ -48,9 +48,7 @@ def _value(data: bytes, typ: t.PgType, typmod: int, settings: InputSettings) -> 
     except ProtocolViolation as error:
         # Of a value, and not of a message: the connection goes on.
         raise InvalidBinaryRepresentation(error.message, sqlstate=error.sqlstate) from None
-    if typmod >= 0 and (typ in _MODIFIED or typ is t.NUMERIC):
-        return parse_text(typ, str(value), typmod=typmod, settings=settings)
-    return value
+    return with_modifier(typ, typmod, value, settings)
 
 
 # -- whole columns ------------------------------------------------------------------------------------------------------
@@ -167,8 +165,8 @@ def _int16(raw: npt.NDArray[np.uint8], at: Ints) -> Ints:
 
 _Fast = Callable[[pa.BinaryArray, t.PgType, tuple[int, int]], pa.Array | None]
 
-#: Types whose modifier cuts or refuses values.
-_MODIFIED: Final = frozenset((t.VARCHAR, t.BPCHAR, t.BIT, t.VARBIT))
+#: Types whose modifier cuts or refuses values; a numeric's rounds them, which its digits say.
+_MODIFIED: Final = MODIFIED - {t.NUMERIC}
 _MOMENTS: Final = _within("i8", PG_EPOCH_MICROS, TIMESTAMP_FIRST, min(TIMESTAMP_END, _LIMIT))
 
 _FAST: Final[dict[t.PgType, _Fast]] = {

@@ -75,6 +75,8 @@ def _receive(typ: t.PgType, data: bytes, settings: InputSettings) -> Any:
         return _array(typ, data, settings)
     if typ.category == "E":
         return read_enum(typ, from_client(data, settings.client_encoding))
+    if typ.category == "C":
+        return _composite(typ, data, settings)
     if typ.category == "R":
         return receive_range(typ, data, lambda sub, bound: _receive(sub, bound, settings), bound_text)
     if typ in (t.XML, t.REFCURSOR):
@@ -200,6 +202,47 @@ def _array(typ: t.PgType, data: bytes, settings: InputSettings) -> list[Any]:
     return items
 
 
+def _composite(typ: t.PgType, data: bytes, settings: InputSettings) -> dict[str, Any]:
+    """record_recv: how many fields, then of each its type, its length and its value."""
+    if len(data) < 4:
+        raise ProtocolViolation("insufficient data left in message")
+    (count,) = struct.unpack_from("!i", data)
+    if count != len(typ.attributes):
+        raise DatatypeMismatch(f"wrong number of columns: {count}, expected {len(typ.attributes)}")
+    value, at = dict[str, Any](), 4
+    for index, item in enumerate(typ.attributes):
+        if at + 8 > len(data):
+            raise ProtocolViolation("insufficient data left in message")
+        oid, size = struct.unpack_from("!Ii", data, at)
+        at += 8
+        if oid != item.type.oid:
+            raise DatatypeMismatch(
+                f"binary data has type {oid} ({_type_name(oid)}) instead of expected {item.type.oid} ({item.type.sql_name})"
+                f" in record column {index + 1}"
+            )
+        if size < -1 or at + max(size, 0) > len(data):
+            raise InvalidBinaryRepresentation("insufficient data left in message")
+        value[item.field] = None if size == -1 else _attribute(item, data[at : at + size], settings)
+        at += max(size, 0)
+    if at != len(data):
+        raise InvalidBinaryRepresentation("improper binary format in record")
+    return value
+
+
+def _attribute(item: t.Attribute, data: bytes, settings: InputSettings) -> Any:
+    typ, typmod = t.attribute_type(item)
+    if typmod >= 0 and typ not in MODIFIED:
+        raise FeatureNotSupported(f"not supported: {t.format_type(typ, typmod)} within a binary value")
+    return with_modifier(typ, typmod, _receive(typ, data, settings), settings)
+
+
+def with_modifier(typ: t.PgType, typmod: int, value: Any, settings: InputSettings) -> Any:
+    """A value that came in binary, as the modifier of its place has it. Raises as the type's input function does."""
+    if typmod >= 0 and typ in MODIFIED:
+        return parse_text(typ, str(value), typmod=typmod, settings=settings)
+    return value
+
+
 def _type_name(oid: int) -> str:
     known = t.BY_OID.get(oid)
     return known.sql_name if known else str(oid)
@@ -241,6 +284,9 @@ def _items(element: t.PgType, data: bytes, at: int, lengths: list[int], settings
         raise InvalidBinaryRepresentation("incorrect binary data format")
     return items
 
+
+#: Types whose modifier cuts, rounds or refuses values.
+MODIFIED: Final = frozenset((t.VARCHAR, t.BPCHAR, t.BIT, t.VARBIT, t.NUMERIC))
 
 _READERS: Final[dict[t.PgType, _Reader]] = {
     t.BOOL: _bool,

@@ -5,7 +5,8 @@ Built of joins with the table. DO NOTHING keeps of the new rows the first of eac
 has not. DO UPDATE is a full join of the table's files that have such keys and the new rows: what only the table has stays, what
 both have is changed, what is only new is inserted. A key with a null in it conflicts with nothing.
 
-A row that would be changed twice by one statement is 21000, as in PostgreSQL; a key that is twice among the new rows is that.
+A row that would be changed twice by one statement is 21000, as in PostgreSQL; a key that is twice among the new rows is that,
+but for rows for which DO UPDATE's WHERE does not hold: those change nothing.
 With several keys and no conflict target, PostgreSQL takes the new rows one by one. Here each key says which rows are not its
 first; where only one key has such rows that is the same, else the statement is refused.
 """
@@ -33,6 +34,7 @@ from engine.plan.rewrite import expressions, walk_all
 from engine.sql import types as st
 from engine.sql.binder.blocks import filtered, passed, refer
 from engine.sql.binder.levels import check_plain
+from engine.sql.binder.mutations.inference import bound_parts, inferred
 from engine.sql.binder.mutations.outcome import Change, holds
 from engine.sql.binder.mutations.rewrite import assignments
 from engine.sql.binder.mutations.target import Rows, checks, keys, read, row_columns, row_source
@@ -70,8 +72,8 @@ def on_conflict(binder: QueryBinder, statement: Insert, conflict: OnConflict, ch
     """`change`, an INSERT's, with what its ON CONFLICT asks."""
     if change.filled:
         raise FeatureNotSupported("not supported: ON CONFLICT with rows of a query that take values of a sequence")
-    arbiters = _arbiters(change.table, conflict)
-    if conflict.columns or conflict.constraint is not None:
+    arbiters = _arbiters(binder, change.table, conflict)
+    if conflict.columns or conflict.formulas or conflict.constraint is not None:
         named = {name for key in arbiters for name in key.columns}
         binder.context.accesses.target(change.table).select(c for c in change.table.columns if c.name in named)
     if not arbiters:
@@ -89,7 +91,7 @@ def on_conflict(binder: QueryBinder, statement: Insert, conflict: OnConflict, ch
     if len(arbiters) > 1:
         change = _by_each(binder, change, node, new, arbiters)
     else:
-        change = replace(change, node=_first(binder, node, new, _columns(change.table, new.rows, arbiters[0])))
+        change = replace(change, node=_first(binder, node, new, _key(binder, change.table, new.rows, arbiters[0])))
     rest = tuple(key for key in change.keys if key not in arbiters)
     requirement = (OrderKey(new.number),)
     return replace(change, keys=rest, requirement=requirement, whole=True)
@@ -125,10 +127,10 @@ def _may_differ(node: Node) -> bool:
 # -- which keys -------------------------------------------------------------------------------------------------------
 
 
-def _arbiters(table: Table, conflict: OnConflict) -> tuple[Constraint, ...]:
+def _arbiters(binder: QueryBinder, table: Table, conflict: OnConflict) -> tuple[Constraint, ...]:
     """The keys that are meant. Raises UndefinedColumn, UndefinedObject, InvalidColumnReference; and, for one that may be judged
     later, ObjectNotInPrerequisiteState."""
-    found = _meant(table, conflict)
+    found = _meant(binder, table, conflict)
     for key in found:
         if key.deferrable:
             raise ObjectNotInPrerequisiteState(
@@ -138,20 +140,22 @@ def _arbiters(table: Table, conflict: OnConflict) -> tuple[Constraint, ...]:
     return found
 
 
-def _meant(table: Table, conflict: OnConflict) -> tuple[Constraint, ...]:
+def _meant(binder: QueryBinder, table: Table, conflict: OnConflict) -> tuple[Constraint, ...]:
     if conflict.constraint is not None:
         return (_by_name(table, conflict.constraint),)
-    if not conflict.columns:
+    if not conflict.columns and not conflict.formulas:
         return keys(table)
     for name in conflict.columns:
         if table.column(name.name) is None:
             raise UndefinedColumn(f'column "{name.name}" does not exist', position=cursor(position(name)))
-    wanted = {name.name for name in conflict.columns}
-    found = tuple(key for key in keys(table) if set(key.columns) == wanted)
+    found = inferred(binder, table, conflict)
     if not found:
         message = "there is no unique or exclusion constraint matching the ON CONFLICT specification"
         raise InvalidColumnReference(message)
-    return found[:1]
+    everywhere = [key for key in found if key.predicate is None]
+    if not everywhere and len(found) > 1:
+        raise FeatureNotSupported("not supported: ON CONFLICT where several partial indexes are meant")
+    return (everywhere[0] if everywhere else found[0],)
 
 
 def _by_name(table: Table, name: exp.Identifier) -> Constraint:
@@ -163,9 +167,12 @@ def _by_name(table: Table, name: exp.Identifier) -> Constraint:
     return found
 
 
-def _columns(table: Table, rows: Sequence[Column], key: Constraint) -> tuple[Column, ...]:
-    names = [column.name for column in table.columns]
-    return tuple(rows[names.index(name)] for name in key.columns)
+def _key(binder: QueryBinder, table: Table, rows: Sequence[Column], key: Constraint) -> tuple[Expr, ...]:
+    """The parts of a row's key; nulls, which are like nothing, for one that the index is not about."""
+    parts, met = bound_parts(binder, table, rows, key)
+    if met is None:
+        return parts
+    return tuple(Case(part.type, ((met, part),), None) for part in parts)
 
 
 # -- the new rows -----------------------------------------------------------------------------------------------------
@@ -179,10 +186,10 @@ def _numbered(binder: QueryBinder, change: Change) -> _New:
     return _New(node, change.rows, number)
 
 
-def _first(binder: QueryBinder, node: Node, new: _New, key: Sequence[Column]) -> Node:
+def _first(binder: QueryBinder, node: Node, new: _New, key: Sequence[Expr]) -> Node:
     """Of each key the first row; all rows where something in the key is null."""
     place = binder.context.new_column("place", _INT8)
-    call = row_number(binder, passed(key), (OrderItem(refer(new.number)),))
+    call = row_number(binder, key, (OrderItem(refer(new.number)),))
     counted = Window((*node.columns, place), node, (call,))
     first = binder.expressions.operator("=", [refer(place), Const(_INT8, 1)], -1)
     return Evaluator(node.columns, counted, passed(node.columns), Or(_BOOL, (first, _any_null(key))))
@@ -193,9 +200,9 @@ def _by_each(binder: QueryBinder, change: Change, node: Node, new: _New, arbiter
     different keys, the row before which it comes may be passed over itself, and the statement is refused."""
     context, again = binder.context, []
     for key in arbiters:
-        own = _columns(change.table, new.rows, key)
+        own = _key(binder, change.table, new.rows, key)
         place = context.new_column("place", _INT8)
-        call = row_number(binder, passed(own), (OrderItem(refer(new.number)),))
+        call = row_number(binder, own, (OrderItem(refer(new.number)),))
         counted = Window((*node.columns, place), node, (call,))
         mark = context.new_column("again", _BOOL)
         later = binder.expressions.operator(">", [refer(place), Const(_INT8, 1)], -1)
@@ -208,20 +215,20 @@ def _by_each(binder: QueryBinder, change: Change, node: Node, new: _New, arbiter
     return replace(change, node=top, changed=changed, dropped=dropped, again=tuple(again))
 
 
-def _any_null(key: Sequence[Column]) -> Expr:
-    return Or(_BOOL, tuple(IsNull(_BOOL, refer(column)) for column in key))
+def _any_null(key: Sequence[Expr]) -> Expr:
+    return Or(_BOOL, tuple(IsNull(_BOOL, part) for part in key))
 
 
 def _absent(binder: QueryBinder, table: Table, node: Node, new: _New, key: Constraint) -> Node:
     """The rows whose key the table has not."""
     there = read(binder, table)
-    same = _same(binder, _columns(table, new.rows, key), _columns(table, there.columns, key))
+    same = _same(binder, _key(binder, table, new.rows, key), _key(binder, table, there.columns, key))
     joined = Join((*node.columns, *there.reader.columns), "left", node, there.reader, same)
     return Evaluator(node.columns, joined, passed(node.columns), IsNull(_BOOL, refer(there.row)))
 
 
-def _same(binder: QueryBinder, left: Sequence[Column], right: Sequence[Column]) -> Expr:
-    equal = [binder.expressions.operator("=", [refer(a), refer(b)], -1) for a, b in zip(left, right, strict=True)]
+def _same(binder: QueryBinder, left: Sequence[Expr], right: Sequence[Expr]) -> Expr:
+    equal = [binder.expressions.operator("=", [a, b], -1) for a, b in zip(left, right, strict=True)]
     return equal[0] if len(equal) == 1 else And(_BOOL, tuple(equal))
 
 
@@ -238,14 +245,18 @@ def _updating(
     scope: Scope,
 ) -> Change:
     table, there = change.table, read(binder, change.table)
-    own = _columns(table, new.rows, key)
-    again = binder.context.new_column("again", _INT8)
-    repeated = Window((*new.node.columns, again), new.node, (row_number(binder, passed(own)),))
-    same = _same(binder, _columns(table, there.columns, key), own)
-    joined = Join((*there.reader.columns, *repeated.columns), "full", there.reader, repeated, same)
+    own = _key(binder, table, new.rows, key)
+    same = _same(binder, _key(binder, table, there.columns, key), own)
     inner = _conflict_scope(binder, statement, table, there, new, scope)
     values = assignments(binder, table, conflict.assignments, inner, "ON CONFLICT")
     condition = _condition(binder, conflict, inner)
+    again = binder.context.new_column("again", _INT8)
+    repeated: Node
+    if condition is None:
+        repeated = Window((*new.node.columns, again), new.node, (row_number(binder, own),))
+    else:
+        repeated = _deciding(binder, statement, conflict, table, new, key, scope, again)
+    joined = Join((*there.reader.columns, *repeated.columns), "full", there.reader, repeated, same)
     marked, inserted, changed, twice = _marks(binder, joined, there, new, again, own, condition)
     rows = row_columns(binder, table)
     emit = []
@@ -274,6 +285,36 @@ def _updating(
     )
 
 
+def _deciding(
+    binder: QueryBinder,
+    statement: Insert,
+    conflict: OnConflict,
+    table: Table,
+    new: _New,
+    key: Constraint,
+    scope: Scope,
+    again: Column,
+) -> Node:
+    """Of the new rows whose key one row of the table has, those for which WHERE holds, and if there is none, one; all others.
+    again: the place of each among those of its key. (PostgreSQL looks at WHERE for each, in their order: a row for which it
+    does not hold changes nothing, and is no second change.)"""
+    context, there, own = binder.context, read(binder, table), _key(binder, table, new.rows, key)
+    columns = new.node.columns
+    same = _same(binder, _key(binder, table, there.columns, key), own)
+    joined = Join((*columns, *there.reader.columns), "left", new.node, there.reader, same)
+    condition = _condition(binder, conflict, _conflict_scope(binder, statement, table, there, new, scope))
+    assert condition is not None, "asked where there is a WHERE"
+    met, known = context.new_column("met", _BOOL), context.new_column("known", _BOOL)
+    holds_here = Coalesce(_BOOL, (condition, Const(_BOOL, False)))
+    is_there = IsNull(_BOOL, refer(there.row), negated=True)
+    told = Evaluator((*columns, met, known), joined, (*passed(columns), holds_here, is_there))
+    order = (OrderItem(refer(met), descending=True), OrderItem(refer(new.number)))
+    placed = Window((*told.columns, again), told, (row_number(binder, own, order),))
+    later = binder.expressions.operator(">", [refer(again), Const(_INT8, 1)], -1)
+    idle = And(_BOOL, (later, refer(known), Not(_BOOL, refer(met))))
+    return Evaluator((*columns, again), placed, (*passed(columns), refer(again)), Not(_BOOL, idle))
+
+
 def _conflict_scope(
     binder: QueryBinder, statement: Insert, table: Table, there: Rows, new: _New, outer: Scope
 ) -> Scope:
@@ -300,7 +341,7 @@ def _marks(
     there: Rows,
     new: _New,
     again: Column,
-    own: Sequence[Column],
+    own: Sequence[Expr],
     condition: Expr | None,
 ) -> tuple[Node, Column, Column, Column]:
     """What becomes of each row: whether it is inserted, whether it changes at all, whether it would a second time."""

@@ -34,7 +34,7 @@ from engine.sql.binder.mutations.target import (
     row_columns,
     row_source,
 )
-from engine.sql.expr import Call, Column, Const, Expr, ParamRef
+from engine.sql.expr import Call, Column, Const, Expr, ParamRef, sized_parameter
 from engine.sql.scope import Scope, cursor, position
 from engine.sql.statements import Insert, MergeWhen
 from engine.sql.stored_text import sequence_of
@@ -120,7 +120,8 @@ def _uncast(cells: Sequence[Expr]) -> tuple[tuple[Call, ...], Sequence[Expr]]:
 
 def _casts(cell: Expr) -> tuple[tuple[Call, ...], Expr]:
     around: list[Call] = []
-    while isinstance(cell, Call) and cell.function.kind == "cast" and len(cell.args) == 1:
+    # A numeric parameter is rounded where it stands, when it is bound: it may have more digits than an engine holds.
+    while isinstance(cell, Call) and cell.function.kind == "cast" and len(cell.args) == 1 and not sized_parameter(cell):
         around.append(cell)
         cell = cell.args[0]
     return tuple(around), cell

@@ -163,7 +163,7 @@ def _values(
         items = _items(binder, value, scope)
     else:
         bound = binder.expressions.bind(value, scope)
-        if bound.type.pg is not t.RECORD:
+        if not bound.type.pg.is_row:
             message = "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression"
             raise FeatureNotSupported(message, position=cursor(bound.position))
         items = list(row_items(bound))

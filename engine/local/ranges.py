@@ -1,0 +1,138 @@
+"""What makes a range of two, and ranges of bounds: for the local engine, whose SQL would have to name every case.
+
+Ranges come as their canonical texts (`wire.text_ranges`). Two bounds are compared by where they stand: a lower bound that is not in
+the range stands right after its value, an upper one right before it.
+
+Source: PostgreSQL 15, rangetypes.c (range_cmp_bounds, range_union_internal, range_intersect_internal, range_minus_internal).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from engine.local.distinct_calls import register
+from wire import types as t
+from wire.errors import DataException, SqlSyntaxError
+from wire.range_bounds import bound_text, read_bound
+from wire.text_ranges import SUBTYPES, Range, canonical, parsed, written
+
+#: Before all values, among them, after them; the value; before, at or after it.
+_Place = tuple[int, Any, int]
+_FLAGS: Final = ("[]", "[)", "(]", "()")
+
+
+def _read(subtype: t.PgType, text: str) -> Range:
+    found = parsed(text)
+    lower, upper = (None if bound is None else read_bound(subtype, bound) for bound in (found.lower, found.upper))
+    return replace(found, lower=lower, upper=upper)
+
+
+def _lower(given: Range) -> _Place:
+    return (-1, 0, 0) if given.lower is None else (0, given.lower, 0 if given.lower_in else 1)
+
+
+def _upper(given: Range) -> _Place:
+    return (1, 0, 0) if given.upper is None else (0, given.upper, 0 if given.upper_in else -1)
+
+
+def _spanning(low: Range, high: Range) -> Range:
+    """From the lower bound of one to the upper bound of another."""
+    return Range(low.lower, high.upper, low.lower_in, high.upper_in)
+
+
+def _overlap(one: Range, two: Range) -> bool:
+    return _lower(one) <= _upper(two) and _lower(two) <= _upper(one)
+
+
+def _adjacent(one: Range, two: Range) -> bool:
+    """Whether nothing lies between them, and they share nothing."""
+    return any(
+        a.upper is not None and b.lower is not None and a.upper == b.lower and a.upper_in != b.lower_in
+        for a, b in ((one, two), (two, one))
+    )
+
+
+def merge(one: Range, two: Range) -> Range:
+    """The smallest range that has both."""
+    if one.empty or two.empty:
+        return two if one.empty else one
+    return _spanning(min(one, two, key=_lower), max(one, two, key=_upper))
+
+
+def union(one: Range, two: Range) -> Range:
+    """Raises DataException where something lies between them."""
+    if not one.empty and not two.empty and not _overlap(one, two) and not _adjacent(one, two):
+        raise DataException("result of range union would not be contiguous")
+    return merge(one, two)
+
+
+def intersect(one: Range, two: Range) -> Range:
+    if one.empty or two.empty or not _overlap(one, two):
+        return Range(empty=True)
+    return _spanning(max(one, two, key=_lower), min(one, two, key=_upper))
+
+
+def minus(one: Range, two: Range) -> Range:
+    """What of `one` is not in `two`. Raises DataException where that would be two ranges."""
+    if one.empty or two.empty or not _overlap(one, two):
+        return one
+    before, after = _lower(one) < _lower(two), _upper(one) > _upper(two)
+    if before and after:
+        raise DataException("result of range difference would not be contiguous")
+    if before:
+        return Range(one.lower, two.lower, one.lower_in, not two.lower_in)
+    if after:
+        return Range(two.upper, one.upper, not two.upper_in, one.upper_in)
+    return Range(empty=True)
+
+
+def _told(given: Range, subtype: t.PgType) -> str:
+    return written(canonical(subtype, given), subtype, bound_text)
+
+
+def _of_two(compute: Callable[[Range, Range], Range]) -> Callable[[str, str, str], str]:
+    def made(typ: str, one: str, two: str) -> str:
+        subtype = SUBTYPES[t.BY_NAME[typ]]
+        return _told(compute(_read(subtype, one), _read(subtype, two)), subtype)
+
+    return made
+
+
+def _judged(compute: Callable[[Range, Range], bool]) -> Callable[[str, str, str], bool]:
+    def judge(typ: str, one: str, two: str) -> bool:
+        subtype = SUBTYPES[t.BY_NAME[typ]]
+        left, right = _read(subtype, one), _read(subtype, two)
+        return not left.empty and not right.empty and compute(left, right)
+
+    return judge
+
+
+def _intersection(typ: str, texts: Sequence[str | None]) -> str | None:
+    """Of all that are not null; null where there is none."""
+    subtype = SUBTYPES[t.BY_NAME[typ]]
+    found: Range | None = None
+    for text in texts:
+        if text is not None:
+            one = _read(subtype, text)
+            found = one if found is None else intersect(found, one)
+    return None if found is None else _told(found, subtype)
+
+
+def _made(typ: str, lower: str | None, upper: str | None, flags: str) -> str:
+    if flags not in _FLAGS:
+        raise SqlSyntaxError("invalid range bound flags", hint='Valid values are "[]", "[)", "(]", and "()".')
+    subtype = SUBTYPES[t.BY_NAME[typ]]
+    low, high = (None if bound is None else read_bound(subtype, bound) for bound in (lower, upper))
+    inside = flags[0] == "[" and low is not None, flags[1] == "]" and high is not None
+    return _told(Range(low, high, *inside), subtype)
+
+
+_V: Final = "VARCHAR"
+for _name, _compute in (("union", union), ("intersect", intersect), ("minus", minus), ("merge", merge)):
+    register(f"sluice_range_{_name}", [_V, _V, _V], _V, _of_two(_compute))
+register("sluice_range_not_right", [_V, _V, _V], "BOOLEAN", _judged(lambda a, b: _upper(a) <= _upper(b)))
+register("sluice_range_not_left", [_V, _V, _V], "BOOLEAN", _judged(lambda a, b: _lower(a) >= _lower(b)))
+register("sluice_range_intersection", [_V, "VARCHAR[]"], _V, _intersection)
+register("sluice_range_made", [_V, _V, _V, _V], _V, _made, strict=False)

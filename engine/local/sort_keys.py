@@ -1,0 +1,91 @@
+"""Bytes that sort, and are equal, as PostgreSQL sorts values whose carrier does not: jsonb and ranges, carried as texts.
+
+A key is what comparing two values would look at, in the order in which it would: the count of an array's elements, then each
+element; a lower bound, whether it is in the range, the upper bound. Texts end with a zero byte, which none of them has; numbers
+are their sign, their magnitude and their digits, all turned round for negative ones.
+
+Source: PostgreSQL 15, jsonb_util.c (compareJsonbContainers), rangetypes.c (range_cmp).
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, Final
+
+from engine.local import json_documents as documents
+from engine.local.distinct_calls import register
+from wire import types as t
+from wire.range_bounds import read_bound
+from wire.text_ranges import SUBTYPES, Range, parsed
+
+_BIAS: Final = 1 << 31
+_NULL, _STRING, _NUMBER, _FALSE, _TRUE, _ARRAY, _OBJECT = (bytes((n,)) for n in (0, 1, 2, 3, 4, 16, 17))
+
+
+def number_key(value: Decimal) -> bytes:
+    """A finite number; 1.50 has the key of 1.5."""
+    if not value:
+        return b"\1"
+    sign, digits, exponent = value.normalize().as_tuple()
+    assert isinstance(exponent, int)
+    magnitude = (len(digits) + exponent + _BIAS).to_bytes(4)
+    # Digits are one up, so that none is the end.
+    shown = magnitude + bytes(digit + 1 for digit in digits) + b"\0"
+    return b"\0" + bytes(255 - byte for byte in shown) if sign else b"\2" + shown
+
+
+def document_key(text: str) -> bytes:
+    """A jsonb. A scalar is an array of itself, but before the array that has it alone."""
+    value = documents.read(text)
+    if isinstance(value, dict):
+        return _part(value)
+    return _listed(value, b"\1") if isinstance(value, list) else _listed([value], b"\0")
+
+
+def _listed(items: list[Any], container: bytes) -> bytes:
+    return _ARRAY + len(items).to_bytes(4) + container + b"".join(map(_part, items))
+
+
+def _part(value: Any) -> bytes:
+    if isinstance(value, dict):
+        members = sorted(((key.encode(), item) for key, item in value.items()), key=lambda m: (len(m[0]), m[0]))
+        return _OBJECT + len(members).to_bytes(4) + b"".join(key + b"\0" + _part(item) for key, item in members)
+    if isinstance(value, list):
+        return _listed(value, b"\1")
+    if isinstance(value, documents.Number):
+        return _NUMBER + number_key(Decimal(value))
+    if isinstance(value, str):
+        return _STRING + value.encode() + b"\0"
+    return _NULL if value is None else _TRUE if value else _FALSE
+
+
+def range_key(typ: t.PgType, text: str) -> bytes:
+    """A range's canonical text: the empty one first, no lower bound before any, no upper bound after all."""
+    found = parsed(text)
+    return b"\0" if found.empty else b"\1" + _lower(typ, found) + _upper(typ, found)
+
+
+def _lower(typ: t.PgType, given: Range) -> bytes:
+    if given.lower is None:
+        return b"\0"
+    return b"\1" + _bound(typ, given.lower) + (b"\0" if given.lower_in else b"\1")
+
+
+def _upper(typ: t.PgType, given: Range) -> bytes:
+    if given.upper is None:
+        return b"\2"
+    return b"\1" + _bound(typ, given.upper) + (b"\1" if given.upper_in else b"\0")
+
+
+def _bound(typ: t.PgType, text: str) -> bytes:
+    value = read_bound(SUBTYPES[typ], text)
+    return number_key(value) if isinstance(value, Decimal) else (value + (1 << 63)).to_bytes(8)
+
+
+def _of_range(typ: t.PgType) -> None:
+    register(f"sluice_{typ.name}_key", ["VARCHAR"], "BLOB", lambda text: range_key(typ, text))
+
+
+register("sluice_jsonb_key", ["VARCHAR"], "BLOB", document_key)
+for _typ in SUBTYPES:
+    _of_range(_typ)

@@ -1,0 +1,25 @@
+"""Which SQLSTATE an error of the operating system has: one place for all who use files.
+
+Source: PostgreSQL 15, elog.c (errcode_for_file_access), fd.c (BasicOpenFilePerm).
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Final
+
+from wire.errors import DiskFull, InsufficientResources, IoError, SqlError
+
+#: EFBIG: a limit on the size of files (`ulimit -f`) is a full disk by another name.
+_KINDS: Final[dict[int, type[SqlError]]] = {
+    errno.ENOSPC: DiskFull,
+    errno.EDQUOT: DiskFull,
+    errno.EFBIG: DiskFull,
+    errno.EMFILE: InsufficientResources,
+    errno.ENFILE: InsufficientResources,
+}
+
+
+def kind_of(error: OSError) -> type[SqlError]:
+    """The class of error for what the file system said."""
+    return _KINDS.get(error.errno or 0, IoError)

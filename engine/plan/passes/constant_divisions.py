@@ -1,0 +1,89 @@
+"""A division of constants by zero is told when the statement is planned, whether or not a row ever meets it.
+
+PostgreSQL evaluates constant expressions while it plans (clauses.c: eval_const_expressions), and an error of theirs is the
+statement's. Like it, this looks no further than a constant that decides: not behind `FALSE AND`, `TRUE OR`, into the result of a
+WHEN that never holds, or beyond the first value of COALESCE that is one. Divisions are what statements are written with to see
+whether they run; what else fails of constants alone (`2147483647 + 1`) fails when a row meets it.
+
+It is asked after `prune_columns`: what nobody reads, nobody evaluates, there as here. The answer stands in FINAL and is an error
+when the statement is executed: a view may be made of it, and it may be prepared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+from engine.plan.logical import Evaluator, Node
+from engine.plan.rewrite import expressions
+from engine.sql.expr import And, Call, Case, Coalesce, Const, Expr, Or, Subquery, SubqueryKind
+
+_DIVISIONS: Final = frozenset(("/", "%", "div", "mod"))
+
+
+def divides_by_zero(plan: Node) -> bool:
+    """Whether the plan has such a division."""
+    return any(_divides(expr) for expr in _evaluated_in(plan))
+
+
+def _evaluated_in(node: Node) -> Iterator[Expr]:
+    """The top level expressions of the plan; of EXISTS, nobody asks what its rows have."""
+    for expr in expressions(node):
+        yield expr
+        for part in expr.walk():
+            if isinstance(part, Subquery):
+                below = part.plan
+                if part.kind is SubqueryKind.EXISTS and isinstance(below, Evaluator) and below.filter is None:
+                    below = below.input
+                yield from _evaluated_in(below)
+    for below in node.inputs():
+        yield from _evaluated_in(below)
+
+
+def _divides(expr: Expr) -> bool:
+    if any(_divides(part) for part in _evaluated(expr)):
+        return True
+    if not (isinstance(expr, Call) and expr.function.name in _DIVISIONS and len(expr.args) == 2):
+        return False
+    dividend, divisor = map(_value, expr.args)
+    return divisor == 0 and dividend is not None and not (isinstance(dividend, float) and math.isnan(dividend))
+
+
+def _evaluated(expr: Expr) -> Iterator[Expr]:
+    """The operands that are evaluated, as far as constants say."""
+    match expr:
+        case And(args=args):
+            yield from _until(args, decides=False)
+        case Or(args=args):
+            yield from _until(args, decides=True)
+        case Case(whens=whens, default=default):
+            for condition, result in whens:
+                yield condition
+                if isinstance(condition, Const) and not condition.value:
+                    continue
+                yield result
+                if isinstance(condition, Const):
+                    return
+            if default is not None:
+                yield default
+        case Coalesce(args=args):
+            for arg in args:
+                yield arg
+                if isinstance(arg, Const) and arg.value is not None:
+                    return
+        case Subquery():
+            yield from expr.tests
+        case _:
+            yield from expr.children()
+
+
+def _until(args: tuple[Expr, ...], *, decides: bool) -> Iterator[Expr]:
+    for arg in args:
+        if isinstance(arg, Const) and arg.value is decides:
+            return
+        yield arg
+
+
+def _value(expr: Expr) -> object:
+    return expr.value if isinstance(expr, Const) else None

@@ -1,0 +1,63 @@
+"""What is kept for the next who asks: the least recently used goes first.
+
+A number of entries bounds nothing where one may take a kilobyte or a hundred megabytes, as with statements, whose texts clients
+write. So entries may have a weight, in whatever unit is cheap to tell and goes with the memory that they take: characters of
+SQL, columns of a footer. One that would take much of the room alone is made anew each time instead of driving out all others.
+
+Rejected: asking the interpreter what an entry takes (a walk over all its objects, which share what they refer to).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Final, Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+#: No entry takes more than this part of the room.
+_SHARE: Final = 8
+
+
+class Remembered(Generic[K, V]):
+    """Thread-safe. `functools.lru_cache` for functions of more than their key, or of entries of different weights.
+
+    most: how many entries at most. room: of what all weigh together, by `weigh`; None: whatever they do.
+    """
+
+    def __init__(
+        self, most: int, room: int | None = None, weigh: Callable[[K, V], int] = lambda _key, _value: 1
+    ) -> None:
+        self._most = most
+        self._room = most * _SHARE if room is None else room
+        self._weigh = weigh
+        self._lock = threading.Lock()
+        self._known: OrderedDict[K, tuple[V, int]] = OrderedDict()
+        self._weight = 0
+
+    def get(self, key: K, make: Callable[[], V]) -> V:
+        """The value of a key, made outside the lock where nobody has asked before: two may make it, one of them is kept."""
+        with self._lock:
+            if (known := self._known.get(key)) is not None:
+                self._known.move_to_end(key)
+                return known[0]
+        made = make()
+        weight = self._weigh(key, made)
+        with self._lock:
+            if (known := self._known.get(key)) is not None:
+                return known[0]
+            if weight <= self._room // _SHARE:
+                self._known[key] = made, weight
+                self._weight += weight
+                self._make_room()
+        return made
+
+    def statistics(self) -> dict[str, int]:
+        with self._lock:
+            return {"entries": len(self._known), "weight": self._weight}
+
+    def _make_room(self) -> None:
+        while len(self._known) > self._most or self._weight > self._room:
+            _, (_, weight) = self._known.popitem(last=False)
+            self._weight -= weight

@@ -1,0 +1,96 @@
+"""Which unique indexes an ON CONFLICT means, and what their keys are made of.
+
+An index is meant whose columns and expressions are those that were written, all of them and no others, and which is about no fewer
+rows than ON CONFLICT ... WHERE speaks of: each condition of its predicate is written there too. PostgreSQL proves more (`a > 5` is
+enough for `a > 0`); what is not found here is 42P10, which it says where it can prove nothing.
+
+Source: PostgreSQL 15, plancat.c (infer_arbiter_indexes), parse_clause.c (resolve_unique_index_expr).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from engine.catalog.objects import Constraint, KeyPart, Table
+from engine.plan.conjuncts import conjuncts
+from engine.sql.binder.levels import check_plain
+from engine.sql.binder.mutations.target import keys, row_columns, row_source, unplaced
+from engine.sql.expr import Column, Expr
+from engine.sql.scope import Scope
+from engine.sql.statements import OnConflict
+from engine.sql.stored_text import read_formula
+
+if TYPE_CHECKING:
+    from engine.sql.binder.queries import QueryBinder
+
+
+def inferred(binder: QueryBinder, table: Table, conflict: OnConflict) -> tuple[Constraint, ...]:
+    """The indexes that are meant by columns and expressions, as old as they are. Raises what binding these raises."""
+    rows = row_columns(binder, table)
+    scope = _scope(binder, table, rows)
+    formulas = [_settled(binder, formula, scope, "ON CONFLICT") for formula in conflict.formulas]
+    columns = {name.name for name in conflict.columns}
+    columns |= {formula.name for formula in conflict.formulas if isinstance(formula, exp.Column)}
+    formulas = [
+        bound for bound, tree in zip(formulas, conflict.formulas, strict=True) if not isinstance(tree, exp.Column)
+    ]
+    met = None if conflict.predicate is None else _condition(binder, conflict.predicate, scope)
+    return tuple(key for key in keys(table) if _is_meant(binder, table, key, columns, formulas, met, rows))
+
+
+def _is_meant(
+    binder: QueryBinder,
+    table: Table,
+    key: Constraint,
+    columns: set[str],
+    formulas: Sequence[Expr],
+    met: Expr | None,
+    rows: Sequence[Column],
+) -> bool:
+    if {part.name for part in key.key_parts if not part.formula} != columns:
+        return False
+    parts, where = bound_parts(binder, table, rows, key)
+    own = [bound for bound, part in zip(parts, key.key_parts, strict=True) if part.formula]
+    if any(formula not in own for formula in formulas) or any(part not in formulas for part in own):
+        return False
+    said = conjuncts(met)
+    return all(condition in said for condition in conjuncts(where))
+
+
+def bound_parts(
+    binder: QueryBinder, table: Table, rows: Sequence[Column], key: Constraint
+) -> tuple[tuple[Expr, ...], Expr | None]:
+    """The parts of a key over a row, and whether the key is about the row; None where it is about every row."""
+    scope = _scope(binder, table, rows)
+
+    def bound(part: KeyPart) -> Expr:
+        tree = (
+            read_formula(part.formula) if part.formula else exp.Column(this=exp.Identifier(this=part.name, quoted=True))
+        )
+        return _settled(binder, tree, scope, "index expressions")
+
+    with unplaced(), binder.context.accesses.silent():
+        parts = tuple(map(bound, key.key_parts))
+        where = key.predicate
+        return parts, None if where is None else _condition(binder, read_formula(where.formula), scope)
+
+
+def _scope(binder: QueryBinder, table: Table, rows: Sequence[Column]) -> Scope:
+    scope = Scope(binder.context, binder)
+    source = row_source(table, None, rows)
+    scope.add(source)
+    scope.sources.append(source)
+    return scope
+
+
+def _settled(binder: QueryBinder, tree: exp.Expression, scope: Scope, clause: str) -> Expr:
+    bound = binder.expressions.bind(tree, scope)
+    check_plain(bound, clause, scope)
+    return binder.expressions.settle(bound)
+
+
+def _condition(binder: QueryBinder, tree: exp.Expression, scope: Scope) -> Expr:
+    return binder.expressions.as_boolean(_settled(binder, tree, scope, "WHERE"), "WHERE")

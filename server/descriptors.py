@@ -1,0 +1,45 @@
+"""How many of the process's file descriptors clients may take: so many that those who are there can go on.
+
+In PostgreSQL a client's socket takes a descriptor of a process of its own. Here all are one process's: without a bound, clients
+that only connect would leave none to the files that other sessions' queries have to open. So some are kept from them, and a
+client that comes when only these are left is refused as one too many.
+
+How many are taken is told by a new socket's number: POSIX gives the lowest that is free. Rejected: counting what is open, which
+costs more the more there is.
+"""
+
+from __future__ import annotations
+
+import resource
+from typing import Final
+
+#: Kept for files, Spark's connections and other members.
+_KEPT_MAX: Final = 128
+#: More than any member needs; some systems allow a billion, and programs that close them all one by one.
+_RAISED_MAX: Final = 65_536
+
+
+def raise_limit() -> None:
+    """Have as many as the process may have; systems give programs fewer at first, for the sake of old ones."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _RAISED_MAX if hard == resource.RLIM_INFINITY else min(hard, _RAISED_MAX)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def limit() -> int:
+    """How many the process may have."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _RAISED_MAX if soft == resource.RLIM_INFINITY else soft
+
+
+def scarce(descriptor: int) -> bool:
+    """Whether a client that has just got this one has to be told that there are none for it."""
+    most = limit()
+    return descriptor >= most - min(_KEPT_MAX, most // 4)
+
+
+def exhausted(descriptor: int) -> bool:
+    """Whether there are not even enough to tell it so."""
+    most = limit()
+    return descriptor >= most - min(_KEPT_MAX, most // 4) // 2

@@ -1,0 +1,54 @@
+"""Connections to the door of which it is not known who they are: bounded in number, and in the time until they ask for something.
+
+uvicorn waits for a connection's first request as long as it takes, and for every further one as soon as its first byte is there.
+Here each has its time, from the connection's begin or the last answer to the end of the request's head. What a request says after
+its head is read once its client is let in (`server.http.routes`).
+
+Rejected: uvicorn's `limit_concurrency`, which answers 503 to those with sessions because of those that say nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+
+def guarded(connections_max: int, request_seconds: float) -> type[H11Protocol]:
+    """The protocol of a door's connections. Those beyond `connections_max` are closed unheard."""
+
+    class Guarded(H11Protocol):
+        _deadline: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            if len(self.connections) > connections_max:
+                transport.abort()
+            else:
+                self._watch()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._watch()
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            self._watch()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            self._stop()
+
+        def _watch(self) -> None:
+            """The clock runs as long as there is no request to be answered."""
+            if self.cycle is not None and not self.cycle.response_complete:
+                self._stop()
+            elif self._deadline is None and not self.transport.is_closing():
+                self._deadline = self.loop.call_later(request_seconds, self.transport.abort)
+
+        def _stop(self) -> None:
+            if self._deadline is not None:
+                self._deadline.cancel()
+                self._deadline = None
+
+    return Guarded

@@ -1,0 +1,20 @@
+create table bt (id int, b bit(8), v varbit);
+insert into bt values (1, b'10101010', b'101'), (2, b'00001111', b''), (3, null, null);
+select id, b & b'11110000', b | b'11110000', b # b'11110000', ~b, b << 2, b >> 2 from bt order by id;
+select id, b << -2, b >> 9, v << 1, ~v from bt order by id;
+select b'101' & b'1';
+select b'101' | b'1';
+select id, get_bit(b, 0), get_bit(b,7), set_bit(b, 1, 1), bit_count(b), bit_count(v) from bt order by id;
+select get_bit(b'101', 3);
+select set_bit(b'101', 1, 2);
+select id, substring(b from 3 for 2), substring(b, 5), position(b'10' in b), length(v), octet_length(v), bit_length(b) from bt order by id;
+select overlay(b'00000000' placing b'11' from 3), overlay(b'00000000' placing b'11' from 3 for 0);
+select substring(b'10101', 0, 3), substring(b'10101', -1, 3), substring(b'10101', 2, -1);
+select bit_and(b), bit_or(b), bit_xor(b) from bt;
+select 5::bit(8), 44::bit(3), (-5)::bit(8), 5::int8::bit(16), b'1010'::int, b'11111111111111111111111111111111'::int, b'101'::int8;
+select b || v, v || b'1', b = b'10101010', b < b'11' from bt order by id;
+select cast(b as bit(4)), b::varbit, b::text, v::text::varbit from bt order by id;
+select bit_and(v) from (values (b'101'), (b'11')) x(v);
+select b'1' | null::bit(1), 5::bit, (-1)::bit(40), 1::int8::bit(70);
+select (repeat('1', 33))::varbit::bit(33)::int;
+select substring(b'10101', 0, 3), substring(b'10101', 2, 2147483647), position(b'' in b'1'), position(b'1' in b'')

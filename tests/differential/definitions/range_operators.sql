@@ -1,0 +1,28 @@
+create table rg (id int, a int4range, b int4range, n numrange, d daterange, t tsrange);
+insert into rg values (1,'[1,5)','[3,8)','[1.5,2.5)','[2020-01-01,2020-02-01)','[2020-01-01,2020-01-02)'),(2,'empty','[1,2)','empty','empty','empty'),(3,null,null,null,null,null),(4,'(,5)','[5,)','(,1]','(,2020-01-01)','(,)'),(5,'[1,3)','[5,9)','[1,2]','[2020-03-01,)','[2020-01-01,2020-01-01]');
+select id, a * b from rg order by id;
+select id, a - b from rg where id in (1,2,3) order by id;
+select id, a + b from rg where id <> 5 order by id;
+select a + b from rg where id = 5;
+select id, range_merge(a,b), a &< b, a &> b from rg order by id;
+select '[1,10)'::int4range - '[3,5)'::int4range;
+select '[1.0,2.0]'::numrange + '[1.5,3)'::numrange, '[1.0,2.0]'::numrange * '[1.5,3)'::numrange, '[1.0,2.0]'::numrange - '[1.5,3)'::numrange;
+select '[2020-01-01,2020-02-01)'::daterange * '[2020-01-15,2020-03-01)'::daterange, '[2020-01-01,2020-02-01)'::tsrange * '[2020-01-15,2020-03-01)'::tsrange;
+select numrange(1.5,2.5), numrange(1.5,2.5,'[]'), int4range(1,5,'[]'), int4range(1,5,'()'), daterange('2020-01-01','2020-01-31','[]'), numrange(null,3), int8range(1,1,'[]');
+select tsrange('2020-01-01','2020-02-01'), tstzrange('2020-01-01 00:00+00','2020-02-01 00:00+00','[]'), tsrange(null,null);
+select int4range(5,1,'[]');
+select id, a from rg order by a, id;
+select id, d from rg order by d desc, id;
+select max(x), min(x) from (select lower(a) x from rg) q;
+select a < b, a <= b, a > b, a >= b, a <> b from rg order by id;
+select n = n, n < '[2,3]'::numrange, n from rg order by n, id;
+select '[1,2]'::numrange = '[1.0,2.00]'::numrange;
+select range_intersect_agg(a) from rg where id in (1,5);
+select a @> null::int, a::text, n::text from rg order by id;
+select upper(d) - lower(d), upper(t) - lower(t) from rg order by id;
+select count(*) from rg where t && tsrange('2020-01-01 12:00','2020-01-05');
+select count(*) from (select distinct n from rg) d;
+select count(*), max(id) from rg group by n order by 1, 2;
+select id, a = any (array['[1,5)'::int4range, 'empty']), n in ('[1.50,2.5)', 'empty') from rg order by id;
+select x.id, y.id from rg x join rg y on x.n = y.n order by 1, 2;
+select tsrange('2020-01-01', 'infinity'), tsrange('-infinity', null, '(]'), daterange('-infinity', 'infinity', '[]')

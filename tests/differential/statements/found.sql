@@ -1,0 +1,26 @@
+-- What random queries and fuzzing have found, each as the shortest statement that showed it; over the tables of `random_queries`.
+select age(timestamp '2024-01-01 10:00') > interval '1 year' from q;
+select age(timestamptz '1969-07-20 20:17:40+00') is null from q;
+select null + tm, tm - null::interval, null::interval + time '24:00' from r;
+select array_agg('x y'::text order by 'x y'::text) from q;
+select string_agg(x, ',' order by 1) from q where x = 'A';
+select f, -0.0, (-0.0)::float8, numeric '-0.00', -(0.0) from r;
+select timezone('UTC', 'infinity'::timestamp), timezone(interval '1 hour', '-infinity'::timestamptz), timezone('est', ts) from r;
+select date_bin('15 minutes', ts, '2024-01-01') from r;
+select date_bin('15 minutes', timestamp '2024-01-01', ts) from r;
+select date_bin(null, ts, '2024-01-01') from r;
+select date_bin('15 minutes', ts, nullif(d, d)), date_bin(null, '2024-01-01', ts) from r;
+select substring(y, 2147483647, 10), substr(y, 2, 2147483647) from r;
+select date '2024-01-01' - 3000000;
+select d - 3000000 from r;
+select d + 2147483647 from q;
+select timestamp '2024-01-01' - interval '10000 years';
+select tz - interval '10000 years' from r;
+select d - interval '10000 years' < '2024-01-01' from q;
+select make_date(-4800, 1, 1);
+select make_date(5874898, 1, 1);
+select make_timestamp(-4800, 1, 1, 0, 0, 0);
+select make_timestamp(294277, 1, 1, 0, 0, 0);
+select null::timetz < '10:00+02'::timetz, null::timetz = '10:00+02'::timetz, null::timetz <> null::timetz;
+select x = '10:00+02'::timetz from (values (null::timetz), ('10:00+02')) v(x);
+select array_agg(version() order by version()) is not null, string_agg('a', ',' order by current_user);

@@ -1,0 +1,116 @@
+"""EXPLAIN ANALYZE: what operators gave, where the engine's plan says it, and nothing where it does not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from local_member import local_member
+
+from engine.profile import Line, Operator, counters, tree
+from engine.runtime.analysis import analysis_of
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
+    with local_member(tmp_path_factory.mktemp("actual")) as member, member.connect() as connection:
+        connection.execute("create table t (a int, b int, s text)")
+        connection.execute("insert into t select i, i % 10, 'w' || i % 17 from generate_series(1, 5000) i")
+        connection.execute("create table u (k int, v int)")
+        connection.execute("insert into u select i, i from generate_series(1, 20) i")
+        yield connection
+
+
+def _rows(connection: Connection, query: str, options: str = "analyze, costs off") -> list[tuple[str, int | None]]:
+    """(operator, its actual rows) from the top."""
+    found = []
+    for (line,) in connection.execute(f"explain ({options}) {query}".encode()):
+        match = re.match(r" *(?:->  )?([A-Z][A-Z ]+[A-Z])(?:  \(actual rows=(\d+)\))?$", line)
+        if match:
+            found.append((match[1], int(match[2]) if match[2] else None))
+    return found
+
+
+def test_operators_of_a_join_and_groups(connection: Connection) -> None:
+    query = (
+        "select b, count(*) from t join u on t.b = u.k where a > 100 and v <> 3"
+        " group by b having count(*) > 5 order by 2, 1 limit 4"
+    )
+    assert _rows(connection, query) == [
+        ("FINAL", 4),
+        ("LIMIT", 4),
+        ("SORT", 4),
+        ("EVALUATOR", 8),
+        ("AGGREGATOR", 8),
+        ("EVALUATOR", 3920),
+        ("JOIN", 3920),
+        ("TABLE READER", 3920),
+        ("TABLE READER", 8),
+    ]
+
+
+def test_json_has_estimates_and_actual_rows(connection: Connection) -> None:
+    (found,) = (
+        connection.execute("explain (analyze, format json) select s from t where b < 3 group by s").fetchone() or ()
+    )
+    node, seen = found[0]["Plan"], {}
+    while True:
+        seen[node["Node Type"]] = (node["Plan Rows"] > 0, node["Actual Rows"])
+        if "Plans" not in node:
+            break
+        [node] = node["Plans"]
+    assert seen["AGGREGATOR"] == (True, 17)
+    assert seen["TABLE READER"] == (True, 1500)
+
+
+def test_readers_of_one_table_are_not_told_apart(connection: Connection) -> None:
+    found = _rows(connection, "select x.a, y.s from t x join t y on x.a = y.b where x.b = 1")
+    assert found[-2:] == [("TABLE READER", None), ("TABLE READER", None)]
+    assert ("JOIN", 500) in found
+
+
+def test_what_asks_a_subquery_is_not_told(connection: Connection) -> None:
+    """The engine makes a join of it."""
+    found = _rows(connection, "select a from t where exists (select 1 from u where k = b and v > 5) or a < 3")
+    assert found[0] == ("FINAL", 2002)
+    assert all(rows is None for name, rows in found[1:] if name == "EVALUATOR")
+
+
+def test_what_is_not_run_is_not_told(connection: Connection) -> None:
+    """Statistics exclude all files of the one table."""
+    found = _rows(connection, "select a from t where a > 100000 union all select k from u")
+    assert found[0] == ("FINAL", 20)
+    assert [rows for name, rows in found if name == "TABLE READER"] == [None, 20]
+
+
+def test_cursors_that_were_profiled_are_not_used_again(connection: Connection) -> None:
+    for _ in range(3):
+        _rows(connection, "select b, count(*) from t group by b")
+        assert len(connection.execute("select b, count(*) from t group by b").fetchall()) == 10
+
+
+def _told(connection: Connection, options: str) -> str:
+    return "\n".join(line for (line,) in connection.execute(f"explain ({options}) select a from t".encode()))
+
+
+def test_summary_and_timing(connection: Connection) -> None:
+    assert "Planning Time" not in _told(connection, "costs off")
+    assert "Planning Time" in _told(connection, "summary")
+    assert "Execution Time" in _told(connection, "analyze, buffers")
+    assert "Time" not in _told(connection, "analyze, summary off")
+    assert "First Batch" not in _told(connection, "analyze, timing off")
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="EXPLAIN option TIMING requires ANALYZE"):
+        _told(connection, "timing")
+
+
+def test_a_tree_travels_as_counters() -> None:
+    leaves = (Operator("TABLE_SCAN", 7, "r1"), Operator("FILTER", 3, "", (Operator("TABLE_SCAN", 4, "given"),)))
+    whole = Operator("PROJECTION", 5, "", (Operator("HASH_JOIN", 5, "", leaves),))
+    analysis = analysis_of(counters(whole, "operator.2.1"), {})
+    assert analysis.operators == {(2, 1): whole}
+    assert tree([Line(1, 0, "FILTER", "", 3)]) is None

@@ -1,0 +1,133 @@
+"""What clients do leaves nothing behind: of no type of ours are there more objects after many rounds than after a few.
+
+Memory is not asked: allocators and caches make of it what they like. What caches keep is made so little here that it is soon full.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from local_member import LocalMember, local_member
+from member_process import wait_until
+
+from engine import engine, statement_cache
+from engine.local import executor, small_files, statements
+from engine.plan import input_size
+from engine.remembered import Remembered
+from engine.storage import delta
+
+Connection = psycopg.Connection[Any]
+_ROUNDS = 8
+_OURS = (
+    "engine.",
+    "server.",
+    "wire.",
+    "_asyncio.",
+    "asyncio.",
+    "builtins.frame",
+    "builtins.coroutine",
+    "builtins.traceback",
+)
+
+
+@pytest.fixture
+def member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalMember]:
+    monkeypatch.setattr(statement_cache, "_STATEMENTS", 4)
+    monkeypatch.setattr(engine, "_PARSED", 4)
+    monkeypatch.setattr(executor, "_TEXTS", 4)
+    monkeypatch.setattr(statements, "_STATEMENTS", Remembered(4))
+    monkeypatch.setattr(small_files, "_naming", lru_cache(4)(small_files._naming.__wrapped__))
+    monkeypatch.setattr(delta, "_VERSIONS", Remembered(2))
+    monkeypatch.setattr(input_size, "_FOOTERS", Remembered(2))
+    with local_member(tmp_path, compact_after=0) as member:
+        with member.connect() as connection:
+            connection.execute("create table t (a int primary key, b text)")
+            connection.execute("insert into t select g, 'text' from generate_series(1, 5000) g")
+        yield member
+
+
+def counted(member: LocalMember) -> Counter[str]:
+    """Objects by type, once nobody is connected and what was committed is in the tables' logs."""
+    wait_until(lambda: not any(member.engine.store.pending().values()))
+    wait_until(lambda: member.engine.executor("local").statistics()["streams"] == 0)
+    gc.collect()
+    names = (f"{type(thing).__module__}.{type(thing).__qualname__}" for thing in gc.get_objects())
+    # The loop forgets timers that were cancelled when it comes to it.
+    return Counter(name for name in names if name.startswith(_OURS) and name != "asyncio.events.TimerHandle")
+
+
+def _short(connection: Connection, number: int) -> None:
+    connection.execute("select b from t where a = %s", (number,)).fetchall()
+
+
+def _prepared(connection: Connection, number: int) -> None:
+    connection.execute(f"prepare p{number} as select a from t where a = $1".encode())
+    connection.execute(f"execute p{number}(1)".encode()).fetchall()
+
+
+def _explained(connection: Connection, number: int) -> None:
+    connection.execute(f"explain analyze select count(*) from t x join t y using (a) where x.a > {number}".encode())
+
+
+def _given_up(connection: Connection, number: int) -> None:
+    connection.execute("begin")
+    connection.execute("declare c cursor for select a, b from t")
+    connection.execute("fetch 10 from c")
+    if number % 2:
+        connection.execute("rollback")
+
+
+def _wrong(connection: Connection, number: int) -> None:
+    for statement in (
+        f"select {number} / 0",
+        f"select missing{number}",
+        "select '",
+        "insert into t values (1)",
+    ):
+        with pytest.raises(psycopg.Error):
+            connection.execute(statement.encode())
+
+
+def _changed(connection: Connection, number: int) -> None:
+    connection.execute("insert into t values (%s, 'new')", (100_000 + number,))
+    connection.execute("update t set b = 'newer' where a = %s", (100_000 + number,))
+    connection.execute("delete from t where a = %s", (100_000 + number,))
+
+
+def _copied(connection: Connection, number: int) -> None:
+    with connection.cursor() as cursor:
+        with cursor.copy("copy t from stdin") as rows:
+            rows.write_row((200_000 + number, "copied"))
+        with cursor.copy("copy (select a, b from t) to stdout") as rows:
+            assert sum(1 for _ in rows)
+    connection.execute("delete from t where a > 200000")
+
+
+def _defined(connection: Connection, number: int) -> None:
+    connection.execute(f"create table d{number} (a int primary key, b text default 'x')".encode())
+    connection.execute(f"create view v{number} as select a from d{number}".encode())
+    connection.execute(f"select * from v{number}".encode())
+    connection.execute(f"drop table d{number} cascade".encode())
+
+
+@pytest.mark.parametrize("use", [_short, _prepared, _explained, _given_up, _wrong, _changed, _copied, _defined])
+def test_nothing_is_left(member: LocalMember, use: Callable[[Connection, int], None]) -> None:
+    def rounds(first: int) -> Counter[str]:
+        for number in range(first, first + _ROUNDS):
+            with member.connect() as connection:
+                use(connection, number)
+        return counted(member)
+
+    rounds(0)
+    before = rounds(_ROUNDS)
+    after = rounds(2 * _ROUNDS)
+    # One object a round would be as many as rounds.
+    grown = {name: count - before[name] for name, count in after.items() if count - before[name] >= _ROUNDS}
+    assert grown == {}
