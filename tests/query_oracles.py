@@ -1,0 +1,66 @@
+"""What tells a wrong answer to a random query (`random_queries`) from a right one.
+
+`judge` compares with PostgreSQL 15. The two others need no second server: they ask one server the same thing in ways that
+its planner cannot take for the same (Rigger and Su). TLP: the rows of a FROM clause are those for which a predicate holds, with
+those for which it does not and those for which it is unknown. NoREC: as many rows pass a WHERE as there are for which the
+predicate is true in the select list, where nothing can be pushed down or folded into a join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from answers import Answer, Connection, ask, differences
+
+#: No statement of a client may come to these: ours to mend, a lost session, a shutdown or a timeout.
+_BROKEN: Final = ("XX", "08", "57")
+#: What a query that PostgreSQL answers may be refused with: what is not supported, and numerics of more than 38 digits.
+_HONEST: Final = ("0A000", "22003")
+
+
+def judge(want: Answer, got: Answer) -> str | None:
+    """What is wrong with our answer, in words, given PostgreSQL's; None where nothing is.
+
+    Which of several errors is met first, and whether one in a row that is not needed is met at all, is no engine's promise: of
+    errors of data (class 22) it does not matter which, nor that we have rows instead.
+    """
+    if got.sqlstate is not None and got.sqlstate.startswith(_BROKEN):
+        return f"SQLSTATE {got.sqlstate}"
+    if want.sqlstate is None and got.sqlstate is None:
+        return differences(want, got, False, trailing_zeros=False)
+    if got.sqlstate in _HONEST or got.sqlstate == want.sqlstate:
+        return None
+    if want.sqlstate is None or any((state or "").startswith("42") for state in (want.sqlstate, got.sqlstate)):
+        return f"SQLSTATE {got.sqlstate}, PostgreSQL says {want.sqlstate or 'rows'}"
+    return None
+
+
+def _counted(connection: Connection, query: str) -> int | str:
+    """How many rows, or the SQLSTATE."""
+    answer = ask(connection, f"select count(*) from ({query}) as counted")
+    return answer.sqlstate or int(answer.rows[0][0] or 0)
+
+
+def partitions_differ(connection: Connection, source: str, predicate: str) -> str | None:
+    """TLP. source: a FROM clause. None also where one of the queries fails honestly."""
+    texts = [f"select 1 from {source}{where}" for where in
+             ("", f" where {predicate}", f" where not ({predicate})", f" where ({predicate}) is null")]  # fmt: skip
+    return _told(connection, texts, lambda counts: counts[0] == sum(counts[1:]))
+
+
+def pushed_down_differs(connection: Connection, source: str, predicate: str) -> str | None:
+    """NoREC, as `partitions_differ`."""
+    texts = [f"select 1 from {source} where {predicate}",
+             f"select 1 from (select ({predicate}) is true as holds from {source} offset 0) as q where holds"]  # fmt: skip
+    return _told(connection, texts, lambda counts: counts[0] == counts[1])
+
+
+def _told(connection: Connection, texts: list[str], holds: Callable[[list[int]], bool]) -> str | None:
+    counts: list[int] = []
+    for text in texts:
+        count = _counted(connection, text)
+        if isinstance(count, str):
+            return f"SQLSTATE {count}: {text}" if count.startswith(_BROKEN) else None
+        counts.append(count)
+    return None if holds(counts) else "\n".join(f"{count}: {text}" for count, text in zip(counts, texts, strict=True))
