@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -91,6 +92,27 @@ def demo(
     from server.demo import run
 
     sys.exit(run(scale=scale, listen=listen, data=data, once=once))
+
+
+@app.command()
+def simulate(
+    seed: Annotated[int | None, typer.Option(help="Run this one, twice, and print what happens in it.")] = None,
+    seeds: Annotated[int, typer.Option(help="How many to run.", min=1)] = 1000,
+    first: Annotated[int, typer.Option(help="The first of them.", min=0)] = 0,
+    forever: Annotated[bool, typer.Option("--forever", help="Go on until some fail.")] = False,
+    workers: Annotated[int | None, typer.Option(help="Processes [as many as processors].", min=1)] = None,
+) -> None:
+    """Run whole clusters on a virtual network and clock, with faults, all of it from a seed."""
+    # What it runs is more than a command that serves should import.
+    from server.simulation.campaign import campaign, replay
+
+    if seed is not None:
+        whole = replay(seed, typer.echo)
+    else:
+        numbers = itertools.count(first) if forever else range(first, first + seeds)
+        whole = campaign(numbers, typer.echo, workers=workers)
+    if not whole:
+        raise typer.Exit(1)
 
 
 @app.command("load")

@@ -8,30 +8,25 @@ soonest. A fault that no world finds would be a hole in the net, or a line that 
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import logging
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Final
 
 _HERE: Final = Path(__file__).parent
 _ROOT: Final = _HERE.parents[1]
+# It is also run as a program, which finds nothing but what is beside it.
+sys.path[:0] = [str(_HERE), str(_HERE.parent), str(_ROOT)]
+
+from planting import Fault, plant  # noqa: E402
 
 
 @dataclass(frozen=True, slots=True)
-class Mutant:
-    """A planted fault. module: where. line: the text that is replaced, which is there once. world: that finds it."""
+class Mutant(Fault):
+    """world: that finds it."""
 
-    fault: str
-    module: str
-    line: str
-    instead: str
     world: str
 
 
@@ -244,33 +239,9 @@ MUTANTS: Final = (
 )
 
 
-class _Planter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports one module with the fault in it."""
-
-    def __init__(self, mutant: Mutant) -> None:
-        self._mutant = mutant
-        self._path = _ROOT / (mutant.module.replace(".", "/") + ".py")
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        del path, target
-        if fullname != self._mutant.module:
-            return None
-        return importlib.util.spec_from_file_location(fullname, self._path, loader=self)
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
-        del spec
-
-    def exec_module(self, module: ModuleType) -> None:
-        source = self._path.read_text()
-        assert source.count(self._mutant.line) == 1, f"{self._mutant.fault}: {self._mutant.line!r} is not there once"
-        exec(compile(source.replace(self._mutant.line, self._mutant.instead), str(self._path), "exec"), vars(module))
-
-
 def hunt(mutant: Mutant) -> str | None:
     """Explore the mutant's world in this process: what was found."""
-    sys.meta_path.insert(0, _Planter(mutant))
+    plant(mutant)
     logging.disable(logging.ERROR)
     from explorer import Found, explore
     from world import World
@@ -295,7 +266,6 @@ def hunted(number: int) -> str | None:
 
 
 def main() -> int:
-    sys.path[:0] = [str(_HERE), str(_ROOT)]
     if sys.argv[1:]:
         print(hunt(MUTANTS[int(sys.argv[1])]) or "")
         return 0

@@ -1,0 +1,131 @@
+"""Clients of simulated members: they ask, read, rest, leave early and cancel; what came of it is kept for the verdict."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Final, Literal
+
+import pyarrow as pa
+
+from engine.distribution import CompiledQuery, DistributedQuery, Terms
+from engine.executor import BatchStream, ExecutionContext
+from engine.fault_policy import Policy, RepeatableQuery
+from engine.plan.topology import Topology
+from server.simulation.member import SimulatedMember
+from server.simulation.statements import Asked
+from server.simulation.tasks import in_tasks
+from wire.errors import SqlError
+
+#: What `sluice.spool_limit` is to them: bytes.
+_SPOOL_LIMIT: Final = 64 << 10
+#: asking: not over yet. whole: it read to the end. left: it closed early. cancelled: somebody ended the statement.
+#: failed: an error.
+State = Literal["asking", "whole", "left", "cancelled", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a client goes about a statement.
+
+    tasks: by whose seed some of its leaves run in tasks; None: none does. rests: seconds before it takes each batch.
+    leaves: after so many batches. cancels: so many seconds after it asked.
+    """
+
+    terms: Terms
+    policy: Policy
+    tasks: int | None = None
+    rests: tuple[float, ...] = ()
+    leaves: int | None = None
+    cancels: float | None = None
+
+
+@dataclass(slots=True)
+class Question:
+    """A statement that a client asks, and what came of it."""
+
+    number: int
+    asked: Asked
+    manner: Manner
+    member: SimulatedMember
+    state: State = "asking"
+    error: SqlError | None = None
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+
+    @property
+    def gone(self) -> bool:
+        """Whether its member is no more: nobody waits for anything."""
+        return self.member.process.state not in ("running", "paused")
+
+    @property
+    def name(self) -> str:
+        return f"client {self.number} on {self.member.name}"
+
+
+async def put(question: Question, topology: Topology | None) -> None:
+    """Ask it. Whatever happens is in the question afterwards."""
+    member, manner = question.member, question.manner
+    context = ExecutionContext(
+        member.new_query_id(), page_bytes=manner.terms.page_bytes, settings={"spool_limit": _SPOOL_LIMIT}
+    )
+    query = RepeatableQuery(
+        member,
+        manner.policy,
+        manner.terms,
+        lambda terms: _compiled(question, terms, topology),
+        context,
+    )
+    member.world.note(question.name, "asks", context.query, question.asked.text)
+    try:
+        stream = await query.open()
+    except SqlError as error:
+        _end(question, "failed", error)
+        return
+    cancelling = None
+    if manner.cancels is not None:
+        cancelling = asyncio.get_running_loop().create_task(_cancel(question, stream, manner.cancels))
+    try:
+        await _read(question, stream)
+    except SqlError as error:
+        _end(question, "failed", error)
+    finally:
+        await stream.close()
+        if cancelling is not None:
+            cancelling.cancel()
+
+
+def _compiled(question: Question, terms: Terms, topology: Topology | None) -> CompiledQuery:
+    member, seed = question.member, question.manner.tasks
+    query = member.lake.compile(question.asked.text, terms, member.mesh, topology)
+    if seed is None or not isinstance(query.runs, DistributedQuery):
+        return query
+    return replace(query, runs=in_tasks(query.runs, Random(seed)))
+
+
+async def _read(question: Question, stream: BatchStream) -> None:
+    manner = question.manner
+    rests = iter(manner.rests)
+    while (batch := await stream.next_batch()) is not None:
+        question.batches.append(batch)
+        if len(question.batches) == manner.leaves:
+            _end(question, "left")
+            return
+        if rest := next(rests, 0.0):
+            await asyncio.sleep(rest)
+    _end(question, "whole")
+
+
+async def _cancel(question: Question, stream: BatchStream, after: float) -> None:
+    await asyncio.sleep(after)
+    if question.state == "asking":
+        _end(question, "cancelled")
+        await stream.close()
+
+
+def _end(question: Question, state: State, error: SqlError | None = None) -> None:
+    if question.state == "asking":
+        question.state, question.error = state, error
+        rows = sum(batch.num_rows for batch in question.batches)
+        words = f": {error.sqlstate} {error.message}" if error is not None else ""
+        question.member.world.note(question.name, state, f"with {rows} rows{words}")

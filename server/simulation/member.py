@@ -1,0 +1,197 @@
+"""One simulated member: the real parts of a member, from the control connections to the local engine, in a process of its own.
+
+Not there are clients' connections (`clients` has what is at their other side), the catalog, and Spark, whose tasks `tasks` plays.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from engine.catalog.files import DataRoots
+from engine.config import EngineConfig
+from engine.distribution import CompiledQuery
+from engine.executor import BatchStream, CompiledFragment, ExecutionContext, QueryId
+from engine.local.executor import LocalExecutor, LocalStream, LocalWork
+from engine.operators.spool import Spooler, SpoolFile
+from engine.runtime.listener import DataListener
+from engine.runtime.mesh import Handler, MemberInfo, Mesh
+from engine.runtime.readable_files import ReadableFiles
+from engine.runtime.runtime import MeshRuntime
+from server.membership import Timing
+from server.mesh_link import LinkOptions, MeshLink
+from server.simulation.lake import Lake
+from server.simulation.network import Network
+from server.simulation.pools import SimulatedOperations, SimulatedPool
+from server.simulation.sources import InPieces
+from server.simulation.tasks import NoWriters, SimulatedTasks
+from server.simulation.world import Process, World
+from wire.mesh.control_messages import Cancel, ControlMessage, Identity
+
+PORT: Final = 7432
+_TIMING: Final = Timing(heartbeat=0.5, failure_after=2.0)
+_SPOOL_BYTES: Final = 1 << 20
+_FRAGMENT_THREADS: Final = 4
+_OPERATION_THREADS: Final = 2
+
+
+class SimulatedMember:
+    """See the module's docstring. name: its id, and its host's name. start: how often it has been started. `Opener` of queries."""
+
+    def __init__(
+        self, world: World, network: Network, lake: Lake, name: str, start: int, seeds: tuple[str, ...]
+    ) -> None:
+        self.name = name
+        self.world = world
+        self.lake = lake
+        chance = Random(world.chance.random())
+        self.process = Process(
+            world,
+            network,
+            name,
+            skew=(chance.uniform(0, 1e5), chance.choice((1.0, 1.0, 0.999, 1.01))),
+            slowness=chance.choice((1.0, 1.0, 1.0, 8.0)),
+        )
+        self.process.pool = SimulatedPool(self.process, 2)
+        self.leaving = False
+        self._start = start
+        self._chance = chance
+        self._numbers = itertools.count(start * 1_000_000 + 1)
+        self.process.do(self._build, seeds)
+
+    def _build(self, seeds: tuple[str, ...]) -> None:
+        folder = self.lake.folder
+        self.listener = DataListener(self.name, PORT)
+        self.local = SimulatedLocal(self.process, self.lake, self._chance)
+        self.spooler = SimulatedSpooler(folder / "spool", SimulatedPool(self.process, 1))
+        self._identity = Identity(self.name, f"{self.name}.{self._start}", f"{self.name}:{PORT}", "", "data", "0")
+        options = LinkOptions(seeds=seeds, timing=_TIMING, chance=self._chance)
+        self.link = MeshLink(self._identity, options, lambda: self.runtime.load, _parse)
+        self.mesh = WatchedMesh(self.link, self.world)
+        self.tasks = SimulatedTasks(self.local, self._chance)
+        self.runtime = MeshRuntime(
+            self.mesh,
+            self.listener,
+            self.local,
+            self.tasks,
+            self.spooler,
+            SimulatedOperations(self.process, _OPERATION_THREADS),
+            ReadableFiles(self.name, DataRoots(folder)),
+            NoWriters(),
+        )
+
+    async def start(self) -> None:
+        await self.listener.start()
+        await self.local.start()
+        self.listener.admit_control(self.link.accept)
+        self.runtime.start()
+        self.link.start(self._identity)
+
+    async def leave(self) -> None:
+        """As a member that is told to end: it lets what has begun come to its end, and says goodbye."""
+        self.leaving = True
+        self.link.drain()
+        await self.runtime.idle()
+        await self.runtime.close()
+        self.listener.admit_control(None)
+        await self.link.close()
+        await self.listener.close()
+        await self.local.close()
+
+    # -- engine.fault_policy.Opener ------------------------------------------------------------------------------
+
+    def new_query_id(self) -> QueryId:
+        return QueryId(self.name, next(self._numbers))
+
+    async def open(self, query: CompiledQuery, context: ExecutionContext) -> BatchStream:
+        if isinstance(query.runs, CompiledFragment):
+            return await self.local.open(query.runs, context)
+        return self.runtime.open(str(context.query), query.runs.shared, query.runs.members, query.runs.schema)
+
+    # -- what is looked at from outside --------------------------------------------------------------------------
+
+    def known(self) -> dict[str, str]:
+        """The members that it knows, and their states."""
+        return self.process.do(lambda: {m.id: m.state for m in self.link.members()})
+
+    def held(self) -> dict[str, int]:
+        """What it holds for queries; empty when none runs."""
+        others = sum(state in ("up", "suspect", "draining") for state in self.known().values()) - 1
+        counts = {
+            **self.runtime.statistics(),
+            "streams": self.local.statistics()["streams"],
+            "spooled": self.spooler.bytes_used,
+            "jobs": self.tasks.running,
+            "sockets": self.listener.connections,
+            "control": max(self.link.statistics()["connections"] - others, 0),
+        }
+        return {name: count for name, count in counts.items() if count}
+
+
+class WatchedMesh:
+    """A member's mesh, with every message noted. cancels: how many `cancel`s were sent, by query."""
+
+    def __init__(self, link: Mesh, world: World) -> None:
+        self._link = link
+        self._world = world
+        self.cancels: Counter[str] = Counter()
+
+    @property
+    def member(self) -> str:
+        return self._link.member
+
+    def members(self) -> list[MemberInfo]:
+        return list(self._link.members())
+
+    def send(self, member: str, message: ControlMessage, body: bytes = b"") -> bool:
+        sent = self._link.send(member, message, body)
+        if isinstance(message, Cancel):
+            self.cancels[message.query] += 1
+        self._world.note(self.member, "=>", member, type(message).__name__, getattr(message, "query", ""), sent)
+        return sent
+
+    def listen(self, on_message: Handler, on_lost: Callable[[str], None]) -> None:
+        self._link.listen(on_message, on_lost)
+
+
+class SimulatedLocal(LocalExecutor):
+    """The local engine over the lake's DuckDB. Its streams come in pieces of any size."""
+
+    def __init__(self, process: Process, lake: Lake, chance: Random) -> None:
+        super().__init__(EngineConfig(lake.folder))
+        self._process = process
+        self._lake = lake
+        self._chance = chance
+
+    async def start(self) -> None:
+        lake = self._lake
+        self.begin(SimulatedPool(self._process, _FRAGMENT_THREADS), lake.database, lake.database, lake.small)
+
+    def run(self, work: LocalWork) -> LocalStream:
+        return InPieces(super().run(work), self._chance)  # type: ignore[return-value]
+
+    async def close(self) -> None:
+        """The database is the lake's."""
+
+
+class SimulatedSpooler(Spooler):
+    """Spool files, on a disk that may be full."""
+
+    def __init__(self, folder: Path, threads: SimulatedPool) -> None:
+        super().__init__(folder, _SPOOL_BYTES, threads=threads)
+        self.full = False
+        self._disk = threads
+
+    def create(self) -> SpoolFile:
+        if self.full:
+            return SpoolFile(self, self._disk, open("/dev/full", "r+b", buffering=0))
+        return super().create()
+
+
+def _parse(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    return host, int(port)

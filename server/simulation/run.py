@@ -1,0 +1,284 @@
+"""One run: a seed, from the first member's start to the last one's end.
+
+    outcome = run(seed, lake)
+    outcome.failure        # what does not hold, or None
+    outcome.digest         # of all that was sent and said: equal for equal seeds
+
+The same seed gives the same run, in any process: nothing in it depends on the real clock, on addresses of objects, or on what
+other runs have left in a cache.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Any, Final
+
+from server.simulation.clients import Question, put
+from server.simulation.lake import Lake
+from server.simulation.member import PORT, SimulatedMember
+from server.simulation.network import Network
+from server.simulation.scenario import Fault, Scenario, Visit, name_of, scenario
+from server.simulation.verdict import judge, left_over, strangers, too_many_cancels
+from server.simulation.world import World
+
+#: Virtual seconds that a phase may take, at most.
+_MEET: Final = 30.0
+_ANSWER: Final = 120.0
+_REST: Final = 60.0
+_LEAVE: Final = 60.0
+_SLOW: Final = 40.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run came to. failure: what does not hold. seconds: of virtual time. asked: states of the questions, by count."""
+
+    seed: int
+    failure: str | None
+    digest: int
+    seconds: float
+    events: int
+    members: int
+    states: tuple[str, ...]
+    trace: tuple[str, ...]
+
+
+def run(seed: int, lake: Lake, *, trace: bool = False) -> Outcome:
+    """Run one seed. trace: keep what happens, for people to read."""
+    with _Quiet():
+        return Run(seed, lake, trace=trace).outcome()
+
+
+class Run:
+    """A run under way."""
+
+    def __init__(self, seed: int, lake: Lake, *, trace: bool = False) -> None:
+        self.seed = seed
+        self.lake = lake
+        self.plan: Scenario = scenario(Random(seed))
+        self.world = World(seed)
+        if trace:
+            self.world.trace = []
+        self.network = Network(self.world, self.plan.latency)
+        self.members: dict[int, SimulatedMember] = {}
+        self.dead: list[SimulatedMember] = []
+        self.questions: list[Question] = []
+        self._starts = 0
+        self._open = 0
+        self._undoing = 0
+
+    def outcome(self) -> Outcome:
+        failure = self._phases()
+        world = self.world
+        self._bury()
+        states = tuple(question.state for question in self.questions)
+        return Outcome(
+            self.seed,
+            failure,
+            world.digest,
+            world.now,
+            world.events,
+            self.plan.members,
+            states,
+            tuple(world.trace or ()),
+        )
+
+    def _phases(self) -> str | None:
+        for phase in (self._meet, self._be_asked, self._come_to_rest, self._leave):
+            failure = phase() or (self.world.failures[0] if self.world.failures else None)
+            if failure is not None:
+                return f"{phase.__name__[1:].replace('_', ' ')}: {failure}"
+        return None
+
+    # -- phases --------------------------------------------------------------------------------------------------
+
+    def _meet(self) -> str | None:
+        for number, when in enumerate(self.plan.starts):
+            self.world.at(when, partial(self._start, number))
+        count = self.plan.members
+        self.world.run(lambda: len(self.members) == count, _MEET)
+        if self.plan.early:
+            return None
+        return self._until(lambda: strangers(self._living()), _MEET)
+
+    def _be_asked(self) -> str | None:
+        for visit in self.plan.visits:
+            self._open += 1
+            self.world.after(visit.when, partial(self._visit, visit))
+        for fault in self.plan.faults:
+            self._undoing += 1
+            self.world.after(fault.when, partial(self._begin, fault))
+        self.world.run(lambda: self._open == 0 and self._undoing == 0, self.world.now + _ANSWER)
+        disturbed, linked = self.plan.disturbed or self.plan.early, self.plan.topology is not None
+        for question in self.questions:
+            if wrong := judge(question, self.lake, disturbed=disturbed, linked=linked):
+                return wrong
+        everybody = [*self.members.values(), *self.dead]
+        return too_many_cancels(everybody)
+
+    def _come_to_rest(self) -> str | None:
+        return self._until(lambda: self._leaving() or left_over(self._living()) or strangers(self._living()), _REST)
+
+    def _leaving(self) -> str | None:
+        """Who was told to end and has not."""
+        return next((f"{member.name} has not left" for member in self._living() if member.leaving), None)
+
+    def _leave(self) -> str | None:
+        leaving = [(member, member.process.start(member.leave())) for member in self._living()]
+        if not self.world.run(lambda: all(task.done() for _, task in leaving), self.world.now + _LEAVE):
+            return f"{', '.join(m.name for m, task in leaving if not task.done())} cannot end"
+        for member, task in leaving:
+            if (error := task.exception()) is not None:
+                return f"{member.name} could not end: {error!r}"
+        self.world.run(lambda: not any(m.process.tasks() for m, _ in leaving), self.world.now + 1)
+        for member, _ in leaving:
+            if tasks := member.process.tasks():
+                return f"{member.name} has left {tasks}"
+        return None
+
+    def _until(self, wrong: Callable[[], str | None], seconds: float) -> str | None:
+        """Let time pass until nothing is wrong; what still is after so many seconds."""
+        deadline, step = self.world.now + seconds, 0.005
+        while (failure := wrong()) is not None:
+            if self.world.now >= deadline:
+                return failure
+            self.world.run(lambda: False, min(self.world.now + step, deadline))
+            step = min(step * 2, 0.5)
+        return None
+
+    # -- members -------------------------------------------------------------------------------------------------
+
+    def _living(self) -> list[SimulatedMember]:
+        return [self.members[number] for number in sorted(self.members)]
+
+    def _start(self, number: int) -> None:
+        self._starts += 1
+        self.network.light(name_of(number))
+        seeds = tuple(f"{name_of(other)}:{PORT}" for other in range(min(self.plan.members, 3)) if other != number)
+        member = SimulatedMember(self.world, self.network, self.lake, name_of(number), self._starts, seeds)
+        self.members[number] = member
+        self.world.note(member.name, "starts")
+        member.process.start(member.start())
+
+    def _end_of(self, number: int, *, host: bool) -> None:
+        member = self.members.pop(number)
+        member.process.kill()
+        self.network.kill(member.process, host=host)
+        self.dead.append(member)
+
+    def _bury(self) -> None:
+        """End whatever is left; cursors go back to the lake."""
+        for number in list(self.members):
+            self._end_of(number, host=False)
+        self.world.trace, kept = None, self.world.trace
+        digest = self.world.digest
+        self.world.bury([member.process for member in self.dead])
+        self.world.trace, self.world.digest = kept, digest
+
+    # -- clients -------------------------------------------------------------------------------------------------
+
+    def _visit(self, visit: Visit) -> None:
+        member = self.members.get(visit.member)
+        if member is None or member.leaving:
+            self._open -= 1
+            return
+        task = member.process.start(self._ask(visit, member))
+        self._watch(member, task)
+
+    def _watch(self, member: SimulatedMember, task: Any) -> None:
+        """A client's work is over when it is done, or when its member is gone."""
+        if task.done() or member.process.state not in ("running", "paused"):
+            self._open -= 1
+        else:
+            self.world.after(0.002, partial(self._watch, member, task))
+
+    async def _ask(self, visit: Visit, member: SimulatedMember) -> None:
+        for asked, manner in visit.asks:
+            question = Question(len(self.questions) + 1, asked, manner, member)
+            self.questions.append(question)
+            await put(question, self.plan.topology)
+
+    # -- faults --------------------------------------------------------------------------------------------------
+
+    def _begin(self, fault: Fault) -> None:
+        """Have it happen, if it still can, and be undone in time."""
+        one, other = name_of(fault.member), name_of(fault.other)
+        undo = self._do(fault, one, other)
+        if undo is None:
+            self._undoing -= 1
+            return
+        self.world.note("fault:", fault.kind, one, other, fault.lasts)
+        if fault.lasts is None:
+            self._undoing -= 1
+        else:
+            self.world.after(fault.lasts, partial(self._undo, fault, undo))
+
+    def _undo(self, fault: Fault, undo: Callable[[], object]) -> None:
+        self.world.note("over:", fault.kind, name_of(fault.member))
+        undo()
+        self._undoing -= 1
+
+    def _do(self, fault: Fault, one: str, other: str) -> Callable[[], object] | None:
+        """How it is undone; None: it cannot happen any more."""
+        network, member = self.network, self.members.get(fault.member)
+        match fault.kind:
+            case "cut":
+                network.cut(one, other)
+                return _nothing
+            case "cut one":
+                return _nothing if network.cut_one() else None
+            case "part":
+                network.part([one], [name_of(number) for number in range(self.plan.members) if name_of(number) != one])
+                return network.heal
+            case "slow":
+                network.slow[one] = _SLOW
+                return partial(network.slow.pop, one, None)
+        if member is None or member.leaving:
+            return None
+        match fault.kind:
+            case "pause":
+                member.process.pause()
+                return member.process.go_on
+            case "full":
+                member.spooler.full = True
+                return partial(setattr, member.spooler, "full", False)
+            case "leave":
+                member.leaving = True
+                member.process.start(self._left(fault.member, member))
+            case _:
+                self._end_of(fault.member, host=fault.kind == "power")
+        return partial(self._come_again, fault.member)
+
+    async def _left(self, number: int, member: SimulatedMember) -> None:
+        await member.leave()
+        if self.members.get(number) is member:
+            self.world.at(self.world.now, partial(self._end_of, number, host=False))
+
+    def _come_again(self, number: int) -> None:
+        if number not in self.members:
+            self._start(number)
+        elif self.members[number].leaving:
+            self.world.after(0.1, partial(self._come_again, number))
+
+
+def _nothing() -> None:
+    """There is nothing to undo."""
+
+
+class _Quiet:
+    """While runs are under way: no garbage collector that ends tasks at moments of its own, and what members log is not said."""
+
+    def __enter__(self) -> None:
+        self._collecting = gc.isenabled()
+        gc.disable()
+        logging.disable(logging.WARNING)
+
+    def __exit__(self, *_error: object) -> None:
+        logging.disable(logging.NOTSET)
+        if self._collecting:
+            gc.enable()

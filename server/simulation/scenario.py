@@ -1,0 +1,128 @@
+"""What happens in one run, all of it from the seed: the cluster, what its clients ask and how, what goes wrong and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Final, Literal
+
+from engine.distribution import Terms
+from engine.fault_policy import Policy
+from engine.plan.topology import Link, Topology, TopologyNode
+from server.simulation.clients import Manner
+from server.simulation.statements import Asked, ask
+
+#: kill: SIGKILL; power: the whole host; leave: SIGTERM. Those come again, or not. pause: SIGSTOP for a while. cut: all connections
+#: of two members are reset; cut one: a single one is. part: a partition, for a while. slow: a member's network, for a while.
+#: full: the disk of its spool, for a while.
+Kind = Literal["kill", "power", "leave", "pause", "cut", "cut one", "part", "slow", "full"]
+#: What cannot make a query fail.
+HARMLESS: Final[tuple[Kind, ...]] = ("slow",)
+
+_SIZES: Final = (2, 2, 2, 3, 3, 3, 3, 3, 3, 4, 4, 5)
+#: One cluster in so many is large.
+_LARGE: Final = 500
+_LATENCIES: Final = ((2e-5, 2e-4), (1e-4, 3e-3), (1e-3, 4e-2))
+_HORIZONS: Final = (0.003, 0.03, 0.3, 1.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """when: seconds after the first client asks. member, other: numbers. lasts: seconds until it is undone; None: it stays so."""
+
+    kind: Kind
+    when: float
+    member: int
+    other: int
+    lasts: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A client: at which member, when it comes (seconds after the first), and what it asks, one after another."""
+
+    member: int
+    when: float
+    asks: tuple[tuple[Asked, Manner], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """See the module's docstring. starts: when each member starts, in seconds. early: clients do not wait for the cluster."""
+
+    members: int
+    latency: tuple[float, float]
+    starts: tuple[float, ...]
+    early: bool
+    topology: Topology | None
+    visits: tuple[Visit, ...]
+    faults: tuple[Fault, ...]
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether anything happens for which a query may fail."""
+        return any(fault.kind not in HARMLESS for fault in self.faults)
+
+
+def scenario(chance: Random) -> Scenario:
+    """What this chance makes."""
+    count = chance.randint(20, 50) if chance.randrange(_LARGE) == 0 else chance.choice(_SIZES)
+    horizon = chance.choice(_HORIZONS)
+    troubled = chance.random() < 0.6
+    faults = [_fault(chance, count, horizon) for _ in range(chance.choice((1, 1, 2, 3)))] if troubled else []
+    visits = tuple(_visit(chance, count, horizon) for _ in range(chance.choice((1, 1, 2, 3))))
+    if any(manner.policy == "wait" for visit in visits for _, manner in visit.asks):
+        # Who waits for a member waits for as long as it takes.
+        faults = [replace(fault, lasts=fault.lasts or 1.0) for fault in faults]
+    return Scenario(
+        count,
+        chance.choice(_LATENCIES),
+        tuple(chance.uniform(0, 0.02) for _ in range(count)),
+        chance.random() < 0.1,
+        _topology(chance, count) if chance.random() < 0.15 else None,
+        visits,
+        tuple(sorted(faults, key=lambda fault: fault.when)),
+    )
+
+
+def _fault(chance: Random, count: int, horizon: float) -> Fault:
+    kind: Kind = chance.choice(("kill", "power", "leave", "pause", "cut", "cut one", "cut one", "part", "slow", "full"))
+    member = chance.randrange(count)
+    other = (member + chance.randrange(1, count)) % count
+    lasts = chance.choice((0.05, 0.5, 3.0))
+    if kind in ("kill", "power", "leave") and chance.random() < 0.5:
+        return Fault(kind, chance.uniform(0, horizon), member, other)
+    return Fault(kind, chance.uniform(0, horizon), member, other, lasts)
+
+
+def _visit(chance: Random, count: int, horizon: float) -> Visit:
+    asks = tuple((ask(chance), _manner(chance, horizon)) for _ in range(chance.choice((1, 1, 2))))
+    return Visit(chance.randrange(count), chance.uniform(0, horizon / 2), asks)
+
+
+def _manner(chance: Random, horizon: float) -> Manner:
+    terms = Terms("local", "always", 1 << 30, chance.choice((256, 2048, 1 << 16)))
+    policy: Policy = chance.choice(("fail", "fail", "fail", "retry", "local", "wait", "spool"))
+    rests: tuple[float, ...] = ()
+    if chance.random() < 0.3:
+        rests = tuple(chance.choice((0.0, 0.0, horizon, 0.4)) for _ in range(6))
+    leaves = chance.randint(1, 4) if chance.random() < 0.15 else None
+    cancels = chance.uniform(0, horizon) if chance.random() < 0.25 else None
+    tasks = chance.randrange(1 << 16) if chance.random() < 0.3 else None
+    return Manner(terms, policy, tasks, rests, leaves, cancels)
+
+
+def _topology(chance: Random, count: int) -> Topology:
+    """Links between all members by way of some; and now and then a bound on what a member takes."""
+    names = [name_of(number) for number in range(count)]
+    hub = chance.choice(names)
+    nodes = []
+    for name in names:
+        others = [other for other in names if other != name and (hub in (name, other) or chance.random() < 0.4)]
+        capacity = chance.choice((None, None, None, 2))
+        nodes.append(TopologyNode(name, f"{name}:7432", tuple(Link(other) for other in others), (), capacity))
+    return Topology(tuple(nodes))
+
+
+def name_of(number: int) -> str:
+    return f"m{number + 1}"

@@ -1,0 +1,345 @@
+"""Spark's tasks, played: the rows of a fragment in partitions, each sent by a task that may die and be tried again.
+
+A task speaks as `engine.operators.send` does, over the real sender's machine. It dies at any moment: before it opens a stream, in
+the middle, after the receiver has everything and before anybody has heard of it; with a word or without one. Now and then two
+attempts of one partition run side by side, as speculative execution has it.
+
+`in_tasks` makes what the planner has given to local engines theirs: which engine runs a fragment is nothing to those who receive
+its rows, but that its streams are made by tasks is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from random import Random
+from typing import Any, Final, Literal
+
+import msgspec
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+
+from engine.catalog.objects import Table
+from engine.distribution import DistributedQuery
+from engine.executor import ExecutionContext
+from engine.local.executor import LocalExecutor, LocalWork, batch_rows
+from engine.operators.bell import Bell
+from engine.operators.partition_streams import Sent
+from engine.operators.routers import part_by_bucket
+from engine.operators.schemas import stream_fingerprint, stream_schema
+from engine.operators.send import Edge
+from engine.plan.compile import to_sql
+from engine.plan.compile.dialects import DIALECTS
+from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, MutationSpec, SharedSpec
+from engine.runtime.query_run import Production, Source
+from wire.errors import QueryCanceled, SerializationFailure
+from wire.mesh.channel import DataSender, State
+from wire.mesh.framing import RemoteProtocolError
+from wire.mesh.messages import VERSION, Cancel, Deny, Open
+
+_ATTEMPTS: Final = 4
+_PARTITIONS: Final = 3
+#: How often a task dies where it may, and how often two attempts run at once.
+_DIES: Final = 0.08
+_SPECULATES: Final = 0.1
+_RETRY_SECONDS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+_REWRITTEN: Final = 4096
+_PART: Final = "bucket"
+#: over: nobody wants the rows. complete: the receiver has them from another attempt. failed: this attempt is of no more use.
+_End = Literal["over", "complete", "failed"]
+
+
+class NoWriters:
+    """`engine.runtime.query_run.Writers` of a cluster whose tables never change."""
+
+    def intents(self, rows: Any, spec: MutationSpec) -> Source:
+        raise AssertionError("nothing is written")
+
+    def intents_of_tasks(self, find: Any, context: ExecutionContext, spec: MutationSpec) -> Source:
+        raise AssertionError("nothing is written")
+
+
+class SimulatedTasks:
+    """`engine.runtime.query_run.TaskSenders`. running: jobs."""
+
+    def __init__(self, local: LocalExecutor, chance: Random) -> None:
+        self._local = local
+        self._chance = chance
+        self.running = 0
+
+    async def produce(
+        self,
+        context: ExecutionContext,
+        statement: str,
+        tables: Mapping[str, Table],
+        edges: tuple[Edge | None, ...],
+        *,
+        parting: str | None = None,
+        base: int = 0,
+    ) -> Production:
+        schema = stream_schema(next(edge.schema for edge in edges if edge is not None))
+        if parting is not None:
+            schema = schema.append(pa.field(_PART, pa.int32()))
+        work = LocalWork(statement, schema, batch_rows(schema, context.page_bytes), context.time_zone)
+        return _Job(self, self._local.run(work), edges, base, self._chance, parted=parting is not None)
+
+
+class _Job:
+    """`engine.runtime.query_run.Production`."""
+
+    def __init__(
+        self,
+        tasks: SimulatedTasks,
+        rows: Any,
+        edges: tuple[Edge | None, ...],
+        base: int,
+        chance: Random,
+        *,
+        parted: bool,
+    ) -> None:
+        self._tasks = tasks
+        self._rows = rows
+        self._edges = {number: edge for number, edge in enumerate(edges) if edge is not None}
+        self._base = base
+        self._chance = chance
+        self._parted = parted
+        self._receivers = len(edges)
+        tasks.running += 1
+        self.ended: asyncio.Future[Sent] = asyncio.ensure_future(self._run())
+
+    async def close(self) -> None:
+        self.ended.cancel()
+        await asyncio.wait([self.ended])
+        if not self.ended.cancelled():
+            self.ended.exception()
+        await self._rows.close()
+        self._tasks.running -= 1
+
+    async def _run(self) -> Sent:
+        partitions: list[list[pa.RecordBatch]] = [[] for _ in range(self._chance.randint(1, _PARTITIONS))]
+        while (batch := await self._rows.next_batch()) is not None:
+            self._chance.choice(partitions).append(batch)
+        work = [asyncio.ensure_future(self._partition(n, batches)) for n, batches in enumerate(partitions)]
+        try:
+            whole = await asyncio.gather(*work)
+        finally:
+            for task in work:
+                task.cancel()
+            await asyncio.gather(*work, return_exceptions=True)
+        having: dict[int, list[int]] = {}
+        rows = dict.fromkeys(self._edges, 0)
+        for number, counts in enumerate(whole):
+            for receiver, count in counts.items():
+                having.setdefault(receiver, []).append(self._base + number)
+                rows[receiver] += count
+        return Sent(having, rows, 0, 0, 0)
+
+    async def _partition(self, number: int, batches: Sequence[pa.RecordBatch]) -> dict[int, int]:
+        """Rows by receiver that has the partition's stream whole. Raises SerializationFailure after too many attempts."""
+        attempts = iter(range(_ATTEMPTS))
+        first = asyncio.ensure_future(self._attempt(number, next(attempts), batches))
+        running = [first]
+        try:
+            while running:
+                if (
+                    len(running) == 1
+                    and self._chance.random() < _SPECULATES
+                    and (n := next(attempts, None)) is not None
+                ):
+                    await asyncio.sleep(self._chance.uniform(0, 0.01))
+                    running.append(asyncio.ensure_future(self._attempt(number, n, batches)))
+                done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for attempt in [attempt for attempt in running if attempt in done]:
+                    running.remove(attempt)
+                    if (sent := attempt.result()) is not None:
+                        return sent
+                if not running and (n := next(attempts, None)) is not None:
+                    running.append(asyncio.ensure_future(self._attempt(number, n, batches)))
+        finally:
+            for attempt in running:
+                attempt.cancel()
+            if running:
+                await asyncio.wait(running)
+        raise SerializationFailure("a task of the query failed too often")
+
+    async def _attempt(self, number: int, attempt: int, batches: Sequence[pa.RecordBatch]) -> dict[int, int] | None:
+        """None: it has died, or was refused for this attempt."""
+        edges = dict(self._edges)
+        streams: dict[int, _TaskStream] = {}
+        rows = dict.fromkeys(edges, 0)
+        mortal = attempt < _ATTEMPTS - 1
+        try:
+            for batch in batches:
+                for receiver, part in self._parts(batch):
+                    if receiver not in edges:
+                        continue
+                    if mortal and self._chance.random() < _DIES:
+                        return None
+                    if receiver not in streams:
+                        streams[receiver] = _TaskStream(edges[receiver], self._base + number, attempt)
+                        await streams[receiver].open()
+                    await streams[receiver].send(part)
+                    rows[receiver] += part.num_rows
+                    if streams[receiver].end == "failed":
+                        return None
+                    if streams[receiver].end == "over":
+                        del edges[receiver], streams[receiver]
+            for stream in streams.values():
+                await stream.finish()
+                if stream.end == "failed" or (mortal and self._chance.random() < _DIES):
+                    return None
+            return {receiver: rows[receiver] for receiver, stream in streams.items() if stream.end != "over"}
+        finally:
+            for stream in streams.values():
+                stream.close(told=self._chance.random() < 0.5)
+
+    def _parts(self, batch: pa.RecordBatch) -> Sequence[tuple[int, pa.RecordBatch]]:
+        if self._parted:
+            return part_by_bucket(batch, self._receivers)
+        return [(receiver, batch) for receiver in range(self._receivers)]
+
+
+class _TaskStream(asyncio.Protocol):
+    """`engine.operators.send.StreamSender`, on a loop. end: None while it is under way."""
+
+    def __init__(self, edge: Edge, partition: int, attempt: int) -> None:
+        self.end: _End | None = None
+        self._edge = edge
+        schema = stream_fingerprint(edge.schema)
+        self._opening = Open(VERSION, edge.channel, edge.token, edge.edge, partition, attempt, 0, schema)
+        self._machine = DataSender(self._opening)
+        self._transport: Any = None
+        self._denied = ""
+        self._gone = False
+        self._bell = Bell()
+
+    async def open(self) -> None:
+        for pause in _RETRY_SECONDS:
+            self._machine, self._denied, self._gone = DataSender(self._opening), "", False
+            try:
+                await asyncio.get_running_loop().create_connection(lambda: self, self._edge.host, self._edge.port)
+            except OSError:
+                self.end = "failed"
+                return
+            self._transport.write(self._machine.opening())
+            while self._machine.state is State.OPENING and not self._gone and self.end is None:
+                await self._bell.next_ring()
+            if self._denied != "unknown":
+                return
+            self._transport.abort()
+            await asyncio.sleep(pause)
+        self.end = "failed"
+
+    async def send(self, batch: pa.RecordBatch) -> None:
+        if self.end is None:
+            body = memoryview(batch.serialize())
+            self._transport.writelines(self._machine.offer(body, batch.num_rows))
+            while self.end is None and self._machine.pending:
+                await self._bell.next_ring()
+                if self.end is None:
+                    self._transport.writelines(self._machine.send_pending())
+
+    async def finish(self) -> None:
+        if self.end is None:
+            self._transport.writelines(self._machine.offer(b"", 0, last=True))
+            while self.end is None and not self._gone:
+                await self._bell.next_ring()
+
+    def close(self, *, told: bool) -> None:
+        """End it, if it is not over: with a word, or as a process that is no more."""
+        if self._transport is None or self._gone:
+            return
+        if told and self.end is None and self._machine.state is not State.OPENING:
+            self._transport.write(self._machine.cancel("58030", "the task died"))
+            self._transport.close()
+        else:
+            self._transport.abort()
+
+    # -- asyncio.Protocol ----------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for event in self._machine.receive_data(data):
+                match event:
+                    case Cancel():
+                        self.end = "over" if event.sqlstate == QueryCanceled.default_sqlstate else "failed"
+                    case Deny("unknown"):
+                        self._denied = "unknown"
+                    case Deny("complete"):
+                        self.end = "complete"
+                    case Deny(reason):
+                        self.end = "over" if reason == "closed" else "failed"
+        except RemoteProtocolError:
+            self.end = "failed"
+        self._bell.ring()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._gone = True
+        if self.end is None and self._denied == "" and self._machine.state is not State.DONE:
+            self.end = "failed"
+        self._bell.ring()
+
+
+def in_tasks(query: DistributedQuery, wanted: Random) -> DistributedQuery:
+    """The query with some of its leaves run by tasks."""
+    shared = SharedSpec.decoded(query.shared)
+    edges = {edge.id: edge for edge in shared.edges}
+    chosen = {f.id: edges[f.output] for f in shared.fragments if _may(f, edges) and wanted.random() < 0.6 and f.output}
+    if not chosen:
+        return query
+    outputs = {edge.id for edge in chosen.values()}
+    statements = {fragment.id: fragment.statement for fragment in shared.fragments}
+    changed = msgspec.structs.replace(
+        shared,
+        edges=tuple(_sent_by_tasks(edge) if edge.id in outputs else edge for edge in shared.edges),
+        fragments=tuple(
+            msgspec.structs.replace(f, engine="spark", statement=None) if f.id in chosen else f
+            for f in shared.fragments
+        ),
+    )
+    encoded = msgspec.msgpack.encode(changed)
+    members = {
+        name: MemberSpec(
+            msgspec.Raw(encoded),
+            tuple(_with_files(i, statements[i.fragment]) if i.fragment in chosen else i for i in spec.instances),
+        )
+        for name, spec in query.members.items()
+    }
+    return replace(query, shared=encoded, members=members)
+
+
+def _may(fragment: FragmentSpec, edges: Mapping[int, EdgeSpec]) -> bool:
+    if fragment.output is None or fragment.inputs or fragment.mutation is not None or fragment.engine != "local":
+        return False
+    return edges[fragment.output].synchronizer == "unsynchronized"
+
+
+def _sent_by_tasks(edge: EdgeSpec) -> EdgeSpec:
+    router = edge.router
+    if router.kind in ("hash", "range"):
+        router = msgspec.structs.replace(router, parting=_PART)
+    return msgspec.structs.replace(edge, counted=False, router=router)
+
+
+@lru_cache(_REWRITTEN)
+def _with_files(instance: InstanceSpec, statement: str | None) -> InstanceSpec:
+    """The instance with a statement that names its files: tasks are given no parameters."""
+    values: dict[str, exp.Expression] = {}
+    for reader in instance.readers:
+        name = f"r{reader.reader}"
+        values[name] = exp.Array(expressions=[exp.Literal.string(file) for file in reader.files])
+        for key, value in zip(("first", "end"), reader.rows or (), strict=False):
+            values[f"{name}_{key}"] = exp.Literal.number(value)
+        for key, bound in zip(("low", "high"), reader.keys or (), strict=False):
+            values[f"{name}_{key}"] = exp.Null() if bound is None else exp.Literal.string(bound)
+    text = instance.statement or statement
+    assert text is not None, "a fragment of the local engine has a statement"
+    tree = sqlglot.parse_one(text, dialect=DIALECTS["local"])
+    tree = tree.transform(lambda node: values[node.name].copy() if isinstance(node, exp.Placeholder) else node)
+    return InstanceSpec(instance.fragment, instance.instance, statement=to_sql(tree, "local"))

@@ -1,0 +1,98 @@
+"""What must hold in every run, whatever happened in it.
+
+- Rows are right: who read to the end has the answer, who stopped before has a part of it (the first part, where it has an order).
+- A query fails only when something went wrong, and says so with an SQLSTATE that stands for it.
+- Everybody is told: no client waits for ever.
+- The loss of a query costs at most two rounds of messages.
+- When all is over nothing is held, anywhere, and the members that live know each other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import pyarrow as pa
+
+from server.simulation.clients import Question
+from server.simulation.lake import Lake
+from server.simulation.member import SimulatedMember
+
+#: A member or a connection was lost; a member ends; a disk is full.
+_EXCUSED: Final = frozenset(("40001", "57P01", "53100"))
+#: A task of which rows had been read died, and said so.
+_TASK_DIED: Final = "58030"
+#: A topology has no way for this plan: it is refused before anything begins.
+_REFUSED: Final = frozenset(("0A000", "53400", "55000"))
+
+
+def judge(question: Question, lake: Lake, *, disturbed: bool, linked: bool) -> str | None:
+    """What is wrong with what came of a question; None: nothing. linked: a topology says what may be sent where."""
+    if question.state == "asking" and not question.gone:
+        return f"{question.name} waits for ever: {question.asked.text}"
+    if question.error is not None:
+        state = question.error.sqlstate
+        in_tasks = question.manner.tasks is not None
+        excused = (disturbed or in_tasks) and (state in _EXCUSED or (in_tasks and state == _TASK_DIED))
+        if not excused and not (linked and state in _REFUSED):
+            return f"{question.name} was told {state} {question.error.message}: {question.asked.text}"
+    different = _differences(question, lake)
+    return f"{question.name}: {different}: {question.asked.text}" if different else None
+
+
+def _differences(question: Question, lake: Lake) -> str | None:
+    whole = question.state == "whole"
+    asked = question.asked
+    answer = lake.answer(asked.text)
+    got = pa.Table.from_batches(question.batches, answer.schema if not question.batches else question.batches[0].schema)
+    rows = _rows(got)
+    if asked.whole is not None:
+        return _part(rows, Counter(_rows(lake.answer(asked.whole)))) or _count(rows, answer.num_rows, whole=whole)
+    right = _rows(answer)
+    if asked.ordered and rows != right[: len(rows)]:
+        return "rows are not in their order, or not the right ones"
+    return _part(rows, Counter(right)) or _count(rows, len(right), whole=whole)
+
+
+def _part(rows: list[tuple[object, ...]], of: Counter[tuple[object, ...]]) -> str | None:
+    extra = Counter(rows) - of
+    return f"{extra.total()} rows that are not in the answer, {next(iter(extra))} for one" if extra else None
+
+
+def _count(rows: list[tuple[object, ...]], right: int, *, whole: bool) -> str | None:
+    return f"{len(rows)} rows instead of {right}" if whole and len(rows) != right else None
+
+
+def _rows(table: pa.Table) -> list[tuple[object, ...]]:
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def too_many_cancels(members: list[SimulatedMember]) -> str | None:
+    """The messages that end one query: the initiator tells each participant, and each may have told it (seed, 3.4)."""
+    sent: Counter[str] = Counter()
+    for member in members:
+        sent.update(member.mesh.cancels)
+    count = len({member.name for member in members})
+    for query, number in sent.items():
+        if number > 2 * count:
+            return f"query {query} took {number} cancels among {count} members"
+    return None
+
+
+def left_over(members: list[SimulatedMember]) -> str | None:
+    """What these hold although no query runs; None: nothing."""
+    for member in members:
+        if held := member.held():
+            return f"{member.name} still holds {held}"
+    return None
+
+
+def strangers(members: list[SimulatedMember]) -> str | None:
+    """Members that live and do not know each other; None: all do."""
+    names = {member.name for member in members}
+    for member in members:
+        known = member.known()
+        if {name for name, state in known.items() if state == "up"} != names:
+            seen = ", ".join(f"{name} {state}" for name, state in known.items())
+            return f"{member.name} sees {seen} where {', '.join(sorted(names))} are up"
+    return None

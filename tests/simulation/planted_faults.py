@@ -1,0 +1,106 @@
+"""Faults planted into what ties the machines together, one line each: does the simulation find them?
+
+    python tests/simulation/planted_faults.py         # all, as a table; exit status 1 if one is not found
+
+Those of the machines themselves are the exploration's (`tests/exploration/mutants.py`). What is planted here needs a network, a
+planner or an engine to show: no world of the exploration has it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+_ROOT: Final = Path(__file__).parents[2]
+# It is also run as a program, which finds nothing but what is beside it.
+sys.path[:0] = [str(_ROOT / "tests"), str(_ROOT)]
+
+from planting import Fault, plant  # noqa: E402
+
+#: So many seeds are tried.
+SEEDS: Final = 400
+_RUNTIME: Final = "engine.runtime.runtime"
+_OUTPUT: Final = "engine.runtime.edge_output"
+_POLICY: Final = "engine.fault_policy"
+
+FAULTS: Final = (
+    Fault("a stream that breaks is nobody's business", _RUNTIME, "if not fatal:", "if True:"),
+    Fault("a query is finished before all has arrived", _RUNTIME, "if self._run.all_arrived:", "if True:"),
+    Fault("rows are repeated that were given already", _POLICY, "if self._begun or self._closed:", "if self._closed:"),
+    Fault(
+        "one receiver's end is all receivers'",
+        _OUTPUT,
+        "*(self._finish(number) for number in range(len(self._opening)))",
+        "self._finish(0)",
+    ),
+    Fault(
+        "merge up to the greatest of the last keys",
+        "engine.operators.ordered_merge",
+        "return min(_key(head",
+        "return max(_key(head",
+    ),
+    Fault(
+        "every spooled batch begins its file",
+        "engine.operators.spool",
+        "place = Place(self._end, len(body))",
+        "place = Place(0, len(body))",
+    ),
+    Fault("LIMIT counts nothing", "engine.operators.limit", "self._left -= taken if self._left > 0 else 0", "pass"),
+    Fault(
+        "a member that was lost is not dialled again",
+        "server.membership",
+        "target.next_at = now + pause",
+        "target.next_at = now + 1e9 * pause",
+    ),
+)
+
+
+def hunt(fault: Fault) -> str | None:
+    """Run seeds in this process until one fails: what was found."""
+    plant(fault)
+    from server.simulation.lake import Lake, make_files
+    from server.simulation.run import run
+
+    with tempfile.TemporaryDirectory() as folder:
+        make_files(Path(folder))
+        os.chdir(folder)
+        lake = Lake(Path())
+        try:
+            for seed in range(SEEDS):
+                if (failure := run(seed, lake).failure) is not None:
+                    return f"seed {seed}: {failure}"
+        finally:
+            lake.close()
+            os.chdir(_ROOT)
+    return None
+
+
+def hunted(number: int) -> str | None:
+    """The same, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, __file__, str(number)], cwd=_ROOT, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return done.stdout.strip() or None
+
+
+def main() -> int:
+    if sys.argv[1:]:
+        print(hunt(FAULTS[int(sys.argv[1])]) or "")
+        return 0
+    survivors = 0
+    for number, fault in enumerate(FAULTS):
+        found = hunted(number)
+        survivors += found is None
+        print(f"{number + 1:>3}  {fault.fault:<72} {(found or 'NOT FOUND')[:120]}", flush=True)
+    print(f"{len(FAULTS) - survivors} of {len(FAULTS)} found")
+    return min(survivors, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""Whole clusters by seed: all that must hold holds, and a seed is a run."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from server.simulation.campaign import campaign
+
+
+def _simulate(*arguments: str, hash_seed: str = "0") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "server.cli", "simulate", *arguments]
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+def test_all_holds() -> None:
+    said: list[str] = []
+    assert campaign(range(60), said.append, workers=2), "\n".join(said)
+
+
+@pytest.mark.long
+def test_ten_thousand_seeds() -> None:
+    said: list[str] = []
+    assert campaign(range(120, 10_120), said.append), "\n".join(said)
+
+
+def test_a_seed_is_a_run_in_every_process() -> None:
+    one, other = (_simulate("--seed", "40", hash_seed=seed) for seed in ("1", "2"))
+    assert one.returncode == 0, one.stdout + one.stderr
+    assert one.stdout == other.stdout
+    assert re.search(r"digest [0-9a-f]{8}", one.stdout)
+    assert "asks" in one.stdout
