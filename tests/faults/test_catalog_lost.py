@@ -1,0 +1,96 @@
+"""The catalog database away: stopped in its tracks, so that it neither answers nor breaks a connection, gone, and back.
+
+(What a commit says whose answer was lost: `tests/cluster/test_shared_catalog.py`.)
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+from fault_ground import Running
+from member_process import MemberProcess
+from member_state import wait_idle
+from postgres_server import PostgresServer, binaries
+
+from engine.catalog import store_postgres
+from wire.errors import IoError
+
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.skipif(binaries() is None, reason="PostgreSQL 15's server programs are not installed"),
+]
+COUNT = "select count(*) from t"
+
+
+@pytest.fixture
+def database() -> Iterator[PostgresServer]:
+    """One that the test may break."""
+    with PostgresServer() as server:
+        yield server
+
+
+@contextmanager
+def stopped(server: PostgresServer) -> Iterator[None]:
+    """All its processes stand still; the kernel goes on accepting connections and bytes for them."""
+    postmaster = psutil.Process(server.pid)
+    family = [postmaster, *postmaster.children()]
+    for process in family:
+        process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in family:
+            process.send_signal(signal.SIGCONT)
+
+
+def test_many_ask_a_database_that_is_silent(
+    database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is told within the time of one; when it goes on, so do they."""
+    monkeypatch.setattr(store_postgres, "_VERSION_SECONDS", 1.0)
+    monkeypatch.setattr(store_postgres, "_CONNECT_SECONDS", 2)
+    catalog = store_postgres.PostgresDatabase(
+        f"postgresql://postgres@{database.host}:{database.port}/postgres", tmp_path
+    )
+    try:
+        assert catalog.version() == 0
+        with stopped(database):
+            for _ in range(2):
+                with pytest.raises(IoError, match="cannot be used"):
+                    catalog.version()
+        assert catalog.version() == 0
+    finally:
+        catalog.close()
+
+
+@pytest.mark.long
+def test_a_member_whose_catalog_stands_still_and_goes_on(database: PostgresServer, tmp_path: Path) -> None:
+    url = f"postgresql://postgres@{database.host}:{database.port}/postgres"
+    environment = {"SLUICE_SPARK__START": "lazy", "SLUICE_CATALOG": url}
+    with MemberProcess(tmp_path, environment=environment) as member, ExitStack() as stack:
+        clients = [stack.enter_context(member.connect()) for _ in range(8)]
+        clients[0].execute("create table t as select x from generate_series(1, 1000) x")
+        reading = clients[1]
+        reading.execute("begin")
+        reading.execute("declare c cursor for select x from t")
+        assert len(reading.execute("fetch 10 from c").fetchall()) == 10
+        with stopped(database):
+            running = [Running(client, COUNT) for client in clients[2:]]
+            for each in running:
+                with pytest.raises(psycopg.errors.IoError, match="cannot be used"):
+                    each.result()
+        assert len(reading.execute("fetch all from c").fetchall()) == 990
+        reading.execute("commit")
+        for client in clients:
+            assert client.execute(COUNT).fetchone() == (1000,)
+        clients[0].execute("insert into t values (0)")
+        assert clients[1].execute(COUNT).fetchone() == (1001,)
+        clients[0].execute("drop table t")
+        stack.close()
+        wait_idle(member)

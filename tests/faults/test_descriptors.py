@@ -1,0 +1,59 @@
+"""Clients that take all file descriptors: who is there goes on, who comes is told, and the member does not spin."""
+
+from __future__ import annotations
+
+import resource
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+from member_process import MemberProcess, wait_until
+from member_state import status
+
+CROWD = 300
+
+
+@pytest.fixture
+def member(tmp_path: Path) -> Iterator[MemberProcess]:
+    environment = {"SLUICE_SPARK__START": "lazy"}
+    with MemberProcess(tmp_path, environment=environment, log=tmp_path / "log") as running:
+        resource.prlimit(running.pid, resource.RLIMIT_NOFILE, (CROWD, CROWD))
+        yield running
+
+
+def closed(connection: socket.socket) -> bool:
+    """Whether the member has closed its end."""
+    connection.setblocking(False)
+    try:
+        return connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+def test_clients_leave_descriptors_to_those_who_are_there(member: MemberProcess) -> None:
+    process = psutil.Process(member.pid)
+    with member.connect() as there, ExitStack() as open_:
+        there.execute("create table t as select x from generate_series(1, 1000) x")
+        crowd = [open_.enter_context(socket.create_connection((member.host, member.port))) for _ in range(CROWD)]
+        wait_until(lambda: sum(map(closed, crowd)) > 30)
+        assert process.num_fds() < CROWD - 30
+        for number in range(5):
+            there.execute("insert into t values (%s)", (number,))
+            assert there.execute("select count(*) from t").fetchone() == (1001 + number,)
+        assert member.log is not None
+        assert member.log.read_text().count("file descriptors run short") == 1
+        kept = [each for each in crowd if not closed(each)]
+        # One that is not the last: a newcomer gets its number, which is among those that say why.
+        kept[-10].close()
+        wait_until(lambda: status(member)["sockets"] < len(kept) + 1)
+        with pytest.raises(psycopg.OperationalError, match="too many clients already"):
+            member.connect()
+    wait_until(lambda: status(member)["sockets"] == 0)
+    with member.connect() as after:
+        assert after.execute("select count(*) from t").fetchone() == (1005,)

@@ -1,0 +1,68 @@
+"""A member that stands still for a while in the middle of a query, and a black hole between members.
+
+Killed at such points members are in `tests/cluster/test_faults.py`; so are those that stand still for longer than
+`cluster.failure_after`. For less than that nobody is lost, and so nothing is: the answer is late, and right.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import psycopg
+import pytest
+from fault_ground import ROWS, Ground, Running, Wire, connect, held, suspended, wait_clean
+from member_process import wait_until
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+SUM = (ROWS, ROWS * (ROWS - 1) // 2)
+QUERY = "select count(*), sum(x) from t"
+ALONE = "-c sluice.engine=local -c sluice.distribution=off"
+#: Who stands still is waited for.
+PATIENT = {"failure_after": "60"}
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def test_a_participant_stands_still_for_a_while(tmp_path: Path, stack: ExitStack) -> None:
+    """Before its start, in mid-stream, and when nearly all has been read."""
+    m1, m2, m3 = Ground(tmp_path, stack).three(cluster=PATIENT)
+    with connect(m1) as connection, m2.connect(options=ALONE) as neighbour:
+        for rows in (0, 10, ROWS - 10):
+            if rows:
+                connection.execute("begin")
+                assert len(list(suspended(connection, rows))) == rows
+            m3.send(signal.SIGSTOP)
+            running = Running(connection, "fetch all from c" if rows else QUERY)
+            assert neighbour.execute(QUERY).fetchone() == SUM
+            m3.send(signal.SIGCONT)
+            if rows:
+                assert len(running.result()) == ROWS - rows
+                connection.execute("commit")
+            else:
+                assert running.result() == [SUM]
+            wait_clean(m1, m2, m3)
+
+
+def test_a_black_hole_before_the_first_batch(tmp_path: Path, stack: ExitStack) -> None:
+    """Data connections to the initiator are taken and carried nowhere: the query waits, and can be cancelled."""
+    wire = stack.enter_context(Wire())
+    m1, m2, m3 = Ground(tmp_path, stack).three(wire, cluster=PATIENT)
+    with connect(m1) as connection, m2.connect(options=ALONE) as neighbour:
+        wire.hold(True)
+        running = Running(connection, QUERY)
+        wait_until(lambda: "mesh.queries" in held(m2) and "mesh.queries" in held(m3))
+        assert neighbour.execute(QUERY).fetchone() == SUM
+        connection.cancel_safe()
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            running.result()
+        wire.hold(False)
+        wait_clean(m1, m2, m3)
+        assert connection.execute(QUERY).fetchone() == SUM
+        wait_clean(m1, m2, m3)

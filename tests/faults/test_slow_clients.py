@@ -1,0 +1,151 @@
+"""Clients that begin and do not go on: a startup packet byte by byte, a TLS handshake that never ends, half a Bind, portals by the
+hundred that nobody reads. Each costs the member its socket, for as long as it may, and its neighbours nothing.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import psutil
+import pytest
+from certificates import Authority
+from member_process import MemberProcess, wait_until
+from member_state import in_use, status
+
+ROWS = 300_000
+SSL_REQUEST = struct.pack("!II", 8, 80877103)
+
+
+@pytest.fixture(scope="module")
+def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemberProcess]:
+    """One that gives clients five seconds to log in."""
+    folder = tmp_path_factory.mktemp("slow")
+    tls = Authority(folder / "authority").issue("m1", names="IP:127.0.0.1")
+    environment = {
+        "SLUICE_SPARK__START": "lazy", "SLUICE_AUTHENTICATION_TIMEOUT": "5",
+        "SLUICE_TLS__CERTIFICATE": tls.certificate, "SLUICE_TLS__KEY": tls.key,
+    }  # fmt: skip
+    with MemberProcess(folder / "data", environment=environment) as running:
+        with running.connect() as connection:
+            connection.execute(
+                f"create table t as select x, repeat('x', 100) s from generate_series(1, {ROWS}) x".encode()
+            )
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(member: MemberProcess) -> Iterator[None]:
+    yield
+    wait_until(lambda: set(in_use(member)) == {"tables.stored"})
+
+
+def plain(member: MemberProcess) -> socket.socket:
+    return socket.create_connection((member.host, member.port), timeout=60)
+
+
+def message(kind: bytes, body: bytes = b"") -> bytes:
+    return kind + struct.pack("!I", len(body) + 4) + body
+
+
+def startup() -> bytes:
+    body = struct.pack("!I", 0x30000) + b"user\0tester\0database\0sluice\0\0"
+    return struct.pack("!I", len(body) + 4) + body
+
+
+def read_until(connection: socket.socket, end: bytes) -> bytes:
+    told = b""
+    while not told.endswith(end) and (part := connection.recv(65536)):
+        told += part
+    return told
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """Until the member closes the connection."""
+    told = b""
+    while part := connection.recv(65536):
+        told += part
+    return told
+
+
+def assert_alive(member: MemberProcess) -> None:
+    with member.connect() as neighbour:
+        assert neighbour.execute("select count(*) from t").fetchone() == (ROWS,)
+
+
+def test_a_startup_packet_that_never_ends(member: MemberProcess) -> None:
+    with ExitStack() as open_:
+        slow = [open_.enter_context(plain(member)) for _ in range(50)]
+        for byte in startup()[:-1]:
+            for connection in slow:
+                connection.sendall(bytes([byte]))
+        assert_alive(member)
+        for connection in slow:
+            assert b"57014" in read_all(connection)
+
+
+def test_tls_handshakes_that_never_end(member: MemberProcess) -> None:
+    with ExitStack() as open_:
+        for number in range(50):
+            connection = open_.enter_context(plain(member))
+            connection.sendall(SSL_REQUEST)
+            assert connection.recv(1) == b"S"
+            if number % 2:
+                incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+                hello = ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname="m1")
+                with pytest.raises(ssl.SSLWantReadError):
+                    hello.do_handshake()
+                connection.sendall(outgoing.read()[:-1])
+        assert_alive(member)
+        wait_until(lambda: status(member)["sockets"] == 0)
+
+
+def test_half_a_bind(member: MemberProcess) -> None:
+    """Without a time limit, as in PostgreSQL: the session may be ended, and waits meanwhile at no cost for others."""
+    with plain(member) as connection:
+        connection.sendall(startup())
+        assert read_until(connection, b"Z\0\0\0\5I")
+        bind = message(b"B", b"\0\0\0\0\0\1" + struct.pack("!I", 1 << 20) + bytes(1 << 20) + b"\0\0")
+        connection.sendall(message(b"P", b"\0select $1::text\0\0\0") + bind[: len(bind) // 2])
+        assert_alive(member)
+        with member.connect() as neighbour:
+            [(pid,)] = neighbour.execute(
+                "select pid from pg_stat_activity where pid <> pg_backend_pid() and usename = 'tester'"
+            ).fetchall()
+            assert neighbour.execute("select pg_terminate_backend(%s::int4)", (pid,)).fetchone() == (True,)
+        assert b"57P01" in read_all(connection)
+
+
+def test_a_hundred_portals_of_a_client_that_does_not_read(member: MemberProcess) -> None:
+    """It has asked for all rows of all of them at once; the member holds a page of one, and goes on when it reads."""
+    portals = 100
+    with plain(member) as connection:
+        connection.sendall(startup())
+        assert read_until(connection, b"Z\0\0\0\5I")
+        connection.sendall(message(b"Q", b"begin\0"))
+        assert read_until(connection, b"Z\0\0\0\5T")
+        names = [f"p{number}".encode() for number in range(portals)]
+        opened = message(b"P", b"s\0select x, s from t\0\0\0")
+        for name in names:
+            opened += message(b"B", name + b"\0s\0\0\0\0\0\0\0") + message(b"E", name + b"\0" + struct.pack("!I", 1))
+        connection.sendall(opened + message(b"S"))
+        told = read_until(connection, b"Z\0\0\0\5T")
+        assert told.count(b"s\0\0\0\4") == portals
+        process = psutil.Process(member.pid)
+        before = process.memory_info().rss
+        rest = b"".join(message(b"E", name + b"\0\0\0\0\0") for name in names)
+        connection.sendall(rest + message(b"S"))
+        assert connection.recv(1000)
+        for _ in range(10):
+            assert_alive(member)
+        assert process.memory_info().rss - before < 200 << 20
+        ended, last = 0, b""
+        while not last.endswith(b"Z\0\0\0\5T"):
+            part = connection.recv(1 << 20)
+            assert part
+            ended += (last + part).count(b"SELECT %d\0" % (ROWS - 1)) - last.count(b"SELECT %d\0" % (ROWS - 1))
+            last = (last + part)[-64:]
+        assert ended == portals

@@ -1,0 +1,68 @@
+"""Spark that ends by itself: its JVM killed under a running query, by whoever is short of memory.
+
+A member goes on. What ran in Spark is told so, what runs in process is not disturbed, and the next query that needs Spark has it
+started again. (Python workers of executors that are killed: `tests/spark/test_spark_streams.py`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+from fault_ground import Running
+from member_process import MemberProcess, wait_until
+from member_state import status, wait_idle
+
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(900)]
+#: What keeps Spark busy for longer than the test.
+ENDLESS = (
+    "select count(*) from generate_series(1, 1000000) a(x) join generate_series(1, 1000000) b(y)"
+    " on a.x % 10 = b.y % 10 where (a.x::bigint * b.y) % 7 = 3"
+)
+ON_SPARK = {"options": "-c sluice.engine=spark"}
+
+
+@pytest.fixture
+def member(tmp_path: Path) -> Iterator[MemberProcess]:
+    with MemberProcess(tmp_path, "--spark-master", "local[2]", environment={"SLUICE_SPARK__START": "lazy"}) as running:
+        yield running
+        wait_idle(running)
+
+
+def jvm(member: MemberProcess) -> psutil.Process:
+    [found] = [child for child in psutil.Process(member.pid).children() if child.name() == "java"]
+    return found
+
+
+def streams(member: MemberProcess) -> int:
+    return int(status(member)["counters"]["spark"]["streams"])
+
+
+def test_the_jvm_is_killed_and_comes_again(member: MemberProcess) -> None:
+    count = "select count(*) from generate_series(1, 1000)"
+    with member.connect(**ON_SPARK) as computing, member.connect(**ON_SPARK) as paging, member.connect() as other:
+        paging.execute("begin")
+        paging.execute("declare c cursor for select x from generate_series(1, 3000000) a(x)")
+        assert len(paging.execute("fetch 10 from c").fetchall()) == 10
+        running = Running(computing, ENDLESS)
+        wait_until(lambda: streams(member) == 2)
+        killed = jvm(member)
+        family = [killed, *killed.children(recursive=True)]
+        killed.kill()
+        with pytest.raises(psycopg.errors.SerializationFailure, match="Spark has ended unexpectedly"):
+            running.result()
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            paging.execute("fetch all from c").fetchall()
+        paging.execute("rollback")
+        assert other.execute(count).fetchone() == (1000,)
+        _, alive = psutil.wait_procs(family, 30)
+        assert alive == []
+        wait_until(lambda: status(member)["engines"]["spark"] == "ended")
+        assert streams(member) == 0
+        descriptors = psutil.Process(member.pid).num_fds()
+        assert paging.execute(count).fetchone() == computing.execute(count).fetchone() == (1000,)
+        assert status(member)["engines"]["spark"] == "ready"
+        assert psutil.Process(member.pid).num_fds() <= descriptors + 5

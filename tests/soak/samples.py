@@ -1,0 +1,65 @@
+"""What a member holds at a moment when nothing runs: its process, its JVM after a collection, its counters, its files."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from typing import Final
+
+import psutil
+from member_process import MemberProcess
+from member_state import in_use, spool_files, status
+
+_MIB: Final = 1 << 20
+_HEAP: Final = re.compile(r"total (\d+)K, used (\d+)K")
+#: What is measured, and how much an hour it may seem to grow: below is what fluctuates.
+TOLERANCES: Final[Mapping[str, float]] = {
+    "memory, MiB": 120.0,
+    "JVM heap after GC, MiB": 60.0,
+    "file descriptors": 12.0,
+    "threads": 12.0,
+    "spool files": 0.0,
+    "Spark jobs and streams": 0.0,
+    "held for queries": 0.0,
+    "files of tables": 120.0,
+}
+
+
+def sample(member: MemberProcess) -> dict[str, float]:
+    """By the names of `TOLERANCES`, as far as the member has it."""
+    process = psutil.Process(member.pid)
+    held = in_use(member)
+    counters = status(member)["counters"]
+    found = {
+        "memory, MiB": process.memory_info().rss / _MIB,
+        "file descriptors": float(process.num_fds()),
+        "threads": float(process.num_threads()),
+        "spool files": float(len(spool_files(member))),
+        "Spark jobs and streams": float(counters["spark"]["streams"] + counters["spark"]["productions"]),
+        "held for queries": float(sum(n for name, n in held.items() if name.startswith(("mesh.", "local.")))),
+        "files of tables": _table_files(member),
+    }
+    heap = _heap(process)
+    return found if heap is None else {**found, "JVM heap after GC, MiB": heap}
+
+
+def _table_files(member: MemberProcess) -> float:
+    """Those that tables have; VACUUM removes what they had before."""
+    with member.connect() as connection:
+        row = connection.execute("select coalesce(sum(files), 0) from sluice.tables").fetchone()
+    assert row is not None
+    return float(row[0])
+
+
+def _heap(process: psutil.Process) -> float | None:
+    """What is left in the JVM's heap after a full collection; None where no JVM runs, or no jcmd is there."""
+    java = [child for child in process.children() if child.name() == "java"]
+    tool = shutil.which("jcmd")
+    if not java or tool is None:
+        return None
+    for command in ("GC.run", "GC.heap_info"):
+        told = subprocess.run([tool, str(java[0].pid), command], capture_output=True, text=True, check=False).stdout
+    used = [int(kib) for _, kib in _HEAP.findall(told)]
+    return sum(used) / 1024 if used else None
