@@ -5,9 +5,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SCALE ?= 0.1
+FUZZ_SECONDS ?= 20
+SIMULATE ?= --seeds 10000
+FUZZ_FLAGS ?=
 LISTEN ?= 127.0.0.1:5432
+MINUTES ?= 10
 
-.PHONY: help setup java demo test test-long test-all lint format bench clients client-packages mutants catalog golden clean
+.PHONY: help setup java demo test test-long test-all lint format fuzz bench clients client-packages mutants simulate catalog golden soak audit clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,8 +37,19 @@ test-long: setup ## Run the long tests alone
 test-all: setup ## Run the long tests too
 	$(BIN)/pytest
 
-mutants: setup ## Plant faults into the protocol, one at a time, and see that the exploration finds them
+mutants: setup ## Plant faults into the protocol, one at a time, and see that exploration or simulation find them
 	$(BIN)/python tests/exploration/mutants.py
+	$(BIN)/python tests/simulation/planted_faults.py
+
+simulate: setup ## Whole clusters on a virtual network and clock; SIMULATE='--seed 4711' replays one
+	$(BIN)/sluice simulate $(SIMULATE)
+
+soak: setup ## Run a cluster under mixed load, kill a member now and then, look for leaks (MINUTES=10)
+	PYTHONPATH=.:tests $(BIN)/python -m soak --minutes $(MINUTES) $(SOAK_FLAGS)
+
+fuzz: setup ## Fuzz all decoders, guided by coverage, FUZZ_SECONDS each (20); FUZZ='parameter statement' chooses
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e ".[fuzz]"
+	PYTHONHASHSEED=0 PYTHONPATH=.:tests $(BIN)/python -m fuzzing $(FUZZ) --seconds $(FUZZ_SECONDS) $(FUZZ_FLAGS)
 
 catalog: setup ## Write anew what the system catalog has of PostgreSQL 15's own rows (functions, operators, types)
 	$(BIN)/python scripts/extract_catalog.py
@@ -47,6 +62,9 @@ lint: setup ## Formatting, lint, types, import directions
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+audit: setup ## The lock is whole, licences are known, no advisories (AUDIT_FLAGS=--offline, or --online to insist)
+	$(BIN)/python scripts/audit.py $(AUDIT_FLAGS)
 
 format: setup ## Format the code
 	$(BIN)/ruff format .

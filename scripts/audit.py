@@ -1,0 +1,155 @@
+"""What the project depends on, checked: `make audit`.
+
+Without a network: the lock pins everything that pyproject.toml asks for and what that needs, each once and exactly; the
+environment is the lock's; `pip check` finds no contradiction; every package has a licence of those that are known to be fine.
+With one: pip-audit, in an environment of its own, looks for advisories on every pin. Where it cannot be had or PyPI not be
+reached, that is said, and is no failure unless `--online` is given.
+
+The lock has no hashes: they would name the wheels of one kind of machine. PyPI never gives another file under a name that it has
+given out; a mirror that is not believed to do so needs pip's `--require-hashes` and a lock of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+LOCK: Final = ROOT / "requirements.lock"
+AUDITOR: Final = "pip-audit==2.10.1"
+_PIN: Final = re.compile(r"([A-Za-z0-9._-]+)==([^\s;]+)$")
+#: Words of licences, as packages name theirs, under which others' programs may use a library.
+_FREE: Final = re.compile(
+    r"\b(MIT(-0)?|BSD|Apache|ISC|PSF|Python Software Foundation|MPL|Mozilla|LGPL|Zlib|0BSD|Unlicense)\b", re.IGNORECASE
+)
+
+
+def pins() -> dict[str, str]:
+    """The lock: versions by name. Ends the program where a line is no exact pin, or comes twice."""
+    found: dict[str, str] = {}
+    for line in LOCK.read_text().splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = _PIN.match(line.strip())
+        if match is None:
+            sys.exit(f"{LOCK.name}: not an exact pin: {line!r}; write NAME==VERSION")
+        name = canonicalize_name(match[1])
+        if name in found:
+            sys.exit(f"{LOCK.name}: {name} is there twice; keep one")
+        found[name] = match[2]
+    return found
+
+
+def _asked() -> list[Requirement]:
+    """What pyproject.toml asks for to run and to develop."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return [Requirement(text) for text in (*project["dependencies"], *project["optional-dependencies"]["dev"])]
+
+
+def mismatches(locked: dict[str, str]) -> Iterator[str]:
+    """Where the lock is not what pyproject.toml and its packages need, and the environment not the lock."""
+    seen: set[tuple[str, str]] = set()
+    waiting = [("pyproject.toml", requirement) for requirement in _asked()]
+    while waiting:
+        by, requirement = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        if name not in locked:
+            yield f"{by} needs {requirement}, which {LOCK.name} does not pin"
+        elif not requirement.specifier.contains(locked[name], prereleases=True):
+            yield f"{by} needs {requirement}, and {LOCK.name} pins {locked[name]}"
+        else:
+            for extra in ("", *requirement.extras):
+                if (name, extra) not in seen:
+                    seen.add((name, extra))
+                    waiting += [(name, needed) for needed in _needs(name, extra)]
+    for name, version in locked.items():
+        there = _installed(name)
+        if there != version:
+            yield f"{LOCK.name} pins {name} {version}, and the environment has {there or 'none'}; run make setup"
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _needs(name: str, extra: str) -> Iterator[Requirement]:
+    if _installed(name) is None:
+        return
+    for text in metadata.requires(name) or ():
+        requirement = Requirement(text)
+        if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+            yield requirement
+
+
+def licence(name: str) -> str:
+    """What a package says of its licence, in whichever of the three places."""
+    said = metadata.metadata(name)
+    classifiers = [
+        line.split("::")[-1].strip() for line in said.get_all("Classifier", []) if line.startswith("License")
+    ]
+    return said.get("License-Expression") or "; ".join(classifiers) or (said.get("License") or "").split("\n")[0]
+
+
+def unknown_licences(locked: dict[str, str]) -> Iterator[str]:
+    for name in locked:
+        if _installed(name) is not None and not _FREE.search(licence(name)):
+            yield f"{name}: a licence that nobody has looked at: {licence(name) or 'none said'!r}; read it, then name it in _FREE"
+
+
+def _contradictions() -> Iterator[str]:
+    done = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        yield from done.stdout.splitlines()
+
+
+def _advisories(*, required: bool) -> int:
+    """pip-audit's word on every pin. Returns how the program ends."""
+    folder = ROOT / "build" / "audit"
+    program = folder / "bin" / "pip-audit"
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    pip = (folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", AUDITOR)
+    done = subprocess.run(pip, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        options = ("--no-deps", "--disable-pip", "--progress-spinner", "off", "--timeout", "20")
+        done = subprocess.run([program, *options, "-r", LOCK], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        _say("advisories: none on any pin")
+        return 0
+    if re.search(r"^Found \d+ known vulnerabilit", done.stderr, re.MULTILINE):
+        _say(f"advisories:\n{done.stdout}{done.stderr}")
+        return 1
+    why = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+    _say(f"advisories: NOT LOOKED FOR, as pip-audit could not be had or could not ask: {why}")
+    return int(required)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    locked = pins()
+    wrong = [*mismatches(locked), *unknown_licences(locked), *_contradictions()]
+    for line in wrong:
+        _say(line)
+    if wrong:
+        return 1
+    _say(f"{len(locked)} pins: what pyproject.toml needs, what is installed, no contradictions, licences known")
+    return 0 if "--offline" in sys.argv else _advisories(required="--online" in sys.argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""Coverage-guided fuzzing of `targets` with atheris: `python -m fuzzing [TARGET ...] [--seconds 20]`, or `make fuzz`.
+
+Each target has a process of its own, since libFuzzer ends the one it runs in; it is forked from one that has instrumented the
+product already, which takes longer than many a target's run. What a target learns is kept in `build/fuzz/corpus/TARGET` and used
+by the next run; an input that breaks a contract is written to `build/fuzz/` and makes the whole fail. `python -m fuzzing TARGET
+--replay FILE` runs one input.
+
+With `--seed` a run is the same each time: it begins with what `targets` has alone and keeps nothing. `--runs` says how many
+inputs it has at most, so that a slower machine, which the seconds end earlier, tries the first of what a faster one tries, and no
+others. Chance in Python's own hashes is not libFuzzer's to fix: set PYTHONHASHSEED, as the Makefile does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fuzzing.targets import Target
+
+_FOLDER = Path("build/fuzz")
+_MEMORY_MB = 2048
+#: Of one input, by the clock; longer is a hang. Far more than any input takes on a machine that others use as well.
+_INPUT_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of each target. runs: how many inputs, -1 for any number. seed: None for another one each time."""
+
+    seconds: int
+    runs: int
+    seed: int | None
+
+    def flags(self, target: Target) -> Iterator[str]:
+        yield f"-max_total_time={self.seconds}"
+        yield f"-runs={self.runs // target.weight if self.runs > 0 else -1}"
+        if self.seed is not None:
+            yield f"-seed={self.seed}"
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(prog="fuzzing")
+    arguments.add_argument("targets", nargs="*")
+    arguments.add_argument("--seconds", type=int, default=20, help="of each target, at most")
+    arguments.add_argument(
+        "--runs", type=int, default=-1, help="inputs of each target, at most; fewer where one takes long"
+    )
+    arguments.add_argument("--seed", type=int, help="fixes chance, and leaves out what was learnt before")
+    arguments.add_argument("--replay", type=Path)
+    said = arguments.parse_args()
+    if said.replay is not None:
+        from fuzzing.targets import TARGETS
+
+        TARGETS[said.targets[0]].run(said.replay.read_bytes())
+        return 0
+    limits = Limits(said.seconds, said.runs, said.seed)
+    targets = _instrumented()
+    failed = [name for name in said.targets or targets if _in_a_process(targets[name], limits)]
+    print("broken: " + ", ".join(failed) if failed else "no target is broken")
+    return bool(failed)
+
+
+def _instrumented() -> Mapping[str, Target]:
+    """The targets, over code that counts its branches. atheris takes whole packages, and names each module on stderr."""
+    import atheris
+
+    with contextlib.redirect_stderr(io.StringIO()), atheris.instrument_imports(include=["wire", "engine", "server"]):
+        from fuzzing.targets import TARGETS
+    return TARGETS
+
+
+def _in_a_process(target: Target, limits: Limits) -> int:
+    """The exit code; what libFuzzer said is in a file, and its last lines are printed."""
+    print(f"== {target.name}", flush=True)
+    _FOLDER.mkdir(parents=True, exist_ok=True)
+    log = _FOLDER / f"{target.name}.log"
+    with _corpus(target.name, remembers=limits.seed is None) as corpus:
+        child = os.fork()
+        if child == 0:
+            _fuzz(target, corpus, limits, log)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    lines = log.read_text(errors="replace").splitlines()
+    print("\n".join(lines[-40:] if code else lines[-1:]), flush=True)
+    return code
+
+
+@contextlib.contextmanager
+def _corpus(name: str, *, remembers: bool) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="sluice-fuzz-") as fresh:
+        folder = _FOLDER / "corpus" / name if remembers else Path(fresh)
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+
+
+def _fuzz(target: Target, corpus: Path, limits: Limits, log: Path) -> None:
+    """Does not return."""
+    import atheris
+
+    with log.open("wb") as said:
+        os.dup2(said.fileno(), 1)
+        os.dup2(said.fileno(), 2)
+    for number, seed in enumerate(target.seeds()):
+        (corpus / f"seed-{number}").write_bytes(seed)
+    bounds = (f"-rss_limit_mb={_MEMORY_MB}", f"-timeout={_INPUT_SECONDS}", "-max_len=4096")
+    prefix = f"-artifact_prefix={_FOLDER}/{target.name}-"
+    atheris.Setup([sys.argv[0], str(corpus), *limits.flags(target), *bounds, prefix], target.run)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
