@@ -1,7 +1,7 @@
 """COPY TO: a query whose rows are written in another form, to the client or into a file of the server (copyto.c).
 
-A file is written by this member from the rows as they come, whoever makes them: one file, whole or not there. A folder of Parquet
-files (a path that ends with /) is written by those who make the rows (`folder_target`).
+A file is written by this member from the rows as they come, whoever makes them: one file, whole or not there. A folder (a path
+that ends with /) is written by those who make the rows (`folder_target`).
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ async def _to_folder(
     lake_form(form.form, planned.columns)
     target: Path = await engine.in_operation_pool(lambda: engine.copy_roots.target_folder(file))
     progress = CopyProgress(session.client.backend_pid, session.database, relation, "COPY TO", "FILE")
-    return CopiedFolder(session, engine, planned.plan, planned.columns, target, file, progress)
+    return CopiedFolder(session, engine, planned.plan, planned.columns, target, file, form, progress)
 
 
 async def _target(engine: Engine, file: str, form: CopyFormat, columns: Sequence[ResultColumn]) -> FileTarget:
@@ -121,7 +121,7 @@ async def _target(engine: Engine, file: str, form: CopyFormat, columns: Sequence
 
 def _as_json(query: s.Query) -> s.Query:
     """The rows as objects, a column of text."""
-    [template] = parse("select row_to_json(q)::text from (select 1) q")
+    [template] = parse("select row_to_json(q.*)::text from (select 1) q")
     assert isinstance(template, s.Query)
     inner = template.tree.find(exp.Subquery)
     assert inner is not None, "as it stands there"

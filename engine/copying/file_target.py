@@ -27,7 +27,7 @@ from engine.os_errors import kind_of
 from engine.sql import types as st
 from engine.storage.types import file_schema, to_files
 from wire import types as t
-from wire.byte_columns import as_binary, constant, fixed_array, join, offsets_of
+from wire.copying.json_lines import JsonLines
 from wire.errors import DuplicateColumn
 from wire.text_output import EncodedColumn, OutputSettings, text_column
 
@@ -93,7 +93,7 @@ class FileTarget:
 def lake_form(form: str, columns: Sequence[ResultColumn]) -> LakeForm | None:
     """For the forms that are not the client's. Raises DuplicateColumn, FeatureNotSupported."""
     if form == "json":
-        return _Lines()
+        return _Plain(JsonLines())
     if form != "parquet":
         return None
     names = [column.name for column in columns]
@@ -119,22 +119,6 @@ class _Plain:
 
     def finish(self) -> None:
         self._sink.write(self._form.trailer())
-
-
-class _Lines:
-    """A column of JSON, an object a line."""
-
-    def begin(self, sink: BinaryIO) -> None:
-        self._sink = sink
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        # Ends of lines that are in it stand between values: those within strings are escaped.
-        texts = as_binary(pc.replace_substring(batch.column(0), "\n", " "))
-        lines = join([texts, fixed_array(constant(batch.num_rows, b"\n"))])
-        offsets, data = offsets_of(lines), lines.buffers()[2]
-        self._sink.write(b"" if data is None else memoryview(data)[offsets[0] : offsets[-1]])
-
-    def finish(self) -> None: ...
 
 
 class _Parquet:

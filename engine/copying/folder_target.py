@@ -1,7 +1,8 @@
-"""COPY TO of a folder of Parquet files: the parts are written by whoever makes the rows, and are there all or not at all.
+"""COPY TO of a folder: its parts are written by whoever makes the rows, and are there all or not at all.
 
 It is the INSERT of the rows into a table that has no name and never gets one (`engine.mutation`): so participants and Spark's tasks
-write as they write tables, into a folder of the statement's below the members' tables. What they have told of is moved into a new
+write as they write tables, into a folder of the statement's below the members' tables: Parquet files, or rows of text
+(`engine.mutation.parts`). What they have told of is moved into a new
 folder beside the target, which takes the target's name when it is whole.
 
 An interval or a time with a zone is for Parquet a text, which the query has to say: a stored table has them in a form of its own.
@@ -12,20 +13,23 @@ from __future__ import annotations
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pyarrow.parquet as pq
 
 from engine.api import ResultColumn
 from engine.catalog.objects import DataFile, Storage, Table, TableColumn
+from engine.copying.options import CopyFormat
 from engine.copying.progress import CopyProgress
+from engine.mutation.parts import SUFFIXES, PartWriter
 from engine.mutation.run import write_rows
 from engine.mutation.statement import SessionGround
 from engine.mutation.to_its_end import to_its_end
 from engine.mutation.written import Written
 from engine.plan.logical import Final as FinalNode
 from engine.plan.logical import Mutate
+from engine.plan.part_form import PartForm
 from engine.results import RowsStream
 from engine.storage.durable import sync
 from engine.storage.types import file_schema
@@ -36,8 +40,6 @@ if TYPE_CHECKING:
     from engine.engine import Engine
     from engine.executor import BatchStream, QueryId
     from engine.session import Session
-
-_FORM: Final = "parquet"
 
 
 class CopiedFolder:
@@ -56,6 +58,7 @@ class CopiedFolder:
         columns: tuple[ResultColumn, ...],
         target: Path,
         shown: str,
+        form: CopyFormat,
         progress: CopyProgress,
     ) -> None:
         self.stream: BatchStream = RowsStream((), ())
@@ -64,7 +67,9 @@ class CopiedFolder:
         self._engine = engine
         self._target = target
         self._shown = shown
-        self._plan = _insert(plan, columns, engine.tables / uuid4().hex)
+        parts = _part_form(form, columns)
+        self._suffix = "parquet" if parts is None else SUFFIXES[parts.form]
+        self._plan = _insert(plan, columns, engine.tables / uuid4().hex, parts)
         self._progress = engine.copies.begin(progress)
 
     async def write(self) -> int:
@@ -87,9 +92,9 @@ class CopiedFolder:
         partial.mkdir()
         try:
             for number, file in enumerate(written.files):
-                _move(folder, file, partial / f"part-{number:05}.{_FORM}")
+                _move(folder, file, partial / self._name(number))
             if not written.files:
-                pq.write_table(file_schema(self._plan.table.columns).empty_table(), partial / f"part-00000.{_FORM}")
+                self._write_empty(partial)
             sync(partial)
             # An empty folder gives way, and nothing else does.
             partial.rename(self._target)
@@ -97,6 +102,20 @@ class CopiedFolder:
             with suppress(OSError):
                 shutil.rmtree(partial)
             raise
+
+    def _write_empty(self, partial: Path) -> None:
+        """A part without rows, which says what the columns are as far as its form does."""
+        if self._plan.parts is None:
+            schema = file_schema(self._plan.table.columns)
+            pq.write_table(schema.empty_table(), partial / self._name(0))
+            return
+        writer = PartWriter(partial, self._plan.table.columns, self._plan.parts, self._ground.output)
+        writer.begin()
+        [file] = writer.finish()
+        _move(partial, file, partial / self._name(0))
+
+    def _name(self, number: int) -> str:
+        return f"part-{number:05}.{self._suffix}"
 
     def tag(self, rows: int) -> str:
         return f"COPY {rows}"
@@ -114,18 +133,31 @@ def _move(folder: Path, file: DataFile, named: Path) -> None:
 
 def require_folder_form(form: str, columns: tuple[ResultColumn, ...]) -> None:
     """Raises FeatureNotSupported."""
-    if form != _FORM:
-        raise FeatureNotSupported(f"not supported: COPY TO a folder in format {form}", hint="Use FORMAT parquet.")
+    if form == "binary":
+        raise FeatureNotSupported(
+            "not supported: COPY TO a folder in format binary", hint="Use FORMAT parquet, csv, json or text."
+        )
+    if form != "parquet":
+        return
     for column in columns:
         if column.type.pg in (t.INTERVAL, t.TIMETZ):
             raise FeatureNotSupported(
-                f'not supported: COPY TO a folder of column "{column.name}", of type {column.type.pg.sql_name}',
+                f'not supported: COPY TO a folder of Parquet files of column "{column.name}", of type {column.type.pg.sql_name}',
                 hint="COPY a query that casts it to text.",
             )
 
 
-def _insert(plan: FinalNode, columns: tuple[ResultColumn, ...], folder: Path) -> Mutate:
+def _part_form(form: CopyFormat, columns: tuple[ResultColumn, ...]) -> PartForm | None:
+    """None: files as tables have them."""
+    if form.form == "parquet":
+        return None
+    assert form.form != "binary", "refused"
+    digits = tuple((column.type.display, column.type.minimum) for column in columns)
+    return PartForm(form.form, form.layout, form.encoding, digits)
+
+
+def _insert(plan: FinalNode, columns: tuple[ResultColumn, ...], folder: Path, parts: PartForm | None) -> Mutate:
     """The INSERT into a table of these columns."""
     named = tuple(TableColumn(column.name, column.type, number) for number, column in enumerate(columns, 1))
     table = Table(0, "", folder.name, named, "parquet", str(folder), (), storage=Storage(folder.name, 0))
-    return Mutate((), "insert", table, plan.input, plan.columns, requirement=plan.requirement)
+    return Mutate((), "insert", table, plan.input, plan.columns, requirement=plan.requirement, parts=parts)

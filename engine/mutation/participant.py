@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from engine.catalog.objects import Sequence
 from engine.executor import ExecutionContext
+from engine.mutation.parts import Writer, writer_of
 from engine.mutation.run import drain
 from engine.mutation.sink import RowSink
 from engine.mutation.tasks import WritingJob
@@ -32,7 +33,6 @@ from engine.sequences import SessionSequences
 from engine.spark.executor import SparkExecutor
 from engine.spark.rows import SparkRows
 from engine.storage import staging_area
-from engine.storage.staging import TableWriter
 from wire.errors import InsufficientPrivilege
 
 #: Runs a call that may block for long.
@@ -69,10 +69,8 @@ class StagedWriters:
 
         return TaskIntents(write)
 
-    def _writer(self, spec: MutationSpec) -> TableWriter:
-        plan = rules_of(spec)
-        assert plan.table.storage is not None, "a stored table"
-        return TableWriter(self._folder(spec), plan.table.columns, plan.table.storage)
+    def _writer(self, spec: MutationSpec) -> Writer:
+        return writer_of(rules_of(spec), self._folder(spec), spec.output)
 
     def _folder(self, spec: MutationSpec) -> Path:
         table = (self.tables / spec.location).resolve()
@@ -89,7 +87,7 @@ class StagedIntents:
     def __init__(
         self,
         rows: Rows,
-        begin: Callable[[], TableWriter],
+        begin: Callable[[], Writer],
         spec: MutationSpec,
         in_pool: InPool,
         sequences: Callable[[], SessionSequences],
@@ -99,7 +97,7 @@ class StagedIntents:
         self._spec = spec
         self._in_pool = in_pool
         self._sequences = sequences
-        self._writer: TableWriter | None = None
+        self._writer: Writer | None = None
         self._told: Iterator[pa.RecordBatch] | None = None
 
     async def next_batch(self) -> pa.RecordBatch | None:

@@ -25,13 +25,13 @@ from engine.catalog.objects import Constraint, DataFile, Table
 from engine.executor import BatchStream
 from engine.mutation import files as names
 from engine.mutation.intents import Intents
+from engine.mutation.parts import writer_of
 from engine.mutation.sink import RowSink
 from engine.mutation.to_its_end import to_its_end
 from engine.mutation.unique import doubles, first_double, key_types
 from engine.mutation.violations import check_failed, key_exists, null_in
 from engine.mutation.written import Written
 from engine.plan.logical import Final, Mutate, Node
-from engine.storage.staging import TableWriter
 from wire.errors import SqlError
 from wire.text_output import OutputSettings
 
@@ -165,9 +165,7 @@ async def _texts(stream: BatchStream) -> list[str]:
 async def write_rows(plan: Mutate, input_: Node, ground: Ground, engines: Engines | None, *, follows: bool) -> Written:
     """The input's rows in files, and what is told of them; no files are left where something goes wrong."""
     query = Final(input_.columns, input_, plan.requirement)
-    storage = plan.table.storage
-    assert storage is not None, "a stored table"
-    writer = TableWriter(Path(plan.table.path), plan.table.columns, storage)
+    writer = writer_of(plan, Path(plan.table.path), ground.output)
     sink = RowSink(plan, writer, ground.take, ground.output, follows=follows)
     if engines is None:
         stream = await ground.open(query, here=told_in_order(plan))

@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.catalog.objects import DataFile
+from engine.mutation.parts import Writer
 from engine.mutation.violations import changed_twice, check_failed, null_in
 from engine.mutation.written import Written
 from engine.plan.logical import Mutate
 from engine.sql.expr import Column
-from engine.storage.staging import TableWriter
 from wire.carriers import carrier
 from wire.errors import FeatureNotSupported, NumericValueOutOfRange, SqlError
 from wire.text_output import OutputSettings
@@ -74,7 +74,7 @@ class RowSink:
     """See the module's docstring. follows: whether it is kept which keys changed into which. count: rows that changed so far."""
 
     def __init__(
-        self, plan: Mutate, writer: TableWriter, take: Take, settings: OutputSettings, *, follows: bool = False
+        self, plan: Mutate, writer: Writer, take: Take, settings: OutputSettings, *, follows: bool = False
     ) -> None:
         self.count = 0
         self._moved: list[pa.RecordBatch] = []

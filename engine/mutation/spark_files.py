@@ -40,6 +40,8 @@ def by_spark_alone(plan: Mutate) -> bool:
     """Whether Spark's own writer makes the files as ours would, of a statement whose rows tasks may write."""
     storage = plan.table.storage
     assert storage is not None, "a stored table"
+    if plan.parts is not None:
+        return False
     judged = plan.checks or plan.changed or plan.dropped or plan.twice
     if plan.kind != "insert" or judged or plan.columns or storage.partition_by or storage.sort_by:
         return False

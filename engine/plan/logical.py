@@ -22,6 +22,7 @@ from engine.sql.expr import AggregateCall, Call, Column, Expr, WindowCall
 
 if TYPE_CHECKING:
     from engine.catalog.objects import Constraint, SystemTable, Table
+    from engine.plan.part_form import PartForm
 
 #: What a TableReader may read beside its table's columns: the file that a row is in (its path, as in `Table.files`), and the
 #: row's number in it, from 0. No column of a user's has such a name.
@@ -303,6 +304,7 @@ class Mutate(Node):
     requirement: the order in which rows come. numbered: where they come in another, a column by which RETURNING's are ordered.
     arrival: the column of the one or the other, where that is whatever order they come in: whoever makes some of the rows may
         number those by themselves.
+    parts: how rows are written where the table is none, but the parts of a COPY TO in a text format.
     """
 
     kind: MutateKind
@@ -326,6 +328,7 @@ class Mutate(Node):
     arrival: Column | None = None
     forbidden: Forbidden | None = None
     before: tuple[tuple[str, Column], ...] = ()
+    parts: PartForm | None = None
 
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,) if self.located is None else (self.input, self.located)

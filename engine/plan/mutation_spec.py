@@ -52,6 +52,7 @@ def mutation_spec(change: StagedChange) -> MutationSpec:
         tuple((place(shown), place(row)) for shown, row in plan.passed),
         change.output,
         change.alone,
+        plan.parts,
     )
 
 
@@ -103,4 +104,5 @@ def rules_of(spec: MutationSpec) -> Mutate:
         again=tuple(given[place] for place in spec.again),
         filled=tuple((given[place], told.oid) for place, told in spec.filled),
         passed=tuple((given[shown], given[row]) for shown, row in spec.passed),
+        parts=spec.parts,
     )

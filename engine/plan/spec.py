@@ -15,6 +15,7 @@ from typing import Final, Generic, Literal, TypeVar
 import msgspec
 
 from engine.plan.logical import MutateKind
+from engine.plan.part_form import PartForm
 from wire.text_settings import OutputSettings
 from wire.user_types import TypeTold
 
@@ -92,6 +93,7 @@ class MutationSpec(Struct, frozen=True):
         `engine.plan.logical.Mutate`: rows; checks, each with its constraint's name; changed, dropped and twice, -1 for none;
         again; filled, each with its sequence; returning; passed.
     output: how values are written in messages. alone: whether Spark, where it makes the rows, may write them without us.
+    parts: how rows are written where they become no table's.
     """
 
     kind: MutateKind
@@ -114,6 +116,7 @@ class MutationSpec(Struct, frozen=True):
     passed: tuple[tuple[int, int], ...]
     output: OutputSettings
     alone: bool
+    parts: PartForm | None = None
 
 
 class FragmentSpec(Struct, frozen=True):

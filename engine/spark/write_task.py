@@ -23,11 +23,11 @@ import pyarrow as pa
 
 from engine.carry import carry_to
 from engine.local.infinities import with_infinities
+from engine.mutation.parts import writer_of
 from engine.mutation.returned import ReturnedFile
 from engine.mutation.sink import RowSink
 from engine.mutation.written import Written, told
 from engine.plan.logical import Mutate, Values
-from engine.storage.staging import TableWriter
 from engine.told_error import TaskError
 from wire import types as t
 from wire.errors import InternalError, SqlError
@@ -77,10 +77,8 @@ class WritePartition:
         yield from told(written)
 
     def _written(self, batches: Iterable[pa.RecordBatch]) -> Written:
-        table = self.plan.table
-        assert table.storage is not None, "a stored table"
         schema = pa.ipc.read_schema(pa.py_buffer(self.schema))
-        writer = TableWriter(Path(self.folder), table.columns, table.storage)
+        writer = writer_of(self.plan, Path(self.folder), self.output)
         sink = RowSink(self.plan, writer, _take, self.output)
         returned = ReturnedFile(Path(self.folder))
         try:

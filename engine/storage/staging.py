@@ -48,9 +48,9 @@ _COMPRESSION: Final = "snappy"
 Partition = tuple[str | None, ...]
 
 
-def file_name(number: int = 0) -> str:
+def file_name(number: int = 0, suffix: str = "parquet") -> str:
     """A new file's name. number: among those that are named now, in the order of their making."""
-    return f"{time.time_ns() // 1000 + number:014x}-{uuid.uuid4().hex}.parquet"
+    return f"{time.time_ns() // 1000 + number:014x}-{uuid.uuid4().hex}.{suffix}"
 
 
 class TableWriter:

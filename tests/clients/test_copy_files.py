@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,38 @@ def test_a_folder_of_part_files(connection: Connection, folder: Path) -> None:
         run(connection, f"copy (select a + {part} * 10 as a from t) to '{parts}/{part}.parquet' (format parquet)")
     run(connection, "create table u (a int)")
     assert run(connection, "copy u from 'parts' (format parquet)") == "COPY 9"
+
+
+FOLDERS = [
+    ("csv", "csv, header, force_quote (b), null 'none'"),
+    ("csv", "csv, delimiter ';', encoding 'LATIN1'"),
+    ("txt", "text, header"),
+    ("json", "json"),
+]
+
+
+@pytest.mark.parametrize(("suffix", "options"), FOLDERS)
+def test_a_folder_has_the_rows_that_a_file_has(connection: Connection, folder: Path, suffix: str, options: str) -> None:
+    file, parts = folder / "files" / "one", folder / "files" / f"{suffix}-parts"
+    query = "select *, a / 7.0 as q, interval '1 mon' * a as i from t order by a"
+    for settings in (
+        "set datestyle to sql, dmy; set intervalstyle to iso_8601",
+        "reset datestyle; reset intervalstyle",
+    ):
+        run(connection, settings)
+        assert run(connection, f"copy ({query}) to '{file}' (format {options})") == "COPY 3"
+        assert run(connection, f"copy ({query}) to '{parts}/' (format {options})") == "COPY 3"
+        assert sorted(os.listdir(parts)) == [f"part-00000.{suffix}"]
+        assert (parts / f"part-00000.{suffix}").read_bytes() == file.read_bytes()
+        shutil.rmtree(parts)
+    assert run(connection, f"copy (select * from t where a > 9) to '{parts}/' (format {options})") == "COPY 0"
+    run(connection, f"copy (select * from t where a > 9) to '{file}' (format {options})")
+    assert (parts / f"part-00000.{suffix}").read_bytes() == file.read_bytes()
+    shutil.rmtree(parts)
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        run(connection, f"copy (select b, 1 / (a - 3) from t) to '{parts}/' (format {options})")
+    assert not parts.exists()
+    assert not list((folder / ".sluice" / "tables").glob("*/*.csv")), "staged parts are gone"
 
 
 REFUSED = [
@@ -174,7 +207,7 @@ def test_a_folder_is_whole_or_not_there(connection: Connection, folder: Path) ->
         run(connection, f"copy (select a from t where a < 0) to '{folder}/files/empty/' (format parquet)") == "COPY 0"
     )
     assert run(connection, "copy u (a) from 'empty/' (format parquet)") == "COPY 0"
-    for refused in ("copy t to '{}/more/' (format csv)", "copy t (e) to '{}/more/' (format parquet)"):
+    for refused in ("copy t to '{}/more/' (format binary)", "copy t (e) to '{}/more/' (format parquet)"):
         with pytest.raises(psycopg.errors.FeatureNotSupported, match="COPY TO a folder"):
             run(connection, refused.format(folder / "files"))
     with pytest.raises(psycopg.errors.DivisionByZero):

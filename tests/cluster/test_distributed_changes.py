@@ -186,6 +186,22 @@ def test_a_folder_is_copied_by_those_who_make_the_rows(spread: Spread) -> None:
     assert spread.staged == []
 
 
+@pytest.mark.parametrize("form", ["csv, header", "json"])
+def test_each_writes_rows_of_text(spread: Spread, form: str) -> None:
+    suffix = form.partition(",")[0]
+    target = spread.folder / "files" / f"out-{suffix}"
+    with connect(spread.members[0]) as session:
+        tag = session.execute(f"copy (select x, s from t where x % 2 = 0) to '{target}/' (format {form})".encode())
+        assert tag.statusmessage == f"COPY {ROWS // 2}"
+        assert len(list(target.glob(f"part-*.{suffix}"))) == 3
+        options = f"path '{target}', format '{suffix}'" + (", header 'true'" if "header" in form else "")
+        session.execute(f"create foreign table parts_{suffix} (x bigint, s text) options ({options})".encode())
+        told = "select count(distinct x), sum(x), min(s), max(s) from"
+        expected = session.execute(f"{told} t where x % 2 = 0").fetchone()
+        assert session.execute(f"{told} parts_{suffix}".encode()).fetchone() == expected
+    assert spread.staged == []
+
+
 def test_an_error_of_one_row_leaves_nothing(spread: Spread) -> None:
     before = spread.files
     with connect(spread.members[0]) as session:

@@ -244,6 +244,23 @@ def test_partitions_are_written_side_by_side_and_files_are_sorted(
     assert len(jobs) == 2
 
 
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_tasks_write_the_parts_of_a_folder(
+    member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]], jobs: list[int], form: str
+) -> None:
+    folder = Path(member.engine.config.data)
+    query = (
+        "select l_orderkey, l_linenumber, l_quantity / 7 as q, l_shipdate, l_comment from lineitem where l_tax > 0.02"
+    )
+    one, parts = folder / "files" / f"one.{form}", folder / "files" / f"parts-{form}"
+    tag = spark.execute(f"copy ({query}) to '{parts}/' (format {form})".encode()).statusmessage
+    assert jobs, "tasks wrote"
+    spark.execute("set sluice.engine = local")
+    assert spark.execute(f"copy ({query}) to '{one}' (format {form})".encode()).statusmessage == tag
+    written = [line for part in sorted(parts.glob(f"part-*.{form}")) for line in part.read_bytes().splitlines()]
+    assert sorted(written) == sorted(one.read_bytes().splitlines())
+
+
 def test_of_rows_that_conflict_among_themselves_tasks_write_one(
     spark: psycopg.Connection[tuple[Any, ...]], jobs: list[int]
 ) -> None:
