@@ -13,6 +13,7 @@ All of this blocks; `engine.spark.executor` calls it from its own threads.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -102,7 +103,7 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         # A worker that does not notice that its task was killed is ended after this long.
         "spark.python.task.killTimeout": "100ms",
         "spark.python.worker.reuse": "true",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{directory / 'log4j2.properties'}",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={(directory.absolute() / 'log4j2.properties').as_uri()}",
     }
     if embedded(config.master):
         settings |= {
@@ -249,7 +250,7 @@ class SparkRuntime:
     def _prepare_directory(self) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)
         (self._directory / "local").mkdir(exist_ok=True)
-        (self._directory / "log4j2.properties").write_text(_LOG_SETTINGS.format(directory=self._directory))
+        (self._directory / "log4j2.properties").write_text(_log_settings(self._directory))
 
 
 @contextlib.contextmanager
@@ -264,6 +265,11 @@ def own_connection() -> Iterator[None]:
             connection.close()
             with contextlib.suppress(ValueError):
                 client.deque.remove(connection)
+
+
+def _log_settings(directory: Path) -> str:
+    """Properties of Java's: Latin-1, in which all else is escaped, as in JSON."""
+    return _LOG_SETTINGS.format(directory=json.dumps(str(directory))[1:-1])
 
 
 def _sources(directory: Path) -> Path:
