@@ -27,6 +27,7 @@ from engine.plan.spec import SharedSpec
 from engine.profile import Operator, by_files, table_source, with_sources
 from engine.runtime.analysis import analysis_of
 from engine.runtime.runtime import DistributedStream
+from engine.spark.executor import SparkStream
 from engine.sql import statements as s
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ async def _run(query: CompiledQuery, engine: Engine, context: ExecutionContext) 
             first = first or (time.perf_counter() - started) * 1e3
         members = await stream.counted() if isinstance(stream, DistributedStream) else {}
         counted = stream.statistics()
-        operators = stream.operators if isinstance(stream, LocalStream) else None
+        operators = stream.operators if isinstance(stream, (LocalStream, SparkStream)) else None
     finally:
         await stream.close()
     told: dict[str, float | int | str] = {name.capitalize(): value for name, value in counted.items()}

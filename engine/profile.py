@@ -4,7 +4,7 @@ A tree of operators; between members it travels as counters, which have names an
 
 operator.<fragment>.<instance>.<number>.<depth>.<kind>.<source>      rows; numbers go parents first
 
-`engine.local.profile` makes it; `engine.plan.actual_rows` finds out which of our operators are meant.
+`engine.local.profile` and `engine.spark.profile` make it; `engine.plan.actual_rows` finds out which of our operators are meant.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from dataclasses import dataclass, replace
 
 #: The source of what reads relations that are given to a statement: inputs of its fragment, the system catalog.
 GIVEN = "given"
+#: The rows of an operator that did not count them.
+UNKNOWN = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """kind: as the engine calls it. rows: how many it gave. source: what one without inputs reads, "" for all else: `GIVEN`, or the
-    first of its files, which is replaced by `table_source` or `reader_source`."""
+    """kind: as the engine calls it. rows: how many it gave, or `UNKNOWN`. source: what one without inputs reads, "" for all else:
+    `GIVEN`, or the first of its files, which is replaced by `table_source` or `reader_source`."""
 
     kind: str
     rows: int

@@ -14,18 +14,20 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from engine.operators.send import Edge, StreamRefused, StreamSender
+from engine.profile import Operator
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
     """What the tasks of a job have sent. partitions, rows: by receiver: the streams that it is to have had, and their rows.
-    bytes, batches, stalls: of all streams."""
+    bytes, batches, stalls: of all streams. operators: what Spark counted, if that was wanted."""
 
     partitions: Mapping[int, Sequence[int]]
     rows: Mapping[int, int]
     bytes: int
     batches: int
     stalls: int
+    operators: Operator | None = None
 
 
 class PartitionStreams:

@@ -33,9 +33,10 @@ from engine.plan.logical import (
 )
 from engine.plan.physical import Receive
 from engine.plan.rewrite import subplans
-from engine.profile import GIVEN, Operator, table_source
+from engine.profile import GIVEN, UNKNOWN, Operator, table_source
 
-_PASSED: Final = ("FILTER", "PROJECTION", "RESULT_COLLECTOR")
+_PASSED: Final = ("FILTER", "PROJECTION", "RESULT_COLLECTOR", "FilterExec", "ProjectExec")
+#: DuckDB's, then Spark's.
 _KINDS: Final[Mapping[str, str]] = {
     "HASH_GROUP_BY": "group",
     "PERFECT_HASH_GROUP_BY": "group",
@@ -53,6 +54,17 @@ _KINDS: Final[Mapping[str, str]] = {
     "WINDOW": "window",
     "STREAMING_WINDOW": "window",
     "UNION": "union",
+    "HashAggregateExec": "group",
+    "ObjectHashAggregateExec": "group",
+    "SortAggregateExec": "group",
+    "BroadcastHashJoinExec": "join",
+    "ShuffledHashJoinExec": "join",
+    "SortMergeJoinExec": "join",
+    "BroadcastNestedLoopJoinExec": "join",
+    "CartesianProductExec": "join",
+    "SortExec": "sort",
+    "WindowExec": "window",
+    "UnionExec": "union",
 }
 T = TypeVar("T")
 _Sources = frozenset[tuple[str, int]]
@@ -82,7 +94,7 @@ def actual_rows(root: Node, counted: Operator) -> dict[int, int]:
         other = theirs.get(key, [])
         if len(mine) == len(other) and _one_above_the_other(mine) and _one_above_the_other(other):
             for segment, found in zip(mine, other, strict=True):
-                rows |= _rows(segment, found)
+                rows |= {node: count for node, count in _rows(segment, found) if count != UNKNOWN}
     return rows
 
 

@@ -70,7 +70,12 @@ def _inside(fragment: Fragment, analysis: PhysicalAnalysis) -> dict[int, int]:
     ran = [key for key, instance in analysis.instances.items() if key[0] == fragment.id and instance.executed]
     trees = [analysis.operators.get(key) for key in ran or ([(fragment.id, 0)] if fragment.output is None else [])]
     readers = {n.reader: n.table.oid for n in walk_all(fragment.root) if isinstance(n, TableReader) and n.reader}
-    tables = {reader_source(reader): table_source(oid) for reader, oid in readers.items()}
+    # DuckDB reads what its readers are told; Spark reads tables.
+    tables = {
+        source: table_source(oid)
+        for reader, oid in readers.items()
+        for source in (reader_source(reader), table_source(oid))
+    }
     found = [
         {} if tree is None else actual_rows(fragment.root, with_sources(tree, lambda name: tables.get(name, "")))
         for tree in trees

@@ -14,7 +14,7 @@ import contextlib
 import functools
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -41,7 +41,7 @@ from engine.plan.spec import (
     ReaderSpec,
     SharedSpec,
 )
-from engine.profile import by_files, counters, reader_source, with_sources
+from engine.profile import Operator, by_files, counters, reader_source, table_source, with_sources
 from engine.runtime.edge_output import EdgeOutput, Pieces, retried
 from engine.runtime.inflow import EdgeInflow
 from engine.runtime.mailboxes import Mailboxes
@@ -188,11 +188,9 @@ class QueryRun:
         return self._operators(source, self._root_instance()[1])
 
     def _operators(self, source: Source, instance: InstanceSpec) -> Mapping[str, int]:
-        if not isinstance(source, LocalStream) or source.operators is None:
-            return {}
         reading = self._reading.get((instance.fragment, instance.instance), ())
-        named = by_files((reader_source(r.reader), map(plain_path, r.files)) for r in reading)
-        return counters(with_sources(source.operators, named), f"operator.{instance.fragment}.{instance.instance}")
+        files = ((reader_source(reader.reader), map(plain_path, reader.files)) for reader in reading)
+        return _counters(source.operators if isinstance(source, LocalStream) else None, instance, files)
 
     @property
     def root_receiver(self) -> Receiver | None:
@@ -324,7 +322,9 @@ class QueryRun:
         return SparkRows(instance.statement, self._host.files.of(instance).tables, schema)
 
     def _context(self) -> ExecutionContext:
-        return ExecutionContext(QueryId.parse(self.query), self.shared.time_zone, self.shared.page_bytes)
+        return ExecutionContext(
+            QueryId.parse(self.query), self.shared.time_zone, self.shared.page_bytes, analyze=self.shared.analyze
+        )
 
     async def _close(self, source: Source | None, output: EdgeOutput, cause: Cause) -> None:
         if self._cause is not None and self._cause.failed:
@@ -365,6 +365,8 @@ class QueryRun:
             rows = [sent.rows.get(receiver, 0) for receiver in range(len(edge.receivers))]
             once = max(rows) if edge.router.kind == "mirror" else sum(rows)
             self.counters[f"instance.{instance.fragment}.{instance.instance}.begun"] = 1
+            files = ((table_source(table.oid), table.files) for table in tables.values())
+            self.counters.update(_counters(sent.operators, instance, files))
             self._count(instance, edge, (once, sent.batches, sent.bytes, sent.stalls), started)
         finally:
             await _to_the_end(production.close())
@@ -425,6 +427,16 @@ class QueryRun:
             self.counters[f"{sent}.{name}"] += count
         self.counters[f"{sent}.micros"] = max(micros, self.counters[f"{sent}.micros"])
         self.counters[f"{ran}.rows"], self.counters[f"{ran}.micros"] = counted[0], micros
+
+
+def _counters(
+    counted: Operator | None, instance: InstanceSpec, files: Iterable[tuple[str, Iterable[str]]]
+) -> Mapping[str, int]:
+    """What an instance's engine counted, under the names of its sources."""
+    if counted is None:
+        return {}
+    prefix = f"operator.{instance.fragment}.{instance.instance}"
+    return counters(with_sources(counted, by_files(files)), prefix)
 
 
 class _Passed:

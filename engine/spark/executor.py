@@ -42,12 +42,14 @@ from engine.plan.compile import to_sql
 from engine.plan.compile.scans import Scan, is_scanned
 from engine.plan.compile.storage import relation_name
 from engine.plan.logical import Mutate
+from engine.profile import Operator
 from engine.runtime.listener import DataListener
 from engine.spark import catalogs
 from engine.spark.collect import collect_arrow
 from engine.spark.errors import translate
 from engine.spark.jobs import SparkJob, failure_of_task
 from engine.spark.production import SparkProduction, send_frame
+from engine.spark.profile import operators
 from engine.spark.rows import SparkRows
 from engine.spark.session import SparkRuntime, embedded, own_connection
 from engine.spark.tables import Views
@@ -148,7 +150,7 @@ class SparkExecutor:
         """
         send = SendPartition(edges, parting=parting, base=base)
         runtime = await self._runtime(context.notice)
-        act = functools.partial(send_frame, send=send)
+        act = functools.partial(send_frame, send=send, analyze=context.analyze)
         production = SparkProduction(runtime, context, statement, tables, act, self._views, self.call)
         self._productions.add(production)
         production.ended.add_done_callback(lambda _ended: self._productions.discard(production))
@@ -290,7 +292,10 @@ def _log_failure(starting: asyncio.Task[SparkRuntime]) -> None:
 
 
 class SparkStream:
-    """A fragment under way on Spark: its job, and the receiver of its rows (`engine.executor.BatchStream`)."""
+    """A fragment under way on Spark: its job, and the receiver of its rows (`engine.executor.BatchStream`).
+
+    operators: what the job counted, after its end, if that was wanted.
+    """
 
     def __init__(
         self, executor: SparkExecutor, runtime: SparkRuntime, fragment: CompiledFragment, context: ExecutionContext
@@ -300,6 +305,8 @@ class SparkStream:
         self._runtime = runtime
         self._fragment = fragment
         self._batch_bytes = context.page_bytes
+        self._analyze = context.analyze
+        self.operators: Operator | None = None
         self._loop = asyncio.get_running_loop()
         self._schema = fragment.schema
         self._slots = executor.slots
@@ -364,7 +371,10 @@ class SparkStream:
     def _collect(self, text: str, session: SparkSession) -> list[pa.RecordBatch]:
         frame = self._frame(session, text)
         schema = self._fitted(frame)
-        return [with_infinities(carry_to(batch, schema)) for batch in collect_arrow(frame._jdf)]
+        batches = [with_infinities(carry_to(batch, schema)) for batch in collect_arrow(frame._jdf)]
+        if self._analyze:
+            self.operators = operators(frame._jdf, sent=False)
+        return batches
 
     def _fitted(self, frame: DataFrame) -> pa.Schema:
         """The carriers of the frame's columns; Spark is asked only where it knows more than the fragment does."""
@@ -379,7 +389,10 @@ class SparkStream:
         host, port = self._executor.listening
         encoded, tls = schema.serialize().to_pybytes(), self._executor.tls_peer
         edge = Edge(host, port, self._channel, self._token, 0, encoded, self._batch_bytes, tls)
-        return send_frame(frame, SendPartition((edge,), always=self._fragment.ordered)).partitions.get(0, ())
+        send = SendPartition((edge,), always=self._fragment.ordered)
+        sent = send_frame(frame, send, analyze=self._analyze)
+        self.operators = sent.operators
+        return sent.partitions.get(0, ())
 
     def _job_done(self, result: Any, error: SqlError | None) -> None:
         self._loop.call_soon_threadsafe(self._producer_ended, result, error)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
@@ -21,6 +22,7 @@ from engine.operators.partition_streams import Sent
 from engine.plan.compile.scans import Scan
 from engine.spark.collect import collect_arrow
 from engine.spark.jobs import SparkJob
+from engine.spark.profile import operators
 from engine.spark.session import SparkRuntime, own_connection
 from engine.spark.tables import Views
 from engine.spark.worker import SUMMARY_SCHEMA, SendPartition, sent_by
@@ -79,9 +81,10 @@ class SparkProduction(Generic[R]):
             self.ended.set_result(result)
 
 
-def send_frame(frame: DataFrame, send: SendPartition) -> Sent:
-    """Run the job that sends a frame's rows; blocks until it has ended."""
+def send_frame(frame: DataFrame, send: SendPartition, *, analyze: bool = False) -> Sent:
+    """Run the job that sends a frame's rows; blocks until it has ended. analyze: what operators counted is wanted."""
     frame = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
     udf = _create_udf(send, SUMMARY_SCHEMA, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "send", deterministic=False)
     mapped = frame._jdf.mapInArrow(udf(*(frame[name] for name in frame.columns))._jc, False, None)
-    return sent_by(collect_arrow(mapped))
+    sent = sent_by(collect_arrow(mapped))
+    return replace(sent, operators=operators(mapped, sent=True)) if analyze else sent

@@ -121,6 +121,14 @@ def test_tasks_hash_for_receivers_on_both_members(cluster: LocalCluster) -> None
         assert gathered["Actual Rows"] == 60
         scanned = [e["Actual Rows"] for e in told[0]["Edges"] if e["Source"] in on_spark]
         assert sorted(scanned) == [ROWS, 2 * ROWS]
+        read = [node["Actual Rows"] for node in nodes(told[0]["Plan"]) if node["Node Type"] == "TABLE READER"]
+        assert sorted(read) == [ROWS, 2 * ROWS], "each member's Spark told what its own gave"
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for below in plan.get("Plans", ()):
+        yield from nodes(below)
 
 
 def idle(cluster: LocalCluster, member: str) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 import pytest
+from explained_rows import explained_rows
 from local_member import local_member
 
 from engine.profile import Line, Operator, counters, tree
@@ -26,22 +26,12 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]
         yield connection
 
 
-def _rows(connection: Connection, query: str, options: str = "analyze, costs off") -> list[tuple[str, int | None]]:
-    """(operator, its actual rows) from the top."""
-    found = []
-    for (line,) in connection.execute(f"explain ({options}) {query}".encode()):
-        match = re.match(r" *(?:->  )?([A-Z][A-Z ]+[A-Z])(?:  \(actual rows=(\d+)\))?$", line)
-        if match:
-            found.append((match[1], int(match[2]) if match[2] else None))
-    return found
-
-
 def test_operators_of_a_join_and_groups(connection: Connection) -> None:
     query = (
         "select b, count(*) from t join u on t.b = u.k where a > 100 and v <> 3"
         " group by b having count(*) > 5 order by 2, 1 limit 4"
     )
-    assert _rows(connection, query) == [
+    assert explained_rows(connection, query) == [
         ("FINAL", 4),
         ("LIMIT", 4),
         ("SORT", 4),
@@ -69,28 +59,28 @@ def test_json_has_estimates_and_actual_rows(connection: Connection) -> None:
 
 
 def test_readers_of_one_table_are_not_told_apart(connection: Connection) -> None:
-    found = _rows(connection, "select x.a, y.s from t x join t y on x.a = y.b where x.b = 1")
+    found = explained_rows(connection, "select x.a, y.s from t x join t y on x.a = y.b where x.b = 1")
     assert found[-2:] == [("TABLE READER", None), ("TABLE READER", None)]
     assert ("JOIN", 500) in found
 
 
 def test_what_asks_a_subquery_is_not_told(connection: Connection) -> None:
     """The engine makes a join of it."""
-    found = _rows(connection, "select a from t where exists (select 1 from u where k = b and v > 5) or a < 3")
+    found = explained_rows(connection, "select a from t where exists (select 1 from u where k = b and v > 5) or a < 3")
     assert found[0] == ("FINAL", 2002)
     assert all(rows is None for name, rows in found[1:] if name == "EVALUATOR")
 
 
 def test_what_is_not_run_is_not_told(connection: Connection) -> None:
     """Statistics exclude all files of the one table."""
-    found = _rows(connection, "select a from t where a > 100000 union all select k from u")
+    found = explained_rows(connection, "select a from t where a > 100000 union all select k from u")
     assert found[0] == ("FINAL", 20)
     assert [rows for name, rows in found if name == "TABLE READER"] == [None, 20]
 
 
 def test_cursors_that_were_profiled_are_not_used_again(connection: Connection) -> None:
     for _ in range(3):
-        _rows(connection, "select b, count(*) from t group by b")
+        explained_rows(connection, "select b, count(*) from t group by b")
         assert len(connection.execute("select b, count(*) from t group by b").fetchall()) == 10
 
 
