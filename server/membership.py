@@ -437,21 +437,21 @@ class Membership:
         return [Say(link.number, Members(part)) for link in self._links.values() if link.open for part in parts]
 
     def _told(self, members: Iterable[Identity], now: float) -> Actions:
-        for identity in members:
-            if identity.member != self.me.member:
-                self._learn(identity, now)
-        return [] if self._ending else self._dial(now)
+        learned = [self._learn(identity, now) for identity in members if identity.member != self.me.member]
+        return self._dial(now) if any(learned) and not self._ending else []
 
-    def _learn(self, identity: Identity, now: float) -> None:
+    def _learn(self, identity: Identity, now: float) -> bool:
+        """Whether there is somebody to connect to."""
         record = self._records.get(identity.member)
         same = record is not None and record.identity.incarnation == identity.incarnation
         if record is not None and (record.link is not None or (same and record.state == "left")):
-            return
+            return False
         if not same:
             self._records[identity.member] = _Record(identity, "joining", now)
         target = self._targets.setdefault(identity.mesh, _Target(identity.mesh))
         target.member = identity.member
         target.next_at = min(target.next_at, now)
+        return True
 
     # -- as time goes by -----------------------------------------------------------------------------------------
 

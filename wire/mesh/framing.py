@@ -104,14 +104,24 @@ class FrameReader:
         return rest[count:]
 
     def _feed_head(self, rest: memoryview) -> memoryview:
+        if not self._preface and not self._head and len(rest) >= _PREFIX.size:
+            # Nearly all frames: nothing of it was there before, and its header is here as a whole.
+            kind, header_length, body_length = _PREFIX.unpack_from(rest)
+            self._check_lengths(header_length, body_length)
+            end = _PREFIX.size + header_length
+            if len(rest) >= end:
+                self._begin_body(kind, rest[_PREFIX.size : end], body_length)
+                return rest[end:]
         count = min(len(rest), self._head_length() - len(self._head))
         self._head += rest[:count]
         if self._preface:
             self._check_preface()
         elif len(self._head) >= _PREFIX.size:
-            self._check_lengths()
-            if len(self._head) == self._head_length():
-                self._begin_body()
+            kind, header_length, body_length = _PREFIX.unpack_from(self._head)
+            self._check_lengths(header_length, body_length)
+            if len(self._head) == _PREFIX.size + header_length:
+                self._begin_body(kind, memoryview(bytes(self._head[_PREFIX.size :])), body_length)
+                self._head.clear()
         return rest[count:]
 
     def _head_length(self) -> int:
@@ -128,17 +138,13 @@ class FrameReader:
             self._head.clear()
             self._preface = False
 
-    def _check_lengths(self) -> None:
-        length = int.from_bytes(self._head[2:4], "big")
-        if length > self.header_limit:
-            raise RemoteProtocolError(f"a header of {length} bytes where {self.header_limit} are allowed")
-        length = int.from_bytes(self._head[4:8], "big")
-        if length > self.body_limit:
-            raise RemoteProtocolError(f"a body of {length} bytes where {self.body_limit} are allowed")
+    def _check_lengths(self, header: int, body: int) -> None:
+        if header > self.header_limit:
+            raise RemoteProtocolError(f"a header of {header} bytes where {self.header_limit} are allowed")
+        if body > self.body_limit:
+            raise RemoteProtocolError(f"a body of {body} bytes where {self.body_limit} are allowed")
 
-    def _begin_body(self) -> None:
-        self._kind, _, length = _PREFIX.unpack_from(self._head)
-        self._header = memoryview(bytes(self._head[_PREFIX.size :]))
-        self._head.clear()
+    def _begin_body(self, kind: int, header: memoryview, length: int) -> None:
+        self._kind, self._header = kind, header
         self._body = bytearray(length)
         self._body_filled = 0
