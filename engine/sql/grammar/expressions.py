@@ -245,10 +245,7 @@ class ExpressionGrammar(CallGrammar):
         query = self._query_if_any()
         if query is not None:
             return self.node(exp.In, token, this=left, query=query)
-        self.expect_symbol("(")
-        items = self.expression_list()
-        self.expect_symbol(")")
-        return self.node(exp.In, token, this=left, expressions=items)
+        return self.node(exp.In, token, this=left, expressions=self.enclosed(self.expression))
 
     def _like(self, left: exp.Expression, word: str, token: Token) -> exp.Expression:
         if word == "similar":

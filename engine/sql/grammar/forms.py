@@ -127,10 +127,7 @@ class FormGrammar(WindowGrammar):
     def _listed(self) -> exp.Expression:
         """COALESCE(...), GREATEST(...), GROUPING(...)."""
         token = self.next()
-        self.expect_symbol("(")
-        arguments = self.expression_list()
-        self.expect_symbol(")")
-        return self._call(token, token.text, arguments)
+        return self._call(token, token.text, self.enclosed(self.expression))
 
     def _nullif(self) -> exp.Expression:
         token = self.next()
@@ -143,9 +140,7 @@ class FormGrammar(WindowGrammar):
 
     def _row(self) -> exp.Tuple:
         token = self.next()
-        self.expect_symbol("(")
-        items = [] if self.symbol_at(")") else self.expression_list()
-        self.expect_symbol(")")
+        items = self.enclosed(self.expression, empty=True)
         made = self.node(exp.Tuple, token, expressions=items)
         made.meta["row"] = True
         return made
@@ -273,9 +268,7 @@ class FormGrammar(WindowGrammar):
         self.expect_symbol("[")
         items: list[exp.Expression] = []
         if self.symbol_at("["):
-            items.append(self._array(self.token))
-            while self.take_symbol(","):
-                items.append(self._array(self.token))
+            items = self.listed(lambda: self._array(self.token))
         elif not self.symbol_at("]"):
             items = self.expression_list()
         self.expect_symbol("]")

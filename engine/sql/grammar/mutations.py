@@ -71,9 +71,7 @@ class MutationGrammar(QueryGrammar):
     def truncate(self) -> Statement:
         self.expect("truncate")
         self.take("table")
-        tables = [self._relation()]
-        while self.take_symbol(","):
-            tables.append(self._relation())
+        tables = self.listed(self._relation)
         restart = self.take("restart", "identity")
         if not restart:
             self.take("continue", "identity")
@@ -131,12 +129,7 @@ class MutationGrammar(QueryGrammar):
         return self.symbol_at("(") and not self._query_may_follow()
 
     def _insert_columns(self) -> tuple[exp.Identifier, ...]:
-        self.expect_symbol("(")
-        found = [self._set_target()]
-        while self.take_symbol(","):
-            found.append(self._set_target())
-        self.expect_symbol(")")
-        return tuple(found)
+        return tuple(self.enclosed(self._set_target))
 
     def _set_target(self) -> exp.Identifier:
         """insert_column_item, set_target: a column; parts of one are not supported."""
@@ -231,10 +224,7 @@ class MutationGrammar(QueryGrammar):
         return self.expression()
 
     def _assignments(self) -> tuple[Assignment, ...]:
-        found = [self._assignment()]
-        while self.take_symbol(","):
-            found.append(self._assignment())
-        return tuple(found)
+        return tuple(self.listed(self._assignment))
 
     def _assignment(self) -> Assignment:
         """set_clause."""
@@ -253,9 +243,7 @@ class MutationGrammar(QueryGrammar):
         if told:
             self.next()
         if self.symbol_at("(") and not self._query_may_follow():
-            self.next()
             items = self.values_row()
-            self.expect_symbol(")")
             return self.node(exp.Tuple, token, expressions=items) if told or len(items) > 1 else items[0]
         return self.expression()
 
@@ -305,9 +293,7 @@ class MutationGrammar(QueryGrammar):
         values: list[exp.Expression] | None = None
         if not self.take("default", "values"):
             self.expect("values")
-            self.expect_symbol("(")
             values = self.values_row()
-            self.expect_symbol(")")
         return MergeWhen(
             matched=False,
             condition=condition,

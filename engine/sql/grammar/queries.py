@@ -183,7 +183,7 @@ class QueryGrammar(ExpressionGrammar):
         update, key = self._strength()
         made = self.node(exp.Lock, token, update=update, key=key, expressions=[])
         if self.take("of"):
-            made.set("expressions", self._locked_names())
+            made.set("expressions", self.listed(self._locked_name))
         if not self.take("nowait") and self.take("skip"):
             self.expect("locked")
         return [made]
@@ -199,27 +199,20 @@ class QueryGrammar(ExpressionGrammar):
         self.expect("share")
         return False, key
 
-    def _locked_names(self) -> list[exp.Identifier]:
-        """OF name [, ...]; a schema is remembered only to be refused."""
-        found = []
-        while True:
-            name = self.column_id()
-            while self.take_symbol("."):
-                self.column_label()
-                name.meta["qualified"] = True
-            found.append(name)
-            if not self.take_symbol(","):
-                return found
+    def _locked_name(self) -> exp.Identifier:
+        """After OF; a schema is remembered only to be refused."""
+        name = self.column_id()
+        while self.take_symbol("."):
+            self.column_label()
+            name.meta["qualified"] = True
+        return name
 
     # -- WITH ----------------------------------------------------------------------------------------------------
 
     def _with(self) -> exp.With:
         token = self.next()
         recursive = self.take("recursive")
-        ctes = [self._cte()]
-        while self.take_symbol(","):
-            ctes.append(self._cte())
-        return self.node(exp.With, token, expressions=ctes, recursive=recursive)
+        return self.node(exp.With, token, expressions=self.listed(self._cte), recursive=recursive)
 
     def _cte(self) -> exp.CTE:
         token = self.token
@@ -276,7 +269,7 @@ class QueryGrammar(ExpressionGrammar):
         if self.take("having"):
             made.set("having", self.node(exp.Having, having, this=self.expression()))
         if self.take("window"):
-            made.set("windows", self._windows())
+            made.set("windows", self.listed(self._named_window))
         return made
 
     def _target_at(self) -> bool:
@@ -293,17 +286,11 @@ class QueryGrammar(ExpressionGrammar):
         token = self.next()
         made = self.node(exp.Distinct, token)
         if self.take("on"):
-            opening = self.expect_symbol("(")
-            keys = self.expression_list()
-            self.expect_symbol(")")
-            made.set("on", self.node(exp.Tuple, opening, expressions=keys))
+            made.set("on", self.node(exp.Tuple, self.token, expressions=self.enclosed(self.expression)))
         return made
 
     def _targets(self) -> list[exp.Expression]:
-        found = [self._target()]
-        while self.take_symbol(","):
-            found.append(self._target())
-        return found
+        return self.listed(self._target)
 
     def _target(self) -> exp.Expression:
         token = self.token
@@ -316,16 +303,13 @@ class QueryGrammar(ExpressionGrammar):
             return self.node(exp.Alias, token, this=value, alias=self.column_label())
         return value
 
-    def _windows(self) -> list[exp.Window]:
-        found = []
-        while True:
-            name = self.column_id()
-            self.expect("as")
-            window = self.window()
-            window.set("this", name)
-            found.append(window)
-            if not self.take_symbol(","):
-                return found
+    def _named_window(self) -> exp.Window:
+        """window_definition."""
+        name = self.column_id()
+        self.expect("as")
+        window = self.window()
+        window.set("this", name)
+        return window
 
     def _group(self) -> exp.Group:
         token = self.token
@@ -335,14 +319,8 @@ class QueryGrammar(ExpressionGrammar):
             made.set("distinct", True)
         else:
             self.take("all")
-        made.set("expressions", self._group_items())
+        made.set("expressions", self.listed(self._group_item))
         return made
-
-    def _group_items(self) -> list[exp.Expression]:
-        found = [self._group_item()]
-        while self.take_symbol(","):
-            found.append(self._group_item())
-        return found
 
     def _group_item(self) -> exp.Expression:
         token = self.token
@@ -359,28 +337,19 @@ class QueryGrammar(ExpressionGrammar):
             return made
         if self.words_at("grouping", "sets"):
             self.expect("grouping", "sets")
-            self.expect_symbol("(")
-            sets = self.node(exp.GroupingSets, token, expressions=self._group_items())
-            self.expect_symbol(")")
-            return sets
+            return self.node(exp.GroupingSets, token, expressions=self.enclosed(self._group_item))
         return self.expression()
 
     def _values(self) -> exp.Expression:
         token = self.next()
-        rows = []
-        while True:
-            opening = self.expect_symbol("(")
-            rows.append(self.node(exp.Tuple, opening, expressions=self.values_row()))
-            self.expect_symbol(")")
-            if not self.take_symbol(","):
-                return self.node(exp.Values, token, expressions=rows)
+        return self.node(exp.Values, token, expressions=self.listed(self._values_item))
+
+    def _values_item(self) -> exp.Tuple:
+        return self.node(exp.Tuple, self.token, expressions=self.values_row())
 
     def values_row(self) -> list[exp.Expression]:
-        """Expressions or DEFAULT; where the latter may stand is the binder's to say."""
-        found = [self.value_or_default()]
-        while self.take_symbol(","):
-            found.append(self.value_or_default())
-        return found
+        """Expressions or DEFAULT in parentheses; where the latter may stand is the binder's to say."""
+        return self.enclosed(self.value_or_default)
 
     def value_or_default(self) -> exp.Expression:
         if self.word_at("default"):
@@ -398,10 +367,7 @@ class QueryGrammar(ExpressionGrammar):
 
     def _from(self) -> exp.From:
         token = self.next()
-        items = [self._table_reference()]
-        while self.take_symbol(","):
-            items.append(self._table_reference())
-        return self.node(exp.From, token, expressions=items)
+        return self.node(exp.From, token, expressions=self.listed(self._table_reference))
 
     def _table_reference(self) -> exp.Expression:
         """table_ref: an item with all the joins that follow it."""
@@ -480,11 +446,7 @@ class QueryGrammar(ExpressionGrammar):
         start = self.token
         self.expect("tablesample")
         method = self.column_id()
-        self.expect_symbol("(")
-        arguments = [self.expression()]
-        while self.take_symbol(","):
-            arguments.append(self.expression())
-        self.expect_symbol(")")
+        arguments = self.enclosed(self.expression)
         seed = None
         if self.take("repeatable"):
             self.expect_symbol("(")
@@ -574,14 +536,8 @@ class QueryGrammar(ExpressionGrammar):
 
     def _function_item(self, token: Token) -> exp.Expression:
         """func_table: one call, or ROWS FROM several, as a Table whose rows_from are the calls."""
-        if self.take("rows", "from"):
-            self.expect_symbol("(")
-            calls = [self._rows_from_call()]
-            while self.take_symbol(","):
-                calls.append(self._rows_from_call())
-            self.expect_symbol(")")
-        else:
-            calls = [self.function_without_window()]
+        several = self.take("rows", "from")
+        calls = self.enclosed(self._rows_from_call) if several else [self.function_without_window()]
         made = self.node(exp.Table, token, rows_from=calls)
         if self.take("with", "ordinality"):
             made.set("ordinality", True)
@@ -594,12 +550,7 @@ class QueryGrammar(ExpressionGrammar):
         token = self.token
         self.take("as")
         name = None if self.symbol_at("(") else self.column_id()
-        self.expect_symbol("(")
-        fields = [self._field()]
-        while self.take_symbol(","):
-            fields.append(self._field())
-        self.expect_symbol(")")
-        item.set("definitions", fields)
+        item.set("definitions", self.enclosed(self._field))
         if name is not None:
             item.set("alias", self.node(exp.TableAlias, token, this=name, columns=[]))
         return item

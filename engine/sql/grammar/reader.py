@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from sqlglot import exp
@@ -11,6 +12,7 @@ from engine.sql.lexer import Kind, Token
 from wire.errors import FeatureNotSupported, SqlSyntaxError
 
 NodeT = TypeVar("NodeT", bound=exp.Expression)
+T = TypeVar("T")
 
 
 class Reader:
@@ -122,10 +124,21 @@ class Reader:
 
     def names(self) -> list[exp.Identifier]:
         """name [, ...] in parentheses."""
-        self.expect_symbol("(")
-        found = [self.column_id()]
+        return self.enclosed(self.column_id)
+
+    # -- lists ---------------------------------------------------------------------------------------------------
+
+    def listed(self, item: Callable[[], T]) -> list[T]:
+        """item [, ...]."""
+        found = [item()]
         while self.take_symbol(","):
-            found.append(self.column_id())
+            found.append(item())
+        return found
+
+    def enclosed(self, item: Callable[[], T], *, empty: bool = False) -> list[T]:
+        """( item [, ...] ). empty: whether () is one too."""
+        self.expect_symbol("(")
+        found = [] if empty and self.symbol_at(")") else self.listed(item)
         self.expect_symbol(")")
         return found
 

@@ -126,13 +126,7 @@ class TypeGrammar(Reader):
         return typ
 
     def _modifiers(self) -> list[exp.Expression]:
-        if not self.take_symbol("("):
-            return []
-        found = [self.expression()]
-        while self.take_symbol(","):
-            found.append(self.expression())
-        self.expect_symbol(")")
-        return found
+        return self.enclosed(self.expression) if self.symbol_at("(") else []
 
     def _one_number(self) -> list[exp.Expression]:
         """( n ), as the grammar's own types take it: an integer constant."""

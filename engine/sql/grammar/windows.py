@@ -13,19 +13,13 @@ class WindowGrammar(TypeGrammar):
     """Reads orderings and windows."""
 
     def expression_list(self) -> list[exp.Expression]:
-        found = [self.expression()]
-        while self.take_symbol(","):
-            found.append(self.expression())
-        return found
+        return self.listed(self.expression)
 
     def order(self) -> exp.Order:
         """sort_clause."""
         token = self.token
         self.expect("order", "by")
-        items = [self._ordered()]
-        while self.take_symbol(","):
-            items.append(self._ordered())
-        return self.node(exp.Order, token, expressions=items)
+        return self.node(exp.Order, token, expressions=self.listed(self._ordered))
 
     def _ordered(self) -> exp.Expression:
         token = self.token

@@ -141,10 +141,7 @@ def _actions(reader: StatementReader) -> tuple[TableAction, ...]:
         return (_rename(reader),)
     if reader.take("set", "schema"):
         return (SetSchema(schema=reader.name()),)
-    found = [_action(reader)]
-    while reader.take_symbol(","):
-        found.append(_action(reader))
-    return tuple(found)
+    return tuple(reader.listed(lambda: _action(reader)))
 
 
 def _rename(reader: StatementReader) -> TableAction:

@@ -271,12 +271,7 @@ def _key_action(reader: StatementReader) -> KeyAction:
 
 def options(reader: StatementReader) -> tuple[tuple[str, str], ...]:
     """reloptions: ( name [= value], ... ); a value is as it would be shown."""
-    reader.expect_symbol("(")
-    found = [_option(reader)]
-    while reader.take_symbol(","):
-        found.append(_option(reader))
-    reader.expect_symbol(")")
-    return tuple(found)
+    return tuple(reader.enclosed(lambda: _option(reader)))
 
 
 def _option(reader: StatementReader) -> tuple[str, str]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from sqlglot import exp
-
 from engine.sql.copy_statement import CopyFrom, CopyOption, CopyTo
 from engine.sql.lexer import Kind
 from engine.sql.statements import Query, Statement
@@ -98,17 +96,10 @@ def _old_option(reader: StatementReader) -> CopyOption | None:
     if not reader.take("force"):
         return None
     if reader.take("quote"):
-        return CopyOption("force_quote", "*" if reader.take_symbol("*") else _names(reader), at)
+        return CopyOption("force_quote", "*" if reader.take_symbol("*") else tuple(reader.listed(reader.name)), at)
     name = "force_not_null" if reader.take("not") else "force_null"
     reader.expect("null")
-    return CopyOption(name, _names(reader), at)
-
-
-def _names(reader: StatementReader) -> tuple[str, ...]:
-    found: list[exp.Identifier] = [reader.column_id()]
-    while reader.take_symbol(","):
-        found.append(reader.column_id())
-    return tuple(name.name for name in found)
+    return CopyOption(name, tuple(reader.listed(reader.name)), at)
 
 
 READERS: Final[dict[str, Callable[[StatementReader], Statement]]] = {"copy": _copy}

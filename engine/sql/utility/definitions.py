@@ -110,22 +110,11 @@ def _if_not_exists(reader: StatementReader) -> bool:
 def _foreign_table(reader: StatementReader) -> Statement:
     missing = _if_not_exists(reader)
     name = reader.qualified_name()
-    columns = _columns(reader) if reader.symbol_at("(") else ()
+    columns = reader.enclosed(lambda: _column(reader), empty=True) if reader.symbol_at("(") else ()
     if reader.take("server"):
         reader.name()
     options = _options(reader) if reader.take("options") else ()
-    return CreateForeignTable(name=name, columns=columns, options=options, if_not_exists=missing, text="")
-
-
-def _columns(reader: StatementReader) -> tuple[ColumnDefinition, ...]:
-    reader.expect_symbol("(")
-    found: list[ColumnDefinition] = []
-    if not reader.symbol_at(")"):
-        found.append(_column(reader))
-        while reader.take_symbol(","):
-            found.append(_column(reader))
-    reader.expect_symbol(")")
-    return tuple(found)
+    return CreateForeignTable(name=name, columns=tuple(columns), options=options, if_not_exists=missing, text="")
 
 
 def _column(reader: StatementReader) -> ColumnDefinition:
@@ -208,9 +197,7 @@ def _drop(reader: StatementReader) -> Statement:
 
 def _dropped(reader: StatementReader, kind: _DropKind) -> Statement:
     exists = reader.take("if", "exists")
-    names = [_drop_name(reader, kind)]
-    while reader.take_symbol(","):
-        names.append(_drop_name(reader, kind))
+    names = reader.listed(lambda: _drop_name(reader, kind))
     cascade = reader.take("cascade")
     if not cascade:
         reader.take("restrict")

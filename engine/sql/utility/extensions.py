@@ -27,9 +27,7 @@ def create_extension(reader: StatementReader) -> Statement:
 def drop_extension(reader: StatementReader) -> Statement:
     """From behind EXTENSION."""
     exists = reader.take("if", "exists")
-    names = [reader.name()]
-    while reader.take_symbol(","):
-        names.append(reader.name())
+    names = reader.listed(reader.name)
     if not reader.take("cascade"):
         reader.take("restrict")
     return DropExtension(names=tuple(names), if_exists=exists, text="")

@@ -25,8 +25,8 @@ def create_index(reader: StatementReader) -> Statement:
     table = reader.qualified_name()
     if reader.take("using"):
         _method(reader)
-    columns = _columns(reader)
-    included = _included(reader) if reader.take("include") else ()
+    columns = reader.enclosed(lambda: _column(reader))
+    included = reader.enclosed(lambda: _included(reader)) if reader.take("include") else ()
     if reader.take("nulls") and not reader.take("distinct"):
         reader.unsupported("UNIQUE NULLS NOT DISTINCT")
     if reader.take("with"):
@@ -35,7 +35,7 @@ def create_index(reader: StatementReader) -> Statement:
         reader.unsupported("TABLESPACE")
     predicate = formula(reader, bare=False) if reader.take("where") else None
     return CreateIndex(
-        table=table, columns=columns, included=included, name=name, unique=unique, if_not_exists=missing,
+        table=table, columns=tuple(columns), included=tuple(included), name=name, unique=unique, if_not_exists=missing,
         predicate=predicate, text="",
     )  # fmt: skip
 
@@ -49,26 +49,8 @@ def _method(reader: StatementReader) -> None:
         reader.unsupported(f"index access method {method}", token)
 
 
-def _columns(reader: StatementReader) -> tuple[IndexedColumn, ...]:
-    reader.expect_symbol("(")
-    found = [_column(reader)]
-    while reader.take_symbol(","):
-        found.append(_column(reader))
-    reader.expect_symbol(")")
-    return tuple(found)
-
-
-def _included(reader: StatementReader) -> tuple[str, ...]:
-    """After INCLUDE (indexcmds.c: ComputeIndexAttrs refuses what only a key may say)."""
-    reader.expect_symbol("(")
-    names = [_included_column(reader)]
-    while reader.take_symbol(","):
-        names.append(_included_column(reader))
-    reader.expect_symbol(")")
-    return tuple(names)
-
-
-def _included_column(reader: StatementReader) -> str:
+def _included(reader: StatementReader) -> str:
+    """A column after INCLUDE (indexcmds.c: ComputeIndexAttrs refuses what only a key may say)."""
     if reader.symbol_at("(") or reader.symbol_at("(", ahead=1):
         raise FeatureNotSupported("expressions are not supported in included columns")
     name = reader.name()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from engine.sql.statements import Checkpoint, Lock, LockMode, Statement
+from engine.sql.statements import Checkpoint, Lock, LockMode, QualifiedName, Statement
 from engine.sql.utility.reader import StatementReader
 
 _MODES: Final[tuple[LockMode, ...]] = (
@@ -17,19 +17,21 @@ _MODES: Final[tuple[LockMode, ...]] = (
 def _lock(reader: StatementReader) -> Statement:
     reader.next()
     reader.take("table")
-    names = []
-    while True:
-        reader.take("only")
-        names.append(reader.qualified_name())
-        reader.take_symbol("*")
-        if not reader.take_symbol(","):
-            break
+    names = reader.listed(lambda: _relation(reader))
     mode: LockMode = "access exclusive"
     if reader.take("in"):
         mode = _mode(reader)
         reader.expect("mode")
     reader.take("nowait")
     return Lock(tables=tuple(names), mode=mode, text="")
+
+
+def _relation(reader: StatementReader) -> QualifiedName:
+    """relation_expr: [ONLY] name [*]."""
+    reader.take("only")
+    name = reader.qualified_name()
+    reader.take_symbol("*")
+    return name
 
 
 def _mode(reader: StatementReader) -> LockMode:

@@ -52,13 +52,9 @@ def boolean(name: str, value: str) -> bool:
 def _generic(reader: StatementReader) -> Written:
     if reader.take_symbol("*"):
         return "*"
-    if not reader.take_symbol("("):
+    if not reader.symbol_at("("):
         return _word_or_number(reader)
-    words = [_word(reader)]
-    while reader.take_symbol(","):
-        words.append(_word(reader))
-    reader.expect_symbol(")")
-    return tuple(words)
+    return tuple(reader.enclosed(lambda: _word(reader)))
 
 
 def _word_or_number(reader: StatementReader) -> str | None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal
 
-from sqlglot import exp
-
 from engine.sql.statements import Deallocate, Discard, ExecuteStatement, PrepareStatement, Statement
 from engine.sql.utility.reader import StatementReader
 
@@ -24,12 +22,7 @@ def _prepare(reader: StatementReader) -> Statement:
     if reader.word_at("transaction") and not reader.word_at("as", ahead=1) and not reader.symbol_at("(", ahead=1):
         reader.unsupported("PREPARE TRANSACTION")
     name = reader.name()
-    types: list[exp.DataType] = []
-    if reader.take_symbol("("):
-        types.append(reader.type_name())
-        while reader.take_symbol(","):
-            types.append(reader.type_name())
-        reader.expect_symbol(")")
+    types = reader.enclosed(reader.type_name) if reader.symbol_at("(") else []
     reader.expect("as")
     inner: Statement
     if reader.mutation_at():
@@ -46,10 +39,7 @@ def execute(reader: StatementReader) -> Statement:
     start = reader.token.start
     reader.next()
     name = reader.name()
-    arguments: list[exp.Expression] = []
-    if reader.take_symbol("("):
-        arguments = reader.expression_list()
-        reader.expect_symbol(")")
+    arguments = reader.enclosed(reader.expression) if reader.symbol_at("(") else []
     return ExecuteStatement(name=name, arguments=tuple(arguments), text=reader.text_since(start), offset=start)
 
 

@@ -85,10 +85,7 @@ def _privileges(reader: StatementReader) -> tuple[tuple[Privilege, ...], tuple[s
     if reader.take("all"):
         reader.take("privileges")
         return (), _columns(reader)
-    found = [_privilege(reader)]
-    while reader.take_symbol(","):
-        found.append(_privilege(reader))
-    return tuple(found), ()
+    return tuple(reader.listed(lambda: _privilege(reader))), ()
 
 
 def _privilege(reader: StatementReader) -> Privilege:
@@ -116,25 +113,13 @@ def _target(reader: StatementReader) -> tuple[GrantKind, tuple[QualifiedName, ..
     if named is not None and reader.ahead(1).kind in (Kind.WORD, Kind.NAME):
         reader.next()
     kind = named or "table"
-    return kind, _simple_names(reader) if kind in ("schema", "database") else _qualified_names(reader), False
+    if kind in ("schema", "database"):
+        return kind, _simple_names(reader), False
+    return kind, tuple(reader.listed(reader.qualified_name)), False
 
 
 def _simple_names(reader: StatementReader) -> tuple[QualifiedName, ...]:
-    return tuple(QualifiedName(schema=None, name=name) for name in _names(reader))
-
-
-def _names(reader: StatementReader) -> tuple[str, ...]:
-    found = [reader.name()]
-    while reader.take_symbol(","):
-        found.append(reader.name())
-    return tuple(found)
-
-
-def _qualified_names(reader: StatementReader) -> tuple[QualifiedName, ...]:
-    found = [reader.qualified_name()]
-    while reader.take_symbol(","):
-        found.append(reader.qualified_name())
-    return tuple(found)
+    return tuple(QualifiedName(schema=None, name=name) for name in reader.listed(reader.name))
 
 
 def alter_default_privileges(reader: StatementReader) -> Statement:
@@ -147,7 +132,7 @@ def alter_default_privileges(reader: StatementReader) -> Statement:
         else:
             reader.expect("in")
             reader.expect("schema")
-            schemas = _names(reader)
+            schemas = tuple(reader.listed(reader.name))
     revokes = reader.take("revoke")
     if not revokes:
         reader.expect("grant")

@@ -14,10 +14,7 @@ _SPECIAL: Final = {"current_role": "current", "current_user": "current", "sessio
 
 
 def role_specs(reader: StatementReader) -> tuple[RoleName, ...]:
-    found = [role_spec(reader)]
-    while reader.take_symbol(","):
-        found.append(role_spec(reader))
-    return tuple(found)
+    return tuple(reader.listed(lambda: role_spec(reader)))
 
 
 def role_spec(reader: StatementReader) -> RoleName:

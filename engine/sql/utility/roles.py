@@ -96,7 +96,7 @@ def _grant(reader: StatementReader) -> Statement:
     reader.next()
     if privileges_at(reader):
         return grant(reader)
-    roles = _granted(reader)
+    roles = tuple(reader.listed(reader.name))
     reader.expect("to")
     members = role_specs(reader)
     admin = reader.take("with", "admin", "option")
@@ -108,20 +108,13 @@ def _revoke(reader: StatementReader) -> Statement:
     if privileges_at(reader):
         return revoke(reader)
     admin = reader.take("admin", "option", "for")
-    roles = _granted(reader)
+    roles = tuple(reader.listed(reader.name))
     reader.expect("from")
     members = role_specs(reader)
     grantor = _grantor(reader)
     if not reader.take("cascade"):
         reader.take("restrict")
     return GrantRole(roles=roles, members=members, revoke=True, admin=admin, grantor=grantor, text="")
-
-
-def _granted(reader: StatementReader) -> tuple[str, ...]:
-    found = [reader.name()]
-    while reader.take_symbol(","):
-        found.append(reader.name())
-    return tuple(found)
 
 
 def _grantor(reader: StatementReader) -> RoleName | None:

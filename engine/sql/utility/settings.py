@@ -83,10 +83,7 @@ def _values(reader: StatementReader, name: str) -> str | None:
     """The value as one text, None for DEFAULT (flatten_set_variable_args)."""
     if reader.take("default"):
         return None
-    found = [_value(reader, name)]
-    while reader.take_symbol(","):
-        found.append(_value(reader, name))
-    return ", ".join(found)
+    return ", ".join(reader.listed(lambda: _value(reader, name)))
 
 
 def _value(reader: StatementReader, name: str) -> str:

@@ -127,21 +127,16 @@ def _elements(
     reader: StatementReader, table: str
 ) -> tuple[tuple[ColumnDefinition | LikeTable, ...], tuple[ConstraintDefinition, ...]]:
     """( columns and table constraints )."""
-    columns: list[ColumnDefinition | LikeTable] = []
-    constraints: list[ConstraintDefinition] = []
-    reader.expect_symbol("(")
-    if not reader.symbol_at(")"):
-        while True:
-            if reader.take("like"):
-                columns.append(_like(reader))
-            elif table_constraint_at(reader):
-                constraints.append(table_constraint(reader))
-            else:
-                columns.append(column(reader, table))
-            if not reader.take_symbol(","):
-                break
-    reader.expect_symbol(")")
-    return tuple(columns), tuple(constraints)
+    found = reader.enclosed(lambda: _element(reader, table), empty=True)
+    columns = tuple(element for element in found if not isinstance(element, ConstraintDefinition))
+    return columns, tuple(element for element in found if isinstance(element, ConstraintDefinition))
+
+
+def _element(reader: StatementReader, table: str) -> ColumnDefinition | LikeTable | ConstraintDefinition:
+    """TableElement."""
+    if reader.take("like"):
+        return _like(reader)
+    return table_constraint(reader) if table_constraint_at(reader) else column(reader, table)
 
 
 def _like(reader: StatementReader) -> LikeTable:
@@ -193,11 +188,7 @@ def _partition_by(reader: StatementReader) -> tuple[tuple[str, int], ...]:
     if strategy not in _PARTITIONINGS:
         raise InvalidTableDefinition(f'unrecognized partitioning strategy "{strategy}"', position=token.start + 1)
     start = reader.token
-    reader.expect_symbol("(")
-    found = [_partition_column(reader)]
-    while reader.take_symbol(","):
-        found.append(_partition_column(reader))
-    reader.expect_symbol(")")
+    found = reader.enclosed(lambda: _partition_column(reader))
     if strategy == "list" and len(found) > 1:
         raise InvalidTableDefinition(
             'cannot use "list" partition strategy with more than one column', position=start.start + 1

@@ -33,36 +33,15 @@ def create_type(reader: StatementReader) -> Statement:
     if reader.word_at("range"):
         reader.unsupported("CREATE TYPE AS RANGE")
     if not reader.take("enum"):
-        return CreateComposite(name=name, attributes=_attributes(reader), text="")
-    return CreateEnum(name=name, labels=_labels(reader), text="")
-
-
-def _attributes(reader: StatementReader) -> tuple[AttributeDefinition, ...]:
-    reader.expect_symbol("(")
-    found: list[AttributeDefinition] = []
-    if not reader.symbol_at(")"):
-        found.append(_attribute(reader))
-        while reader.take_symbol(","):
-            found.append(_attribute(reader))
-    reader.expect_symbol(")")
-    return tuple(found)
+        attributes = reader.enclosed(lambda: _attribute(reader), empty=True)
+        return CreateComposite(name=name, attributes=tuple(attributes), text="")
+    return CreateEnum(name=name, labels=tuple(reader.enclosed(lambda: _label(reader), empty=True)), text="")
 
 
 def _attribute(reader: StatementReader) -> AttributeDefinition:
     made = AttributeDefinition(name=reader.name(), type=reader.type_name())
     take_collation(reader)
     return made
-
-
-def _labels(reader: StatementReader) -> tuple[str, ...]:
-    reader.expect_symbol("(")
-    found: list[str] = []
-    if not reader.symbol_at(")"):
-        found.append(_label(reader))
-        while reader.take_symbol(","):
-            found.append(_label(reader))
-    reader.expect_symbol(")")
-    return tuple(found)
 
 
 def _label(reader: StatementReader) -> str:
@@ -91,9 +70,7 @@ def alter_type(reader: StatementReader) -> Statement:
         or reader.words_at("drop", "attribute")
         or reader.words_at("alter", "attribute")
     ):
-        actions = [_attribute_action(reader)]
-        while reader.take_symbol(","):
-            actions.append(_attribute_action(reader))
+        actions = reader.listed(lambda: _attribute_action(reader))
         return AlterType(name=name, action=tuple(actions), text="")
     if reader.take("set", "schema"):
         return AlterType(name=name, action=SetSchema(schema=reader.name()), text="")

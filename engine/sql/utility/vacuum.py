@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from engine.sql.lexer import Token
@@ -33,7 +33,7 @@ def _vacuum(reader: StatementReader) -> Statement:
         for word in ("full", "freeze", "verbose", "analyze"):
             _word(reader, word, chosen)
     verbose = "verbose" in chosen
-    relations = tuple(_relations(reader))
+    relations = _relations(reader)
     if "analyze" not in chosen and any(columns for _, columns in relations):
         raise FeatureNotSupported("ANALYZE option must be specified when a column list is provided")
     analyze = Analyze(tables=relations, verbose=verbose, text="") if "analyze" in chosen else None
@@ -52,27 +52,19 @@ def _analyze(reader: StatementReader) -> Statement:
             verbose = boolean(name, value) if name == "verbose" else verbose
     else:
         verbose = reader.take("verbose")
-    return Analyze(tables=tuple(_relations(reader)), verbose=verbose, text="")
+    return Analyze(tables=_relations(reader), verbose=verbose, text="")
 
 
-def _relations(reader: StatementReader) -> Iterator[tuple[QualifiedName, tuple[str, ...]]]:
+def _relations(reader: StatementReader) -> tuple[tuple[QualifiedName, tuple[str, ...]], ...]:
     """Tables with the columns that are named of each (gram.y: opt_vacuum_relation_list)."""
     if reader.at_end() or reader.symbol_at(";"):
-        return
-    yield _relation(reader)
-    while reader.take_symbol(","):
-        yield _relation(reader)
+        return ()
+    return tuple(reader.listed(lambda: _relation(reader)))
 
 
 def _relation(reader: StatementReader) -> tuple[QualifiedName, tuple[str, ...]]:
     name = reader.qualified_name()
-    columns: list[str] = []
-    if reader.take_symbol("("):
-        columns.append(reader.name())
-        while reader.take_symbol(","):
-            columns.append(reader.name())
-        reader.expect_symbol(")")
-    return name, tuple(columns)
+    return name, tuple(reader.enclosed(reader.name)) if reader.symbol_at("(") else ()
 
 
 def _word(reader: StatementReader, word: str, chosen: set[str]) -> None:
