@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from engine.catalog.objects import StoredRelation, Table, TableColumn, View
 from engine.catalog.row_types import is_row_type
-from engine.catalog.snapshot import TEMPORARY, Snapshot
+from engine.catalog.snapshot import Snapshot
 from engine.catalog.user_types import Attribute, CompositeType, UserType, type_of
 from engine.sql.binder.definitions import unplaced
 from engine.sql.binder.domains import is_constrained
@@ -30,7 +30,7 @@ from engine.sql.statements import (
 from engine.sql.stored_text import names_type
 from engine.sql.type_names import domain_named, resolve_type
 from engine.utility.definer import Definer
-from engine.utility.named_types import require_free
+from engine.utility.named_types import schema_of_new_type
 from wire import types as t
 from wire.errors import (
     DuplicateColumn,
@@ -44,10 +44,7 @@ from wire.errors import (
 def create_composite(statement: CreateComposite, definer: Definer) -> None:
     """Raises DuplicateObject, DuplicateColumn, InvalidTableDefinition, and what the attributes' types raise."""
     name, catalog = statement.name, definer.catalog
-    schema = definer.schema_of_new(name, temporary=False)
-    if schema == TEMPORARY:
-        raise FeatureNotSupported("not supported: a temporary type")
-    require_free(schema, name.name, definer, f'type "{name.name}" already exists')
+    schema = schema_of_new_type(name, definer)
     made: list[Attribute] = []
     for written in statement.attributes:
         if any(item.name == written.name for item in made):

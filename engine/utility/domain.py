@@ -13,7 +13,6 @@ from dataclasses import replace
 from sqlglot import exp
 
 from engine.catalog.objects import Table, TableColumn
-from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.user_types import DomainCheck, DomainType, users
 from engine.sql import domain_statements as d
 from engine.sql import types as st
@@ -21,7 +20,7 @@ from engine.sql.binder.definitions import bind_default, bind_domain_check, unpla
 from engine.sql.statements import Formula, RenameRelation, SetSchema
 from engine.sql.type_names import domain_named, resolve_type
 from engine.utility.definer import Definer
-from engine.utility.named_types import put_elsewhere, put_renamed, require_free
+from engine.utility.named_types import put_elsewhere, put_renamed, schema_of_new_type
 from engine.utility.names import Names, pg_type_named
 from engine.utility.questions import Question, breaks_domain, null_in_domain
 from wire import types as t
@@ -31,10 +30,7 @@ from wire.errors import DatatypeMismatch, DuplicateObject, FeatureNotSupported, 
 def create_domain(statement: d.CreateDomain, definer: Definer) -> None:
     """Raises DuplicateObject, DatatypeMismatch, and what its type, default and checks raise."""
     name, catalog = statement.name, definer.catalog
-    schema = definer.schema_of_new(name, temporary=False)
-    if schema == TEMPORARY:
-        raise FeatureNotSupported("not supported: a temporary type")
-    require_free(schema, name.name, definer, f'type "{name.name}" already exists')
+    schema = schema_of_new_type(name, definer)
     with unplaced():
         catalog.put_type(_made(statement, schema, definer))
 

@@ -1,4 +1,4 @@
-"""Names of types that users have made: new ones, other ones, other schemas.
+"""Names of types that users make: new ones, other ones, other schemas.
 
 Source: PostgreSQL 15, typecmds.c (RenameType, AlterTypeNamespace).
 """
@@ -7,20 +7,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.user_types import UserType
+from engine.sql.statements import QualifiedName
 from engine.sql.stored_text import names_type
 from engine.utility.definer import Definer
 from wire.errors import DuplicateObject, FeatureNotSupported, InvalidSchemaName
 
 
-def require_free(schema: str, name: str, definer: Definer, message: str) -> None:
-    snapshot = definer.snapshot
-    if (schema, name) in snapshot.types or (schema, name) in snapshot.relations:
-        raise DuplicateObject(message)
+def schema_of_new_type(name: QualifiedName, definer: Definer) -> str:
+    """Where a new type goes. Raises DuplicateObject, FeatureNotSupported of one in pg_temp, and what `schema_of_new` does."""
+    schema = definer.schema_of_new(name, temporary=False)
+    if schema == TEMPORARY:
+        raise FeatureNotSupported("not supported: a temporary type")
+    _require_free(schema, name.name, definer, f'type "{name.name}" already exists')
+    return schema
 
 
 def put_renamed(typ: UserType, to: str, definer: Definer) -> None:
-    require_free(typ.schema, to, definer, f'type "{to}" already exists')
+    _require_free(typ.schema, to, definer, f'type "{to}" already exists')
     _require_unnamed(typ, definer)
     _put_as(typ, typ.schema, to, definer)
 
@@ -31,9 +36,15 @@ def put_elsewhere(typ: UserType, schema: str, definer: Definer) -> None:
         raise InvalidSchemaName(f'schema "{schema}" does not exist')
     definer.authority.require_creation(definer.snapshot, schema)
     if schema != typ.schema:
-        require_free(schema, typ.name, definer, f'type "{typ.name}" already exists in schema "{schema}"')
+        _require_free(schema, typ.name, definer, f'type "{typ.name}" already exists in schema "{schema}"')
         _require_unnamed(typ, definer)
         _put_as(typ, schema, typ.name, definer)
+
+
+def _require_free(schema: str, name: str, definer: Definer, message: str) -> None:
+    snapshot = definer.snapshot
+    if (schema, name) in snapshot.types or (schema, name) in snapshot.relations:
+        raise DuplicateObject(message)
 
 
 def _put_as(typ: UserType, schema: str, name: str, definer: Definer) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.user_types import EnumType, Label, UserType
 from engine.sql.lexer import NAME_BYTES_MAX
 from engine.sql.statements import (
@@ -25,11 +24,10 @@ from engine.sql.statements import (
 )
 from engine.utility.composite import alter_attributes, composite, rename_attribute
 from engine.utility.definer import Definer
-from engine.utility.named_types import put_elsewhere, put_renamed, require_free
+from engine.utility.named_types import put_elsewhere, put_renamed, schema_of_new_type
 from wire.enums import STEP
 from wire.errors import (
     DuplicateObject,
-    FeatureNotSupported,
     InvalidName,
     InvalidParameterValue,
     ProgramLimitExceeded,
@@ -41,10 +39,7 @@ from wire.errors import (
 def create_enum(statement: CreateEnum, definer: Definer) -> None:
     """Raises DuplicateObject, InvalidName, UniqueViolation."""
     name, catalog = statement.name, definer.catalog
-    schema = definer.schema_of_new(name, temporary=False)
-    if schema == TEMPORARY:
-        raise FeatureNotSupported("not supported: a temporary type")
-    require_free(schema, name.name, definer, f'type "{name.name}" already exists')
+    schema = schema_of_new_type(name, definer)
     for label in statement.labels:
         _check_label(label)
     twice = next((label for label in statement.labels if statement.labels.count(label) > 1), None)
