@@ -7,8 +7,7 @@ line each), since a plan asks for the size of each.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -16,8 +15,9 @@ import msgspec
 
 from benchmarks.figures import Figure, Measure, median
 from benchmarks.ground import Ground
+from engine.catalog.fixed import FixedCatalog
 from engine.catalog.infer import infer_columns
-from engine.catalog.objects import Relation, Table
+from engine.catalog.objects import Table
 from engine.plan.compile import Bindings
 from engine.plan.dispatch import specs
 from engine.plan.distribute import Setting, distribute, should_distribute
@@ -52,34 +52,11 @@ class CountingMesh:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class _Catalog:
-    tables: dict[str, Table]
-
-    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
-        del schema, search_path
-        return self.tables.get(name)
-
-    def by_oid(self, oid: int) -> Relation | None:
-        return next((r for r in self.tables.values() if r.oid == oid), None)
-
-    def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
-        found = self.resolve(schema, name, search_path)
-        return found.oid if found is not None else None
-
-    def schema_oid(self, name: str) -> int | None:
-        del name
-        return None
-
-    def has_schema(self, name: str) -> bool:
-        return name == "public"
-
-
 def _run(ground: Ground) -> Iterator[Figure]:
     shops = _files(ground.folder("shops"), "id,shop\n1,one\n", 1)
     most = _files(ground.folder("sales"), "shop_id,amount\n1,20\n", max(files for _, files in _SIZES))
     for members, files in _SIZES:
-        catalog = _Catalog({"shops": _table(1, "shops", shops), "sales": _table(2, "sales", most[:files])})
+        catalog = FixedCatalog({"shops": _table(1, "shops", shops), "sales": _table(2, "sales", most[:files])})
         plan = _planned(catalog)
         names = tuple(_NAME.format(number) for number in range(members))
         taken = [_handed_out(plan, names) for _ in range(1 + _RUNS)][1:]
@@ -115,7 +92,7 @@ def _handed_out(plan: FinalNode, names: tuple[str, ...]) -> _HandedOut:
     return _HandedOut(clock, processor, mesh.bytes)
 
 
-def _planned(catalog: _Catalog) -> FinalNode:
+def _planned(catalog: FixedCatalog) -> FinalNode:
     (query,) = parse(_QUERY)
     assert isinstance(query, Query)
     return optimise(bind_query(query, BindContext(catalog, ("public",), InputSettings(), ParameterTypes(()))).plan)

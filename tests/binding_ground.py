@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from engine.catalog.objects import Relation, Table, TableColumn, View
+from engine.catalog.fixed import FixedCatalog
+from engine.catalog.objects import Table, TableColumn, View
 from engine.sql.binder import BoundQuery, bind_query
 from engine.sql.parser import parse
 from engine.sql.scope import BindContext, ParameterTypes
@@ -42,13 +43,13 @@ VIEWS: Final = (
 )
 
 
-class TestCatalog:
+class TestCatalog(FixedCatalog):
     """The tables and views above, in schema public."""
 
     __test__ = False
 
     def __init__(self) -> None:
-        self.relations: dict[str, Relation] = {}
+        super().__init__({})
         for oid, table in enumerate(TABLES, 16400):
             self._add_table(oid, table)
         for oid, (name, definition) in enumerate(VIEWS, 16500):
@@ -64,24 +65,6 @@ class TestCatalog:
         )
         name = statement.name.name
         self.relations[name] = Table(oid, "public", name, columns, "parquet", f"{name}.parquet", (f"{name}.parquet",))
-
-    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
-        visible = schema == "public" or (schema is None and "public" in search_path)
-        return self.relations.get(name) if visible else None
-
-    def by_oid(self, oid: int) -> Relation | None:
-        return next((r for r in self.relations.values() if r.oid == oid), None)
-
-    def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
-        found = self.resolve(schema, name, search_path)
-        return found.oid if found is not None else None
-
-    def schema_oid(self, name: str) -> int | None:
-        del name
-        return None
-
-    def has_schema(self, name: str) -> bool:
-        return name in ("public", "pg_catalog")
 
 
 def bind(sql: str, catalog: TestCatalog, types: Sequence[int] = ()) -> BoundQuery:

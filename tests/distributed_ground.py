@@ -11,8 +11,9 @@ import pyarrow as pa
 from answers import Answer, differences
 from physical_runner import PhysicalRunner
 
+from engine.catalog.fixed import FixedCatalog
 from engine.catalog.infer import infer_columns
-from engine.catalog.objects import FileFormat, Relation, Table
+from engine.catalog.objects import FileFormat, Table
 from engine.local.database import LocalDatabase
 from engine.local.errors import translate
 from engine.plan.compile import Bindings
@@ -42,29 +43,11 @@ class Layout:
     members: tuple[str, ...] = MEMBERS
     gather_limit: int = 0
 
-    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
-        del schema, search_path
-        return self.tables.get(name)
-
-    def by_oid(self, oid: int) -> Relation | None:
-        return next((r for r in self.tables.values() if r.oid == oid), None)
-
-    def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
-        found = self.resolve(schema, name, search_path)
-        return found.oid if found is not None else None
-
-    def schema_oid(self, name: str) -> int | None:
-        del name
-        return None
-
-    def has_schema(self, name: str) -> bool:
-        return name == "public"
-
     def plan(self, text: str) -> Final:
         """The optimised plan of one query. Raises SqlError."""
         (query,) = parse(text)
         assert isinstance(query, Query)
-        context = BindContext(self, ("public",), InputSettings(), ParameterTypes(()))
+        context = BindContext(FixedCatalog(self.tables), ("public",), InputSettings(), ParameterTypes(()))
         return optimise(bind_query(query, context).plan)
 
     def setting(self) -> Setting:

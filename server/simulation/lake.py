@@ -17,8 +17,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine.catalog.fixed import FixedCatalog
 from engine.catalog.infer import infer_columns
-from engine.catalog.objects import Relation, Table
+from engine.catalog.objects import Table
 from engine.config import EngineConfig
 from engine.distribution import CompiledQuery, DistributedQuery, Terms, compile_query, data_members
 from engine.executor import CompiledFragment
@@ -79,7 +80,7 @@ class Lake:
         self.folder = folder
         self.database = LocalDatabase(EngineConfig(folder / "database", local_threads=1, local_memory="512MB"))
         self.small = SmallFiles(self.database)
-        self._tables = {name: self._table(name, number) for number, name in enumerate(_SIZES)}
+        self._catalog = FixedCatalog({name: self._table(name, number) for number, name in enumerate(_SIZES)})
         self.planned: Callable[[str], Plan] = lru_cache(_PLANS)(self._planned)
         self.answer: Callable[[str], pa.Table] = lru_cache(_PLANS)(self._answer)
         self._compiled: Callable[..., CompiledQuery] = lru_cache(_PLANS)(self._compile)
@@ -103,7 +104,8 @@ class Lake:
     def _planned(self, text: str) -> Plan:
         (query,) = parse(text)
         assert isinstance(query, Query), "only queries are asked"
-        return optimise(bind_query(query, BindContext(self, ("public",), InputSettings(), ParameterTypes(()))).plan)
+        context = BindContext(self._catalog, ("public",), InputSettings(), ParameterTypes(()))
+        return optimise(bind_query(query, context).plan)
 
     def _answer(self, text: str) -> pa.Table:
         info = MemberInfo("oracle", "1", "", "", "data", "up", 0, "", local=True)
@@ -120,26 +122,6 @@ class Lake:
         files = tuple(sorted(str(file) for file in (self.folder / name).iterdir()))
         columns = infer_columns(files, "parquet", {})
         return Table(20_000 + number, "public", name, columns, "parquet", files[0], files, 1, {})
-
-    # -- engine.sql.scope.Catalog --------------------------------------------------------------------------------
-
-    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
-        del schema, search_path
-        return self._tables.get(name)
-
-    def by_oid(self, oid: int) -> Relation | None:
-        return next((table for table in self._tables.values() if table.oid == oid), None)
-
-    def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
-        found = self.resolve(schema, name, search_path)
-        return found.oid if found is not None else None
-
-    def schema_oid(self, name: str) -> int | None:
-        del name
-        return None
-
-    def has_schema(self, name: str) -> bool:
-        return name == "public"
 
 
 #: The terms of the right answers.

@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.catalog.objects import Relation
+from engine.catalog.fixed import FixedCatalog
 from engine.plan.logical import Evaluator, Node, Values
 from engine.sql import types as st
 from engine.sql.binder.expressions import ExpressionBinder
@@ -61,32 +61,12 @@ _TYPES: Final[Mapping[str, SqlType]] = {
 }
 
 
-class EmptyCatalog:
-    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
-        return None
-
-    def by_oid(self, oid: int) -> Relation | None:
-        del oid
-        return None
-
-    def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
-        found = self.resolve(schema, name, search_path)
-        return found.oid if found is not None else None
-
-    def schema_oid(self, name: str) -> int | None:
-        del name
-        return None
-
-    def has_schema(self, name: str) -> bool:
-        return name in ("public", "pg_catalog")
-
-
 class Ground:
     """One statement's binder and scope. parameters: OIDs as a client declares them."""
 
     def __init__(self, parameters: Sequence[int] = (), settings: InputSettings | None = None) -> None:
         self.parameters = ParameterTypes(parameters)
-        self.context = BindContext(EmptyCatalog(), ("public",), settings or InputSettings(), self.parameters)
+        self.context = BindContext(FixedCatalog({}), ("public",), settings or InputSettings(), self.parameters)
         self.scope = Scope(self.context, self)
         self.binder = ExpressionBinder(self.context)
         source = Source("x", tuple(self._column(name, typ) for name, typ in COLUMNS.items()))

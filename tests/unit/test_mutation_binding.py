@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from engine.catalog.objects import Constraint, Relation, Storage, Table, TableColumn
+from engine.catalog.fixed import FixedCatalog
+from engine.catalog.objects import Constraint, Storage, Table, TableColumn
 from engine.mutation.files import only_files
 from engine.mutation.intents import Intents, collected
 from engine.plan.logical import FILE, ROW, Final, Mutate, TableReader
@@ -34,32 +35,13 @@ _STORED = Table(
     storage=Storage("t", 0), constraints=(_KEY, _CHECK),
 )  # fmt: skip
 _FOREIGN = replace(_STORED, oid=16401, name="f", storage=None, constraints=())
-
-
-class _Catalog:
-    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
-        del search_path
-        return {"t": _STORED, "f": _FOREIGN}.get(name) if schema in (None, "public") else None
-
-    def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
-        found = self.resolve(schema, name, search_path)
-        return None if found is None else found.oid
-
-    def by_oid(self, oid: int) -> Relation | None:
-        return next((table for table in (_STORED, _FOREIGN) if table.oid == oid), None)
-
-    def schema_oid(self, name: str) -> int | None:
-        del name
-        return None
-
-    def has_schema(self, name: str) -> bool:
-        return name == "public"
+_CATALOG = FixedCatalog({"t": _STORED, "f": _FOREIGN})
 
 
 def bind(sql: str, types: Sequence[int] = ()) -> BoundMutation:
     (statement,) = parse(sql)
     assert isinstance(statement, MutationStatement)
-    return bind_mutation(statement, BindContext(_Catalog(), ("public",), InputSettings(), ParameterTypes(types)))
+    return bind_mutation(statement, BindContext(_CATALOG, ("public",), InputSettings(), ParameterTypes(types)))
 
 
 def readers(plan: Mutate) -> Iterator[TableReader]:
