@@ -1,16 +1,23 @@
-"""Faults of one line, planted while their module is imported, in a process of its own; nothing is written."""
+"""Faults of one line, planted while their module is imported, in a process of its own; nothing is written.
+
+A program of such faults has a list of them and says how each is hunted; `run_hunts` is the rest of it:
+
+    python PROGRAM            # all, as a table; exit status 1 if one is not found
+    python PROGRAM NUMBER     # that one, from 0: what was found
+"""
 
 from __future__ import annotations
 
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Final, TypeVar
 
 _ROOT: Final = Path(__file__).parents[1]
 
@@ -29,6 +36,34 @@ def plant(fault: Fault) -> None:
     """Have the module imported with the fault in it, from now on."""
     assert fault.module not in sys.modules, "it has been imported already"
     sys.meta_path.insert(0, _Planter(fault))
+
+
+_Fault = TypeVar("_Fault", bound=Fault)
+
+
+def run_hunts(program: str, faults: Sequence[_Fault], hunt: Callable[[_Fault], str | None]) -> int:
+    """What `program`, a path, does as its arguments say; its exit status. hunt: plant a fault in this process, and say what was
+    found of it, on one line."""
+    if sys.argv[1:]:
+        print(hunt(faults[int(sys.argv[1])]) or "")
+        return 0
+    survivors, width = 0, max(len(fault.fault) for fault in faults)
+    for number, fault in enumerate(faults):
+        found = hunted(program, number)
+        survivors += found is None
+        print(f"{number + 1:>3}  {fault.fault:<{width}}  {(found or 'NOT FOUND')[:120]}", flush=True)
+    print(f"{len(faults) - survivors} of {len(faults)} found")
+    return min(survivors, 1)
+
+
+def hunted(program: str, number: int) -> str | None:
+    """What is found of one of a program's faults, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, program, str(number)], cwd=_ROOT, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return done.stdout.strip() or None
 
 
 class _Planter(importlib.abc.MetaPathFinder, importlib.abc.Loader):

@@ -2,14 +2,13 @@
 
     python tests/exploration/mutants.py          # all, as a table; exit status 1 if one is not found
 
-A fault is planted while its module is imported, in a process of its own; nothing is written. Each names the world that finds it
-soonest. A fault that no world finds would be a hole in the net, or a line that the protocol does not need.
+Each names the world that finds it soonest. A fault that no world finds would be a hole in the net, or a line that the protocol does
+not need.
 """
 
 from __future__ import annotations
 
 import logging
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ _ROOT: Final = _HERE.parents[1]
 # It is also run as a program, which finds nothing but what is beside it.
 sys.path[:0] = [str(_HERE), str(_HERE.parent), str(_ROOT)]
 
-from planting import Fault, plant  # noqa: E402
+from planting import Fault, plant, run_hunts  # noqa: E402
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,28 +254,5 @@ def hunt(mutant: Mutant) -> str | None:
     return None
 
 
-def hunted(number: int) -> str | None:
-    """The same, in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, __file__, str(number)], cwd=_ROOT, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    return done.stdout.strip() or None
-
-
-def main() -> int:
-    if sys.argv[1:]:
-        print(hunt(MUTANTS[int(sys.argv[1])]) or "")
-        return 0
-    survivors = 0
-    for number, mutant in enumerate(MUTANTS):
-        found = hunted(number)
-        survivors += found is None
-        print(f"{number + 1:>3}  {mutant.fault:<52} {found or 'NOT FOUND'}", flush=True)
-    print(f"{len(MUTANTS) - survivors} of {len(MUTANTS)} found")
-    return min(survivors, 1)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_hunts(__file__, MUTANTS, hunt))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 
+import mutants
 import pytest
 from explorer import Found, explore
-from mutants import MUTANTS, hunted
+from planting import hunted
 from scenario import Instance, Scenario
 from world import World
 from worlds import HASTY, PATIENT
@@ -49,6 +50,6 @@ def test_a_violation_is_told_as_the_shortest_chart() -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("number", range(len(MUTANTS)), ids=[mutant.fault for mutant in MUTANTS])
+@pytest.mark.parametrize("number", range(len(mutants.MUTANTS)), ids=[m.fault for m in mutants.MUTANTS])
 def test_a_planted_fault_is_found(number: int) -> None:
-    assert hunted(number)
+    assert hunted(mutants.__file__, number)

@@ -9,7 +9,6 @@ planner or an engine to show: no world of the exploration has it.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -19,7 +18,7 @@ _ROOT: Final = Path(__file__).parents[2]
 # It is also run as a program, which finds nothing but what is beside it.
 sys.path[:0] = [str(_ROOT / "tests"), str(_ROOT)]
 
-from planting import Fault, plant  # noqa: E402
+from planting import Fault, plant, run_hunts  # noqa: E402
 
 #: So many seeds are tried.
 SEEDS: Final = 400
@@ -79,28 +78,5 @@ def hunt(fault: Fault) -> str | None:
     return None
 
 
-def hunted(number: int) -> str | None:
-    """The same, in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, __file__, str(number)], cwd=_ROOT, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    return done.stdout.strip() or None
-
-
-def main() -> int:
-    if sys.argv[1:]:
-        print(hunt(FAULTS[int(sys.argv[1])]) or "")
-        return 0
-    survivors = 0
-    for number, fault in enumerate(FAULTS):
-        found = hunted(number)
-        survivors += found is None
-        print(f"{number + 1:>3}  {fault.fault:<72} {(found or 'NOT FOUND')[:120]}", flush=True)
-    print(f"{len(FAULTS) - survivors} of {len(FAULTS)} found")
-    return min(survivors, 1)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_hunts(__file__, FAULTS, hunt))
