@@ -33,6 +33,7 @@ from engine.catalog.objects import SystemTable, Table
 from engine.config import EngineConfig
 from engine.lakes import stores
 from engine.local import udf
+from engine.local.confined import CONFINED
 from engine.local.zone_names import zone_name
 from engine.plan.compile.storage import relation_name
 from wire.errors import InvalidParameterValue
@@ -328,9 +329,6 @@ def _settings(config: EngineConfig, spill: Path) -> dict[str, Any]:
         "async_threads": 0,
         "memory_limit": config.local_memory,
         "temp_directory": str(spill),
-        "autoload_known_extensions": False,
-        "autoinstall_known_extensions": False,
-        "allow_community_extensions": False,
-        "python_enable_replacements": False,
+        **CONFINED,
         "preserve_insertion_order": True,
     }

@@ -13,6 +13,7 @@ from typing import Final
 import pyarrow as pa
 
 from engine.lakes import stores
+from engine.local.confined import CONFINED
 from engine.local.zone_names import zone_name
 from engine.told_error import TaskError
 
@@ -76,10 +77,4 @@ class ScanUnits:
 
 #: The column of a scan that reads none, which has rows all the same.
 NOTHING: Final = "nothing"
-_SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
-    "threads": 1,
-    "autoload_known_extensions": False,
-    "autoinstall_known_extensions": False,
-    "allow_community_extensions": False,
-    "python_enable_replacements": False,
-}
+_SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {"threads": 1, **CONFINED}

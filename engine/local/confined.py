@@ -1,0 +1,14 @@
+"""What no DuckDB of ours does, that of a member and those of Spark's tasks. It imports nothing, as each of Spark's workers pays for
+what it imports."""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: Settings: no code is fetched or loaded, and no name in a statement is a variable of this process.
+CONFINED: Final[dict[str, bool]] = {
+    "autoload_known_extensions": False,
+    "autoinstall_known_extensions": False,
+    "allow_community_extensions": False,
+    "python_enable_replacements": False,
+}
