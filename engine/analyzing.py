@@ -17,7 +17,7 @@ import pyarrow as pa
 from engine.carry import carrier_schema
 from engine.catalog.files import refresh
 from engine.catalog.objects import Table
-from engine.distribution import Terms, compile_query
+from engine.distribution import compile_query
 from engine.executor import OutputColumn
 from engine.fault_policy import RepeatableQuery
 from engine.plan.compile import Bindings
@@ -75,7 +75,7 @@ async def _asked(session: Session, engine: Engine, plan: FinalNode) -> pa.Table:
     """All rows of the answer."""
     context = session.execution_context()
     ready, bindings = optimise(plan), Bindings({}, {}, context.time_zone)
-    terms = replace(Terms.of(session.settings), distribution="off")
+    terms = replace(session.terms(), distribution="off")
     stream = await RepeatableQuery(
         engine,
         "fail",

@@ -27,6 +27,7 @@ from engine.carry import carrier_schema
 from engine.catalog.elsewhere import stand_in
 from engine.catalog.objects import Table
 from engine.executor import CompiledFragment, OutputColumn
+from engine.memory_share import MemoryShare, page_bytes
 from engine.plan import logical
 from engine.plan.compile import Bindings
 from engine.plan.compile.unsupported import Unsupported
@@ -83,20 +84,22 @@ class CompiledQuery:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a session's settings say of it. local_limit, page_bytes: bytes."""
+    """What a session's settings say of it. local_limit, page_bytes: bytes. memory: as in `ExecutionContext`."""
 
     wish: Wish
     distribution: Distribution
     local_limit: int
     page_bytes: int
+    memory: MemoryShare | None = None
 
     @classmethod
-    def of(cls, settings: SessionSettings) -> Terms:
+    def of(cls, settings: SessionSettings, memory: MemoryShare | None = None) -> Terms:
         return cls(
             cast("Wish", settings.get("sluice.engine")),
             cast("Distribution", settings.get("sluice.distribution")),
             settings.size_bytes("sluice.local_limit"),
-            settings.size_bytes("cursor_buffer_size"),
+            page_bytes(settings),
+            memory,
         )
 
 
@@ -245,7 +248,9 @@ def _holder_lost(table: Table, member: str, mesh: Mesh) -> SerializationFailure:
 
 def _told(physical: PhysicalPlan, terms: Terms, bindings: Bindings, analyze: bool) -> DistributedQuery:
     try:
-        shared, members = specs(physical, bindings, bindings.time_zone, terms.page_bytes, analyze=analyze)
+        shared, members = specs(
+            physical, bindings, bindings.time_zone, terms.page_bytes, analyze=analyze, memory=terms.memory
+        )
     except Unsupported as lacking:
         raise FeatureNotSupported(f"not supported on {lacking.engine}: {lacking.what}") from None
     columns = [OutputColumn(c.label, c.type) for c in physical.root.root.columns]

@@ -24,6 +24,7 @@ from sqlglot import exp
 
 from engine.carry import carrier_schema
 from engine.catalog.objects import SystemTable, Table
+from engine.memory_share import MemoryShare
 from engine.sql.types import SqlType
 
 EngineName = Literal["local", "spark"]
@@ -92,6 +93,7 @@ class ExecutionContext:
 
     time_zone: the session's TimeZone, as an IANA name or a fixed offset that both engines accept.
     page_bytes: the wanted size of a batch, and the window of a stream: `cursor_buffer_size`.
+    memory: within what the statement runs together with others of its role, where the engine can tell; None: no limit.
     analyze: what the engine counts by operators is wanted, where it can tell (`engine.profile`).
     notice: called (from any thread) with a message worth telling the client while it waits.
     """
@@ -102,6 +104,7 @@ class ExecutionContext:
     notice: Callable[[str], None] = lambda _message: None
     settings: Mapping[str, Any] = field(default_factory=dict)
     analyze: bool = False
+    memory: MemoryShare | None = None
 
 
 class BatchStream(Protocol):

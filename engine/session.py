@@ -32,6 +32,7 @@ from engine.explaining import ExplainRequest, explain, summarised
 from engine.explaining_changes import explain_change
 from engine.fault_policy import Policy, RepeatableQuery
 from engine.locking import lock_tables
+from engine.memory_share import MemoryShare, page_bytes, share_of
 from engine.mutation import deferred, with_running
 from engine.mutation import statement as mutations
 from engine.mutation.alone import LoneStatement, needs_turn
@@ -98,6 +99,7 @@ class Session(EngineSession):
         self._judge = Judge(Rights(), Roles())
         self.sequences = SessionSequences(engine.store)
         self._engine = engine
+        self._user = user
         self._system = SystemCatalog()
         self.locks = SessionLocks(engine.advisory_locks, client.backend_pid)
         self._transaction = SessionTransaction(engine, self.settings, self.catalog, self.locks, self._judge_deferred)
@@ -291,7 +293,7 @@ class Session(EngineSession):
         repeatable = RepeatableQuery(
             self._engine,
             cast("Policy", self.settings.get("sluice.fault_policy")),
-            Terms.of(self.settings),
+            self.terms(),
             lambda terms: self._compile(planned, arguments, bound, terms),
             context,
         )
@@ -316,10 +318,20 @@ class Session(EngineSession):
         return ExecutionContext(
             query=self._engine.new_query_id(),
             time_zone=self.settings.get("TimeZone"),
-            page_bytes=self.settings.size_bytes("cursor_buffer_size"),
+            page_bytes=page_bytes(self.settings),
             notice=self.notify,
             settings={"spool_limit": self.settings.size_bytes("sluice.spool_limit")},
+            memory=self.memory,
         )
+
+    def terms(self) -> Terms:
+        """What a query is compiled under."""
+        return Terms.of(self.settings, self.memory)
+
+    @property
+    def memory(self) -> MemoryShare | None:
+        """What the session's statements may have, with those of its user's other sessions."""
+        return share_of(self._user, self.settings)
 
     # -- statements that change rows -----------------------------------------------------------------------------
 
@@ -384,7 +396,7 @@ class Session(EngineSession):
         )
         self.authority().require(planned.requirements)
         plan, bindings = self._bound(planned, arguments, effects=statement.analyze)
-        request = ExplainRequest(plan, Terms.of(self.settings), bindings, statement, self.execution_context())
+        request = ExplainRequest(plan, self.terms(), bindings, statement, self.execution_context())
         if statement.analyze:
             self._engine.initiation.require_for_query(planned.reads)
             await self.guard(planned.locks, planned.reads)

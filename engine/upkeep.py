@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from engine import analyzing
 from engine.catalog.objects import Table
-from engine.distribution import Terms
 from engine.mutation.compaction import compact
 from engine.sql.statements import Vacuum
 from engine.utility.vacuum import Vacuuming, tell_compacted, vacuum, vacuumed
@@ -40,6 +39,6 @@ async def _compact(session: Session, engine: Engine, table: Table, statement: Va
     committed = next((found for found in engine.store.snapshot.tables() if found.oid == table.oid), None)
     if committed is None:
         return
-    done = await compact(engine, committed, Terms.of(session.settings), session.execution_context())
+    done = await compact(engine, committed, session.terms(), session.execution_context())
     if statement.verbose:
         tell_compacted(table, done.before, done.after, around)

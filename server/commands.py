@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from engine.api import EngineSession, Execution, Prepared, ResultColumn
 from engine.executor import BatchStream
+from engine.memory_share import page_bytes
 from engine.sql import statements as s
 from engine.sql.scope import cursor, position
 from engine.sql.type_names import resolve_type
@@ -380,8 +381,8 @@ class Commands:
         if statement.move:
             return Done(f"MOVE {await cursor.move(statement.direction, statement.count)}")
         columns = (described or await cursor.describe()).columns
-        page_bytes = self.engine.settings.size_bytes("cursor_buffer_size")
-        return FarFetching(cursor, columns, statement.direction, statement.count, page_bytes)
+        size = page_bytes(self.engine.settings)
+        return FarFetching(cursor, columns, statement.direction, statement.count, size)
 
     @property
     def _rows_max(self) -> int:

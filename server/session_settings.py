@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.api import Settings
+from engine.memory_share import page_bytes
 from wire.text_settings import InputSettings, OutputSettings
 
 #: The severities of notices in rising order; `client_min_messages` names the least that is sent.
@@ -36,7 +37,7 @@ class View:
 def _read(settings: Settings) -> View:
     return View(
         OutputSettings.read(settings.get),
-        settings.size_bytes("cursor_buffer_size"),
+        page_bytes(settings),
         _shorter(settings.time_ms("statement_timeout"), settings.time_ms("sluice.statement_timeout_max")) / 1000,
         settings.time_ms("idle_session_timeout") / 1000,
         settings.time_ms("idle_in_transaction_session_timeout") / 1000,

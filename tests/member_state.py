@@ -16,6 +16,7 @@ _KEPT = {
     ("statements", "cached"),
     ("statements", "cached_bytes"),
     ("local", "idle_cursors"),
+    ("local", "role_databases"),
     ("local", "small_tables"),
     ("local", "small_table_bytes"),
 }

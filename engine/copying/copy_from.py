@@ -21,6 +21,7 @@ from engine.copying.progress import CopyProgress
 from engine.copying.source import RowSource
 from engine.executor import BatchStream, QueryId
 from engine.local.executor import LocalExecutor, LocalWork, batch_rows
+from engine.memory_share import MemoryShare
 from engine.mutation.intents import Intents
 from engine.mutation.run import run
 from engine.mutation.statement import SessionGround, require_writable
@@ -223,6 +224,10 @@ class _Ground:
         await self.inner.record(table, intents, appends_only=appends_only, whole=whole)
 
     @property
+    def memory(self) -> MemoryShare | None:
+        return self.inner.memory
+
+    @property
     def output(self) -> OutputSettings:
         return self.inner.output
 
@@ -249,7 +254,8 @@ class _Runs:
         statement, schema = compiled
         rows = batch_rows(schema, self._context.page_bytes)
         inputs = {relation_of(EDGE): _OneBatch(batch)}
-        return self._ground.local.run(LocalWork(statement, schema, rows, self._context.time_zone, inputs=inputs))
+        zone, memory = self._context.time_zone, self._context.memory
+        return self._ground.local.run(LocalWork(statement, schema, rows, zone, inputs=inputs, memory=memory))
 
     def in_pool(self, call: Callable[[], T]) -> Awaitable[T]:
         return self._ground.in_writer_pool(call)

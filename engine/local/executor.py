@@ -7,10 +7,11 @@ that fetched it looks for another and only then tells the loop of both. That sav
 pool, and the two threads a fight for the interpreter; few rows may wait for the next ones, as in PostgreSQL's own buffer. It
 is the only read-ahead there is.
 
-There are two DuckDBs. The general one has a thread a core. The other one has one thread, the one that asks, so that what runs
-there neither waits for the general one's workers, which a long query keeps busy, nor hands anything to them: short statements
-over small files (`engine.local.small_files`), for which that is half of their time; those over nothing but the system catalog,
-which is small; and plain scans, which a client reads slower than one thread makes them, and which a portal may leave half read:
+There are two DuckDBs, and one for each role whose memory is limited (`engine.local.role_databases`). The general one
+has a thread a core. The other one has one thread, the one that asks, so that what runs there neither waits for the
+general one's workers, which a long query keeps busy, nor hands anything to them: short statements over small files
+(`engine.local.small_files`), for which that is half of their time; those over nothing but the system catalog, which is
+small; and plain scans, which a client reads slower than one thread makes them, and which a portal may leave half read:
 there DuckDB holds 0.4 MB of a suspended scan of `orders`, against 17 with two threads.
 
 A DuckDB that meets an internal error is of no more use, whoever asks it. So there is soon another in its place, for those who
@@ -54,16 +55,18 @@ from engine.local import whole_values as _whole_values  # noqa: F401
 from engine.local.database import LocalCursor, LocalDatabase
 from engine.local.errors import translate
 from engine.local.infinities import with_infinities
-from engine.local.inputs import Inflow, take_all
+from engine.local.inputs import HELD_BYTES, Inflow, take_all
 from engine.local.profile import operators
+from engine.local.role_databases import RoleDatabase, RoleDatabases
 from engine.local.small_files import Placed, SmallFiles
 from engine.local.statements import TEXTS_ROOM, is_scan
+from engine.memory_share import MemoryShare
 from engine.plan.compile import to_sql
 from engine.profile import Operator
 from engine.remembered import Remembered
 from engine.runtime.fragment_pool import FragmentPool
 from engine.runtime.pool_calls import Pool
-from wire.errors import AdminShutdown, QueryCanceled, SqlError
+from wire.errors import AdminShutdown, OutOfMemory, QueryCanceled, SqlError
 
 _log = logging.getLogger(__name__)
 #: What a DuckDB says that has met an internal error: to who met it, and to everybody from then on.
@@ -84,7 +87,7 @@ class LocalWork:
     schema: its columns in carriers. batch_rows: rows of a batch. tables: the catalog's that it reads.
     parameters: values of `$name`s: the files and row ranges of its readers. inputs: the relations that arrive as streams.
     find: gives the parameters instead, when the statement begins, on a thread that may block; raises SqlError.
-    analyze: operators are to be counted: over the files, since tables in memory are nobody's.
+    analyze: operators are to be counted: over the files, since tables in memory are nobody's. memory: as in `ExecutionContext`.
     """
 
     statement: str
@@ -96,6 +99,7 @@ class LocalWork:
     inputs: Mapping[str, Inflow] = field(default_factory=dict)
     find: Callable[[], Mapping[str, Any]] | None = None
     analyze: bool = False
+    memory: MemoryShare | None = None
 
 
 class LocalExecutor:
@@ -109,6 +113,7 @@ class LocalExecutor:
         self._database: LocalDatabase | None = None
         self._single: LocalDatabase | None = None
         self._small: SmallFiles | None = None
+        self._roles = RoleDatabases(config)
         self._broken: set[LocalDatabase] = set()
         self._replacing: asyncio.Task[None] | None = None
         self._pool: Pool | None = None
@@ -142,9 +147,11 @@ class LocalExecutor:
     def _of_one_thread(self) -> LocalDatabase:
         return LocalDatabase(replace(self._config, local_threads=1), "single")
 
-    def _replace(self, broken: LocalDatabase) -> None:
+    def _replace(self, broken: LocalDatabase | RoleDatabase) -> None:
         """Have another DuckDB in the place of one that is of no more use."""
-        if self._state == "ready" and broken in (self._database, self._single) and broken not in self._broken:
+        if isinstance(broken, RoleDatabase):
+            self._roles.drop(broken)
+        elif self._state == "ready" and broken in (self._database, self._single) and broken not in self._broken:
             _log.error("an internal error has ended one of DuckDB's databases: another takes its place")
             self._broken.add(broken)
             self._replacing = asyncio.get_running_loop().create_task(self._put_another(broken, self._replacing))
@@ -166,7 +173,13 @@ class LocalExecutor:
         rows = batch_rows(fragment.schema, context.page_bytes)
         return self.run(
             LocalWork(
-                self.sql(fragment), fragment.schema, rows, context.time_zone, fragment.tables, analyze=context.analyze
+                self.sql(fragment),
+                fragment.schema,
+                rows,
+                context.time_zone,
+                fragment.tables,
+                analyze=context.analyze,
+                memory=context.memory,
             )
         )
 
@@ -175,9 +188,23 @@ class LocalExecutor:
         running = self._state == "ready"
         if not running or not (self._database and self._single and self._small and self._pool):
             raise AdminShutdown("the local engine is not running")
-        stream = LocalStream(self._database, self._single, self._small, self._pool, self._streams, work, self._replace)
+        databases: _Databases = _Databases(self._database, self._single, self._small)
+        if work.memory is not None:
+            own = self._roles.enter(work.memory)
+            databases = _Databases(own, own, None)
+        stream = LocalStream(databases, self._pool, self._streams, work, self._replace, self._over)
         stream.begin()
         return stream
+
+    def _over(self, stream: LocalStream) -> None:
+        """A stream holds nothing any more; it may say so again."""
+        if stream not in self._streams:
+            return
+        self._streams.discard(stream)
+        if isinstance(own := stream.databases.general, RoleDatabase):
+            assert self._pool is not None, "streams end before the executor does"
+            for unused in self._roles.leave(own):
+                self._pool.post(unused.close)
 
     async def in_pool(self, call: Callable[[], Any]) -> Any:
         """Run a call of some milliseconds on a fragment thread."""
@@ -192,6 +219,7 @@ class LocalExecutor:
             return {"streams": len(self._streams)}
         cursors = Counter(self._database.statistics())
         cursors.update(self._single.statistics())
+        cursors.update(self._roles.statistics())
         return {"streams": len(self._streams), **cursors, **self._small.statistics()}
 
     async def close(self) -> None:
@@ -209,7 +237,18 @@ class LocalExecutor:
         self._database = self._single = self._small = self._pool = None
         await asyncio.get_running_loop().run_in_executor(pool, database.close)
         await asyncio.get_running_loop().run_in_executor(pool, single.close)
+        for own in self._roles.close():
+            await asyncio.get_running_loop().run_in_executor(pool, own.close)
         await asyncio.to_thread(pool.close)
+
+
+@dataclass(frozen=True, slots=True)
+class _Databases:
+    """Where a statement may run. single: with one thread. small: tables in memory that lie there; None: none for this one."""
+
+    general: LocalDatabase | RoleDatabase
+    single: LocalDatabase | RoleDatabase
+    small: SmallFiles | None
 
 
 class LocalStream:
@@ -221,22 +260,20 @@ class LocalStream:
 
     def __init__(
         self,
-        database: LocalDatabase,
-        single: LocalDatabase,
-        small: SmallFiles,
+        databases: _Databases,
         pool: Pool,
         streams: set[LocalStream],
         work: LocalWork,
-        replace: Callable[[LocalDatabase], None],
+        replace: Callable[[LocalDatabase | RoleDatabase], None],
+        over: Callable[[LocalStream], None],
     ) -> None:
-        self._database = database
-        self._single = single
-        self._small = small
+        self.databases = databases
         self._placed: Placed | None = None
         self._pool = pool
         self._streams = streams
         self._work = work
         self._replace = replace
+        self._over = over
         self._schema = work.schema
         self._gathering: asyncio.Task[None] | None = None
         self._inputs: dict[str, pa.Table] = {}
@@ -303,9 +340,11 @@ class LocalStream:
     async def _gather(self) -> None:
         """Take the inputs, then begin. What goes wrong with them is the stream's error."""
         try:
-            self._inputs = await take_all(self._work.inputs, self._store)
+            memory = self._work.memory
+            held = HELD_BYTES if memory is None else min(memory.input_bytes, HELD_BYTES)
+            self._inputs = await take_all(self._work.inputs, self._store, held)
         except Exception as error:  # noqa: BLE001 - as in `_job`
-            self._error = translate(error, self._work.statement)
+            self._error = self._translated(error)
         self._gathering = None
         if self._error is None and not self._closing:
             self._pull()
@@ -364,7 +403,7 @@ class LocalStream:
     def _forget(self) -> None:
         self._ready.clear()
         self._inputs.clear()
-        self._streams.discard(self)
+        self._over(self)
 
     # -- on a pool's thread -------------------------------------------------------------------------------------
 
@@ -382,7 +421,12 @@ class LocalStream:
                 self._release(healthy=False)
             finally:
                 # Whatever becomes of the cursor: who waits for the stream, or for its close, must not wait for ever.
-                self._tell((), translate(error, self._work.statement))
+                self._tell((), self._translated(error))
+
+    def _translated(self, error: Exception) -> SqlError:
+        told = translate(error, self._work.statement)
+        memory = self._work.memory
+        return memory.exceeded() if isinstance(told, OutOfMemory) and memory is not None else told
 
     def _end(self) -> None:
         """Let go of what has ended, and keep what was counted of it."""
@@ -403,7 +447,7 @@ class LocalStream:
             return self._read()
         except _BROKEN:
             self._loop.call_soon_threadsafe(self._replace, self._home())
-            if self._placed is not None or self._stored:
+            if self._placed is not None or self._stored or self._work.memory is not None:
                 raise
         self._release(healthy=False)
         self._again, self._inputs = True, inputs
@@ -427,8 +471,11 @@ class LocalStream:
         parameters = work.parameters if work.find is None else work.find()
         in_memory = False
         if self._cursor is None and not work.analyze:  # else its inputs are large, and stored where it will run
-            if not self._of_catalog():  # whose texts are long, and to read one takes as long as to run it
-                self._placed = self._small.place(statement, parameters, self._inputs.values())
+            small = self.databases.small
+            if (
+                small is not None and not self._of_catalog()
+            ):  # whose texts are long, and to read one takes as long as to run it
+                self._placed = small.place(statement, parameters, self._inputs.values())
             in_memory = self._placed is not None
             if self._placed is None and (self._of_catalog() or self._again or is_scan(statement)):
                 self._placed = Placed(statement, parameters)
@@ -446,8 +493,8 @@ class LocalStream:
         tables = self._work.tables
         return bool(tables) and not self._work.inputs and all(isinstance(table, SystemTable) for table in tables)
 
-    def _home(self) -> LocalDatabase:
-        return self._database if self._placed is None else self._single
+    def _home(self) -> LocalDatabase | RoleDatabase:
+        return self.databases.general if self._placed is None else self.databases.single
 
     def _borrow(self) -> LocalCursor:
         if self._cursor is None:
@@ -460,8 +507,8 @@ class LocalStream:
         if cursor is not None:
             self._home().give_back(cursor, healthy=healthy and cursor.forget_inputs())
         placed, self._placed = self._placed, None
-        if placed is not None:
-            self._small.release(placed)
+        if placed is not None and (small := self.databases.small) is not None:
+            small.release(placed)
 
     def _tell(self, batches: Sequence[pa.RecordBatch | None], error: SqlError | None) -> None:
         self._loop.call_soon_threadsafe(self._arrived, batches, error)

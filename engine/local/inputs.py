@@ -38,16 +38,17 @@ class Inflow(Protocol):
 Store = Callable[[str, pa.Table], Awaitable[None]]
 
 
-async def take_all(inflows: Mapping[str, Inflow], store: Store) -> dict[str, pa.Table]:
-    """Take all inputs to their ends. Those that are small are returned, by name; the others were stored.
+async def take_all(inflows: Mapping[str, Inflow], store: Store, held_bytes: int = HELD_BYTES) -> dict[str, pa.Table]:
+    """Take all inputs to their ends. Those that are small are returned, by name; the others were stored. held_bytes: what one may
+    have that stays an Arrow table.
 
     Raises the first SqlError of any.
     """
     if len(inflows) == 1:
         [(name, inflow)] = inflows.items()
-        only = await _take(name, inflow, store)
+        only = await _take(name, inflow, store, held_bytes)
         return {} if only is None else {name: only}
-    tasks = {name: asyncio.ensure_future(_take(name, inflow, store)) for name, inflow in inflows.items()}
+    tasks = {name: asyncio.ensure_future(_take(name, inflow, store, held_bytes)) for name, inflow in inflows.items()}
     try:
         await asyncio.gather(*tasks.values())
     finally:
@@ -58,15 +59,15 @@ async def take_all(inflows: Mapping[str, Inflow], store: Store) -> dict[str, pa.
     return {name: rows for name, rows in taken.items() if rows is not None}
 
 
-async def _take(name: str, inflow: Inflow, store: Store) -> pa.Table | None:
+async def _take(name: str, inflow: Inflow, store: Store, held_bytes: int) -> pa.Table | None:
     """The rows of an input; None if they were stored."""
     held: list[pa.RecordBatch] = []
-    size, limit, stored = 0, HELD_BYTES, False
+    size, limit, stored = 0, held_bytes, False
     while (batch := await inflow.next_batch()) is not None:
         held.append(without_infinities(batch))
         size += batch.nbytes
         if size > limit:
-            rows, held, size, limit, stored = pa.Table.from_batches(held), [], 0, _CHUNK_BYTES, True
+            rows, held, size, limit, stored = pa.Table.from_batches(held), [], 0, min(_CHUNK_BYTES, held_bytes), True
             await store(name, rows)
     if stored and not held:
         return None

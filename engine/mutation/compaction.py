@@ -22,6 +22,7 @@ from engine.catalog.transaction import SessionCatalog
 from engine.distribution import Terms, compile_query
 from engine.executor import BatchStream, ExecutionContext
 from engine.fault_policy import RepeatableQuery
+from engine.memory_share import writer_bytes
 from engine.mutation.files import absolute
 from engine.mutation.run import drain
 from engine.mutation.to_its_end import to_its_end
@@ -33,7 +34,7 @@ from engine.plan.pruning import narrowed
 from engine.sql.expr import Column
 from engine.storage import tables
 from engine.storage.claims import is_claimed
-from engine.storage.staging import TableWriter
+from engine.storage.staging import KEPT_BYTES, TableWriter
 from engine.storage.underway import UNDERWAY
 from wire.errors import InternalError, SerializationFailure
 
@@ -110,7 +111,8 @@ async def _written(
 ) -> tuple[DataFile, ...]:
     """The files' rows in new files; none are left where something goes wrong."""
     assert table.storage is not None, "a stored table"
-    writer = TableWriter(Path(table.path), table.columns, table.storage)
+    kept = writer_bytes(context.memory, KEPT_BYTES)
+    writer = TableWriter(Path(table.path), table.columns, table.storage, kept)
     try:
         stream = await _read(engine, table, files, terms, context)
         try:

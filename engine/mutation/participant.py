@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from engine.catalog.objects import Sequence
 from engine.executor import ExecutionContext
+from engine.memory_share import MemoryShare
 from engine.mutation.parts import Writer, writer_of
 from engine.mutation.run import drain
 from engine.mutation.sink import RowSink
@@ -55,8 +56,8 @@ class StagedWriters:
     spark: SparkExecutor
     sequences: Callable[[], SessionSequences]
 
-    def intents(self, rows: Rows, spec: MutationSpec) -> StagedIntents:
-        return StagedIntents(rows, lambda: self._writer(spec), spec, self.in_pool, self.sequences)
+    def intents(self, rows: Rows, spec: MutationSpec, memory: MemoryShare | None = None) -> StagedIntents:
+        return StagedIntents(rows, lambda: self._writer(spec, memory), spec, self.in_pool, self.sequences, memory)
 
     def intents_of_tasks(
         self, find: Callable[[], SparkRows], context: ExecutionContext, spec: MutationSpec
@@ -69,8 +70,8 @@ class StagedWriters:
 
         return TaskIntents(write)
 
-    def _writer(self, spec: MutationSpec) -> Writer:
-        return writer_of(rules_of(spec), self._folder(spec), spec.output)
+    def _writer(self, spec: MutationSpec, memory: MemoryShare | None) -> Writer:
+        return writer_of(rules_of(spec), self._folder(spec), spec.output, memory)
 
     def _folder(self, spec: MutationSpec) -> Path:
         table = (self.tables / spec.location).resolve()
@@ -91,7 +92,9 @@ class StagedIntents:
         spec: MutationSpec,
         in_pool: InPool,
         sequences: Callable[[], SessionSequences],
+        memory: MemoryShare | None,
     ) -> None:
+        self._memory = memory
         self._rows = rows
         self._begin = begin
         self._spec = spec
@@ -108,7 +111,7 @@ class StagedIntents:
     async def _written(self) -> Written:
         self._writer = writer = await to_its_end(self._in_pool(self._begin))
         taker = _Taker(sequences_of(self._spec), self._sequences())
-        sink = RowSink(rules_of(self._spec), writer, taker.take, self._spec.output)
+        sink = RowSink(rules_of(self._spec), writer, taker.take, self._spec.output, memory=self._memory)
         await drain(self._rows, sink.write, self._in_pool)
         written = sink.written(await to_its_end(self._in_pool(writer.finish)))
         return replace(written, given=taker.given())

@@ -13,11 +13,12 @@ from typing import Final, Protocol
 import pyarrow as pa
 
 from engine.catalog.objects import DataFile, TableColumn
+from engine.memory_share import MemoryShare, writer_bytes
 from engine.os_errors import kind_of
 from engine.plan.logical import Mutate
 from engine.plan.part_form import PartForm
 from engine.storage.durable import sync
-from engine.storage.staging import FILE_BYTES, TableWriter, file_name
+from engine.storage.staging import FILE_BYTES, KEPT_BYTES, TableWriter, file_name
 from engine.storage.underway import UNDERWAY
 from wire.copying.json_lines import JsonLines
 from wire.copying.writer import RowWriter
@@ -39,12 +40,12 @@ class Writer(Protocol):
     def abandon(self) -> None: ...
 
 
-def writer_of(plan: Mutate, folder: Path, output: OutputSettings) -> Writer:
-    """folder: the table's, or a statement's in it. output: how values are written as text."""
+def writer_of(plan: Mutate, folder: Path, output: OutputSettings, memory: MemoryShare | None = None) -> Writer:
+    """folder: the table's, or a statement's in it. output: how values are written as text. memory: what it may keep a part of."""
     assert plan.table.storage is not None, "a stored table"
     if plan.parts is not None:
         return PartWriter(folder, plan.table.columns, plan.parts, output)
-    return TableWriter(folder, plan.table.columns, plan.table.storage)
+    return TableWriter(folder, plan.table.columns, plan.table.storage, writer_bytes(memory, KEPT_BYTES))
 
 
 class PartWriter:

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from engine.catalog.objects import Constraint, DataFile, Table
 from engine.executor import BatchStream
+from engine.memory_share import MemoryShare
 from engine.mutation import files as names
 from engine.mutation.intents import Intents
 from engine.mutation.parts import writer_of
@@ -68,6 +69,11 @@ class Ground(Protocol):
     @property
     def output(self) -> OutputSettings:
         """How values are written in messages."""
+        ...
+
+    @property
+    def memory(self) -> MemoryShare | None:
+        """As in `engine.executor.ExecutionContext`."""
         ...
 
 
@@ -165,8 +171,8 @@ async def _texts(stream: BatchStream) -> list[str]:
 async def write_rows(plan: Mutate, input_: Node, ground: Ground, engines: Engines | None, *, follows: bool) -> Written:
     """The input's rows in files, and what is told of them; no files are left where something goes wrong."""
     query = Final(input_.columns, input_, plan.requirement)
-    writer = writer_of(plan, Path(plan.table.path), ground.output)
-    sink = RowSink(plan, writer, ground.take, ground.output, follows=follows)
+    writer = writer_of(plan, Path(plan.table.path), ground.output, ground.memory)
+    sink = RowSink(plan, writer, ground.take, ground.output, follows=follows, memory=ground.memory)
     if engines is None:
         stream = await ground.open(query, here=told_in_order(plan))
     else:

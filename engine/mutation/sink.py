@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.catalog.objects import DataFile
+from engine.memory_share import MemoryShare
 from engine.mutation.parts import Writer
 from engine.mutation.violations import changed_twice, check_failed, null_in
 from engine.mutation.written import Written
@@ -71,11 +72,21 @@ def _now(plan: Mutate) -> list[Column]:
 
 
 class RowSink:
-    """See the module's docstring. follows: whether it is kept which keys changed into which. count: rows that changed so far."""
+    """See the module's docstring. follows: whether it is kept which keys changed into which. count: rows that changed so far.
+    memory: what the rows that it keeps for RETURNING and `follows` may take of."""
 
     def __init__(
-        self, plan: Mutate, writer: Writer, take: Take, settings: OutputSettings, *, follows: bool = False
+        self,
+        plan: Mutate,
+        writer: Writer,
+        take: Take,
+        settings: OutputSettings,
+        *,
+        follows: bool = False,
+        memory: MemoryShare | None = None,
     ) -> None:
+        self._memory = memory
+        self._kept_bytes = 0
         self.count = 0
         self._moved: list[pa.RecordBatch] = []
         self._follows = follows
@@ -108,6 +119,7 @@ class RowSink:
         if self._follows:
             moved = batch.select(layout.moved)
             self._moved.append(moved if changed is None else moved.filter(changed))
+            self._keeps(self._moved[-1])
         if layout.dropped is not None:
             rows = rows.filter(pc.invert(batch.column(layout.dropped)))
         self._writer.write(rows)
@@ -177,7 +189,13 @@ class RowSink:
             numbers = None if numbers is None else numbers.filter(changed)
         if returned.num_rows:
             self._returned.append(returned)
+            self._keeps(returned)
             self._numbers += [] if numbers is None else [numbers]
+
+    def _keeps(self, batch: pa.RecordBatch) -> None:
+        if self._memory is not None:
+            self._kept_bytes += batch.nbytes
+            self._memory.require(self._kept_bytes)
 
 
 def require_one_key(passed_over: Collection[int]) -> None:

@@ -21,6 +21,7 @@ from engine.catalog.snapshot import TEMPORARY
 from engine.distribution import CompiledQuery, DistributedQuery, Terms, compile_query
 from engine.executor import BatchStream, CompiledFragment, ExecutionContext
 from engine.fault_policy import Policy, RepeatableQuery, Repetition
+from engine.memory_share import MemoryShare
 from engine.mutation import foreign_keys
 from engine.mutation.collector import collected, told_by_all
 from engine.mutation.deferral import Cause, Deferral, Event
@@ -234,7 +235,7 @@ class SessionGround:
 
     def terms(self, node: FinalNode, *, here: bool = False) -> Terms:
         """The session's, for a statement's query. here: on this member alone."""
-        terms = Terms.of(self.session.settings)
+        terms = self.session.terms()
         if here:
             terms = replace(terms, distribution="off")
         if not any(isinstance(below, TableReader) for below in walk_all(node)):
@@ -334,6 +335,10 @@ class SessionGround:
         context.catalog = NamedTables(tables, catalog)
         planned = await plan(self.engine, statement, context, catalog.reads.values, None)
         await outcome(self.session, self.engine, planned, ())
+
+    @property
+    def memory(self) -> MemoryShare | None:
+        return self.session.memory
 
     @property
     def output(self) -> OutputSettings:

@@ -30,6 +30,7 @@ from sqlglot import exp
 
 from engine.carry import carrier_of
 from engine.catalog.objects import Table
+from engine.memory_share import MemoryShare
 from engine.plan.compile import Bindings, Unsupported, compile_plan, to_sql
 from engine.plan.compile.files import literal_path
 from engine.plan.compile.fragment import is_small
@@ -79,7 +80,13 @@ BUCKET: Constant = "bucket"
 
 
 def specs(
-    plan: PhysicalPlan, bindings: Bindings, time_zone: str, page_bytes: int, *, analyze: bool = False
+    plan: PhysicalPlan,
+    bindings: Bindings,
+    time_zone: str,
+    page_bytes: int,
+    *,
+    analyze: bool = False,
+    memory: MemoryShare | None = None,
 ) -> tuple[bytes, Mapping[str, MemberSpec]]:
     """(the encoded SharedSpec, what each participant is told). The latter holds the former, encoded once.
 
@@ -92,6 +99,7 @@ def specs(
         time_zone,
         page_bytes,
         analyze,
+        memory,
     )
     encoded = msgspec.msgpack.encode(shared)
     instances: dict[str, list[InstanceSpec]] = {member: [] for member in plan.participants}

@@ -14,6 +14,7 @@ from typing import Final, Generic, Literal, TypeVar
 
 import msgspec
 
+from engine.memory_share import MemoryShare
 from engine.plan.logical import MutateKind
 from engine.plan.part_form import PartForm
 from wire.text_settings import OutputSettings
@@ -143,13 +144,14 @@ class FragmentSpec(Struct, frozen=True):
 
 
 class SharedSpec(Struct, frozen=True):
-    """What all members of a query are told. time_zone, page_bytes: as in `engine.executor.ExecutionContext`."""
+    """What all members of a query are told. time_zone, page_bytes, memory: as in `engine.executor.ExecutionContext`."""
 
     edges: tuple[EdgeSpec, ...]
     fragments: tuple[FragmentSpec, ...]
     time_zone: str
     page_bytes: int
     analyze: bool = False
+    memory: MemoryShare | None = None
 
     @classmethod
     def decoded(cls, encoded: bytes | msgspec.Raw) -> SharedSpec:

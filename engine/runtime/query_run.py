@@ -22,6 +22,7 @@ import pyarrow as pa
 from engine.catalog.objects import Table
 from engine.executor import ExecutionContext, QueryId
 from engine.local.executor import LocalExecutor, LocalStream, LocalWork, batch_rows
+from engine.memory_share import MemoryShare
 from engine.operators.limit import LimitedRows
 from engine.operators.mesh_tls import TlsPeer
 from engine.operators.outbound import OutboundStream
@@ -136,8 +137,9 @@ class Writers(Protocol):
     to write.
     """
 
-    def intents(self, rows: Source, spec: MutationSpec) -> Source:
-        """Of rows that come here. Closing it closes them, and removes files of which nobody was told."""
+    def intents(self, rows: Source, spec: MutationSpec, memory: MemoryShare | None) -> Source:
+        """Of rows that come here. Closing it closes them, and removes files of which nobody was told. memory: as in
+        `ExecutionContext`."""
         ...
 
     def intents_of_tasks(self, find: Callable[[], SparkRows], context: ExecutionContext, spec: MutationSpec) -> Source:
@@ -314,7 +316,7 @@ class QueryRun:
             )
         find = functools.partial(self._found, instance) if instance.readers else None
         source = self._source(fragment, instance, _rows_schema(fragment, edge), find)
-        return source if spec is None else self._host.writers.intents(source, spec)
+        return source if spec is None else self._host.writers.intents(source, spec, self.shared.memory)
 
     def _spark_rows(self, instance: InstanceSpec, schema: pa.Schema) -> SparkRows:
         """May block."""
@@ -407,6 +409,7 @@ class QueryRun:
                 inputs=inflows,
                 find=find,
                 analyze=self.shared.analyze,
+                memory=self.shared.memory,
             )
         )
 

@@ -40,7 +40,7 @@ FILE_BYTES: Final = 128 << 20
 _GROUP_ROWS: Final = 1 << 20
 _GROUP_BYTES: Final = 64 << 20
 #: Bytes (in memory) that all open files together keep: where files are sorted, what makes one.
-_KEPT_BYTES: Final = 256 << 20
+KEPT_BYTES: Final = 256 << 20
 _OPEN_FILES_MAX: Final = 64
 _NAME_MAX: Final = 200
 _COMPRESSION: Final = "snappy"
@@ -57,11 +57,15 @@ class TableWriter:
     """Writes rows into new files of a table. Not thread-safe; every method blocks on the disk.
 
     folder: the table's (`Table.path`), or a statement's in it (`StagingArea`): paths are told as below it, and it is not made
-    where it is gone. columns: all of the table's, in its order. Raises FeatureNotSupported for a type that files cannot hold.
+    where it is gone. columns: all of the table's, in its order. kept_bytes: what it may keep in memory.
+    Raises FeatureNotSupported for a type that files cannot hold.
     """
 
-    def __init__(self, folder: Path, columns: Sequence[TableColumn], storage: Storage) -> None:
+    def __init__(
+        self, folder: Path, columns: Sequence[TableColumn], storage: Storage, kept_bytes: int = KEPT_BYTES
+    ) -> None:
         self._folder = folder
+        self._kept_bytes = kept_bytes
         self._schema = file_schema(columns)
         self._storage = storage
         self._plain = without_statistics(columns)
@@ -119,7 +123,7 @@ class TableWriter:
         return file
 
     def _bound(self) -> None:
-        while sum(file.kept_bytes for file in self._open.values()) >= _KEPT_BYTES:
+        while sum(file.kept_bytes for file in self._open.values()) >= self._kept_bytes:
             partition, file = max(self._open.items(), key=lambda opened: opened[1].kept_bytes)
             if self._storage.sort_by:
                 self._close(partition)

@@ -26,6 +26,7 @@ from engine.catalog.objects import Table
 from engine.distribution import DistributedQuery
 from engine.executor import ExecutionContext
 from engine.local.executor import LocalExecutor, LocalWork, batch_rows
+from engine.memory_share import MemoryShare
 from engine.operators.bell import Bell
 from engine.operators.partition_streams import Sent
 from engine.operators.routers import part_by_bucket
@@ -55,7 +56,7 @@ _End = Literal["over", "complete", "failed"]
 class NoWriters:
     """`engine.runtime.query_run.Writers` of a cluster whose tables never change."""
 
-    def intents(self, rows: Any, spec: MutationSpec) -> Source:
+    def intents(self, rows: Any, spec: MutationSpec, memory: MemoryShare | None) -> Source:
         raise AssertionError("nothing is written")
 
     def intents_of_tasks(self, find: Any, context: ExecutionContext, spec: MutationSpec) -> Source:

@@ -208,7 +208,7 @@ def test_a_role_cannot_lift_its_limits(local: LocalMember) -> None:
         admin.execute("alter role kept set sluice.rows_max = 1")
         admin.execute("alter role kept set sluice.statement_timeout_max = '100ms'")
     with local.connect(user="kept") as kept:
-        for name in ("sluice.rows_max", "sluice.statement_timeout_max", "sluice.statements_max"):
+        for name in ("sluice.memory_max", "sluice.rows_max", "sluice.statement_timeout_max", "sluice.statements_max"):
             for forbidden in (
                 f"set {name} = 0", f"set local {name} = 0", f"set {name} to default", f"reset {name}",
                 f"select set_config('{name}', '0', false)", f"alter role kept set {name} = 0",

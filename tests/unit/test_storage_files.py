@@ -37,10 +37,14 @@ def columns(*types: SqlType) -> tuple[TableColumn, ...]:
 
 
 def written(
-    folder: Path, types: Sequence[SqlType], *batches: Sequence[Any], storage: Storage | None = None
+    folder: Path,
+    types: Sequence[SqlType],
+    *batches: Sequence[Any],
+    storage: Storage | None = None,
+    kept_bytes: int = staging.KEPT_BYTES,
 ) -> tuple[DataFile, ...]:
     """Each batch: an array, or a list of values, for each column."""
-    writer = TableWriter(folder, columns(*types), storage or Storage("t", 0))
+    writer = TableWriter(folder, columns(*types), storage or Storage("t", 0), kept_bytes)
     for batch in batches:
         arrays = [
             a if isinstance(a, pa.Array) else pa.array(a, carrier_of(typ)) for a, typ in zip(batch, types, strict=True)
@@ -75,14 +79,18 @@ def test_files_are_of_bounded_size_and_in_the_order_of_their_rows(
     assert list(itertools.chain(*rows)) == list(range(10_000))
 
 
-def test_every_file_of_a_sorted_table_is_sorted_as_postgresql_sorts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(staging, "_KEPT_BYTES", 40)
+def test_every_file_of_a_sorted_table_is_sorted_as_postgresql_sorts(tmp_path: Path) -> None:
     storage = Storage("t", 0, sort_by=("c1", "c2"))
     values = [2.0, float("nan"), None, -1.0], ["é", "a", "b", "B"]
     files = written(
-        tmp_path, [FLOAT8, TEXT], values, ([-1.0], [None]), ([-1.0], ["a"]), ([-1.0], ["B"]), storage=storage
+        tmp_path,
+        [FLOAT8, TEXT],
+        values,
+        ([-1.0], [None]),
+        ([-1.0], ["a"]),
+        ([-1.0], ["B"]),
+        storage=storage,
+        kept_bytes=40,
     )
     found = [pq.read_table(tmp_path / file.path).to_pydict() for file in files]
     assert repr(found[0]) == repr({"c1": [-1.0, 2.0, float("nan"), None], "c2": ["B", "é", "a", "b"]})
