@@ -35,9 +35,11 @@ _OF_OWN = f"(select oid from pg_class where {_OWN})"
 #: What information_schema's columns are of.
 _DOMAINS = "(typnamespace = 'information_schema'::regnamespace and typtype = 'd')"
 _OF_DOMAINS = f"(select oid from pg_type where {_DOMAINS})"
+#: The rows of its relations.
+_OF_ROWS = f"(select oid from pg_type where typrelid in {_OF_OWN})"
 #: Which rows of each, as SQL; of the others all. `here` are the types that are.
 _WHICH = {
-    "pg_type": f"oid = any(here) or {_DOMAINS} or typelem in {_OF_DOMAINS}",
+    "pg_type": f"oid = any(here) or {_DOMAINS} or typelem in {_OF_DOMAINS} or typrelid in {_OF_OWN} or typelem in {_OF_ROWS}",
     "pg_proc": "prorettype = any(here) and proargtypes::oid[] <@ here"
     " or proname ~ '(in|out|recv|send|typanalyze|handler|sel|joinsel)$'",
     "pg_operator": "oprleft = any(0::oid || here) and oprright = any(here) and oprresult = any(here)",
@@ -61,7 +63,7 @@ _WHICH = {
 _PLAIN = {
     "proargdefaults": "null", "prosqlbody": "null", "typdefaultbin": "null", "ev_qual": "null", "ev_action": "null",
     "conbin": "null", "indexprs": "null", "indpred": "null", "attmissingval": "null", "relpages": "0", "reltuples": "-1",
-    "relallvisible": "0", "relfrozenxid": "3", "relminmxid": "1", "lanacl": "null", "relacl": "null", "attacl": "null",
+    "relallvisible": "0", "relfrozenxid": "3", "relminmxid": "1", "lanacl": "null",
     "relpartbound": "null", "setting": "null", "boot_val": "null", "reset_val": "null", "sourcefile": "null",
     "sourceline": "null", "source": "null", "pending_restart": "false",
 }  # fmt: skip

@@ -49,6 +49,11 @@ class Jdbc:
         """Java's packages below `java`."""
         return self._gateway.jvm.java
 
+    def array(self, kind: str, length: int) -> Any:
+        """An array of Java's; kind: `int` or the name of a class."""
+        found = self._gateway.jvm.int if kind == "int" else getattr(self._gateway.jvm, kind)
+        return self._gateway.new_array(found, length)
+
     def connect(self, url: str) -> Any:
         """A java.sql.Connection. Raises Py4JJavaError."""
         return self._gateway.jvm.java.sql.DriverManager.getConnection(url)

@@ -38,7 +38,9 @@ from engine.catalog.system import (
     types,
     zones,
 )
+from engine.catalog.system.acl_text import AclText
 from engine.catalog.system.declared import PG_CATALOG, Key, Row, SystemContext, SystemRelation
+from wire import types as t
 from wire.carriers import carrier
 from wire.errors import InsufficientPrivilege
 
@@ -93,7 +95,7 @@ class SystemCatalog:
         columns = relation.declared()
         rows = _table(columns, relation.rows(replace(context, system=SYSTEM)))
         if relation.stored:
-            known = builtin_rows(name)
+            known = _owned(columns, builtin_rows(name), context)
             rows = pa.concat_tables((known, rows.cast(known.schema))) if rows.num_rows else known
         table = SystemTable(relation.oid, *key, columns, rows, next(self._versions))
         self._made[key] = (context.snapshot, table)
@@ -112,6 +114,16 @@ class SystemCatalog:
     @staticmethod
     def is_volatile(table: SystemTable | View) -> bool:
         return SYSTEM[table.schema, table.name].volatile
+
+
+def _owned(columns: Sequence[TableColumn], rows: pa.Table, context: SystemContext) -> pa.Table:
+    """PostgreSQL's own rows as they are where the first role has its name of here."""
+    for column in columns:
+        if column.type.pg is t.array_of(t.ACLITEM):
+            shown = AclText(context.snapshot.roles, context.user)
+            at = rows.schema.get_field_index(column.name)
+            rows = rows.set_column(at, rows.schema.field(at), shown.kept(rows.column(at)))
+    return rows
 
 
 def _table(columns: Sequence[TableColumn], rows: Iterable[Row]) -> pa.Table:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from engine.catalog.acl import PUBLIC, Acl, Item, letters
 from engine.catalog.roles import FIRST_ROLE, PREDEFINED, Roles
 
@@ -26,8 +29,20 @@ class AclText:
         grantee = "" if item.grantee == PUBLIC else self._role(item.grantee)
         return f"{grantee}={letters(item)}/{self._role(item.grantor)}"
 
+    def kept(self, lists: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Lists of PostgreSQL's own objects, which here belong to the first role."""
+        whole, first = lists.combine_chunks(), self._role(FIRST_ROLE)
+        items = pc.replace_substring_regex(whole.values, "^postgres=", _literally(f"{first}="))
+        items = pc.replace_substring_regex(items, "/postgres$", _literally(f"/{first}"))
+        return pa.chunked_array([pa.ListArray.from_arrays(whole.offsets, items, lists.type, mask=whole.is_null())])
+
     def _role(self, oid: int) -> str:
         """A role that is gone shows as its number."""
         name = self._names.get(oid, str(oid))
         plain = all(c == "_" or c.isalnum() for c in name)
         return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+def _literally(text: str) -> str:
+    """As what a regular expression is replaced by."""
+    return text.replace("\\", "\\\\")

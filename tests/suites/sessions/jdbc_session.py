@@ -140,3 +140,45 @@ def test_copies(connect: Connect, jdbc: Jdbc) -> None:
     writer = jdbc.java.io.StringWriter()
     assert copies.copyOut("copy (select * from j_copy order by id) to stdout", writer) == 3
     assert writer.toString() == "1\ta\n2\tb\n3\t\\N\n"
+
+
+def _heard(connection: Any, milliseconds: int) -> list[tuple[str, str, int]]:
+    """What PGConnection.getNotifications gives after at most so long; 0 is for ever."""
+    found = connection.getNotifications(milliseconds)
+    return [(one.getName(), one.getParameter(), one.getPID()) for one in found or ()]
+
+
+def test_hears(connect: Connect) -> None:
+    listener, speaker = connect(""), connect("")
+    process = speaker.getBackendPID()
+    _run(listener, "listen news", 'listen "Mixed Case"')
+    _run(speaker, "notify news, 'it''s here'", 'notify "Mixed Case"', "notify other, 'nobody hears'")
+    heard: list[tuple[str, str, int]] = []
+    while len(heard) < 2:
+        heard += _heard(listener, 0)
+    assert heard == [("news", "it's here", process), ("Mixed Case", "", process)]
+    assert _heard(listener, 1) == []
+    # What a transaction says is heard once it commits, each thing once, and never where it does not.
+    speaker.setAutoCommit(False)
+    _run(speaker, "notify news, 'a'", "notify news, 'a'", "select pg_notify('news', 'b')")
+    assert _heard(listener, 100) == []
+    speaker.commit()
+    _run(speaker, "notify news, 'c'")
+    speaker.rollback()
+    _run(speaker, "notify news, 'd'")
+    speaker.commit()
+    heard = []
+    while len(heard) < 3:
+        heard += _heard(listener, 0)
+    assert [text for _name, text, _process in heard] == ["a", "b", "d"]
+    # They come with the answers to other questions too.
+    _run(speaker, "notify news, 'e'")
+    speaker.commit()
+    while not (heard := _heard(listener, -1)):
+        _run(listener, "select 1")
+    assert heard == [("news", "e", process)]
+    # One hears what one says oneself, and nothing after UNLISTEN.
+    _run(listener, "notify news, 'self'")
+    assert _heard(listener, -1) == [("news", "self", listener.getBackendPID())]
+    _run(listener, "unlisten *", "notify news, 'gone'")
+    assert _heard(listener, 100) == []
