@@ -53,7 +53,7 @@ create table shop.sales (
   part int8, version int2, gift int4 references customers (id) deferrable initially deferred,
   constraint sales_item foreign key (version, part) references shop.items on delete restrict);
 create table "Odd Names"."Mixed Case" (
-  "Id" int4 primary key, "select" text, "per%cent" int4, under_score int4, underXscore int4, "quo""te" int4, "back\\slash" int4,
+  "Id" int4 primary key, "select" text, "per%cent" int4, under_score int4, "underXscore" int4, "quo""te" int4, "back\\slash" int4,
   "größe" int4);
 create table "Odd Names"."a.b" ("Mixed" int4 references "Odd Names"."Mixed Case");
 create table "Odd Names".under_score (x int4);
