@@ -199,6 +199,8 @@ def _s(name: str, default: str, kind: Kind = "string", description: str = "", **
     return Setting(name, default, kind, description, **more)  # type: ignore[arg-type]
 
 
+#: What neither SHOW ALL nor pg_settings lists (GUC_NO_SHOW_ALL).
+NOT_LISTED: Final = frozenset(("is_superuser", "role", "session_authorization"))
 #: What RESET ALL leaves as it is (GUC_NO_RESET_ALL).
 _NOT_RESET: Final = frozenset(("role", "session_authorization"))
 
@@ -447,7 +449,9 @@ class SessionSettings:
 
     def all(self) -> list[tuple[str, str, str]]:
         """(name, value, description) of every setting, for SHOW ALL."""
-        return [(row.name, self.get(row.name), row.description) for row in SETTINGS.values()]
+        return [
+            (row.name, self.get(row.name), row.description) for row in SETTINGS.values() if row.name not in NOT_LISTED
+        ]
 
     def begin(self) -> None:
         """A transaction begins with the session's default modes; BEGIN and SET TRANSACTION may change them after."""

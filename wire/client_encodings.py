@@ -30,6 +30,14 @@ _CODECS: Final = {
     "WIN1254": "cp1254", "WIN1255": "cp1255", "WIN1256": "cp1256", "WIN1257": "cp1257", "WIN1258": "cp1258",
     "WIN866": "cp866", "WIN874": "cp874", "KOI8R": "koi8-r", "KOI8U": "koi8-u",
 }  # fmt: skip
+#: All that PostgreSQL knows, each at its number (pg_wchar.h, pg_enc), and how many bytes a character of it takes at most.
+NUMBERED: Final = (
+    ("SQL_ASCII", 1), ("EUC_JP", 3), ("EUC_CN", 3), ("EUC_KR", 3), ("EUC_TW", 4), ("EUC_JIS_2004", 3), ("UTF8", 4),
+    ("MULE_INTERNAL", 4), *((f"LATIN{number}", 1) for number in range(1, 11)), ("WIN1256", 1), ("WIN1258", 1), ("WIN866", 1),
+    ("WIN874", 1), ("KOI8R", 1), ("WIN1251", 1), ("WIN1252", 1), *((f"ISO_8859_{number}", 1) for number in range(5, 9)),
+    ("WIN1250", 1), ("WIN1253", 1), ("WIN1254", 1), ("WIN1255", 1), ("WIN1257", 1), ("KOI8U", 1), ("SJIS", 2), ("BIG5", 2),
+    ("GBK", 2), ("UHC", 2), ("GB18030", 4), ("JOHAB", 3), ("SHIFT_JIS_2004", 2),
+)  # fmt: skip
 _UNCONVERTED: Final = ("UTF8", "SQL_ASCII")
 _ALIASES: Final = {
     "unicode": "UTF8", "iso88591": "LATIN1", "iso88592": "LATIN2", "iso88593": "LATIN3", "iso88594": "LATIN4",
@@ -37,12 +45,29 @@ _ALIASES: Final = {
     "iso885916": "LATIN10", "koi8": "KOI8R", "alt": "WIN866", "win": "WIN1251", "abc": "WIN1258", "tcvn": "WIN1258",
     "tcvn5712": "WIN1258", "vscii": "WIN1258", **{f"windows{name[3:]}": name for name in _CODECS if name[:3] == "WIN"},
 }  # fmt: skip
-_NAMES: Final = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name in _CODECS} | _ALIASES
+_MULTIBYTE_ALIASES: Final = {
+    "mskanji": "SJIS", "shiftjis": "SJIS", "win932": "SJIS", "windows932": "SJIS", "win936": "GBK", "windows936": "GBK",
+    "win949": "UHC", "windows949": "UHC", "win950": "BIG5", "windows950": "BIG5",
+}  # fmt: skip
+
+
+def _plain(text: str) -> str:
+    """A name as far as it counts."""
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+_NAMES: Final = {_plain(name): name for name in _CODECS} | _ALIASES
+#: The number of each encoding by all its names, of which only letters and digits count, without case.
+NUMBER_BY_NAME: Final = {
+    plain: number
+    for number, (name, _bytes) in enumerate(NUMBERED)
+    for plain in (_plain(name), *(alias for alias, of in (_ALIASES | _MULTIBYTE_ALIASES).items() if of == name))
+}
 
 
 def encoding_named(text: str) -> str:
     """PostgreSQL's name of the encoding that `text` means; case and punctuation do not count. Raises KeyError."""
-    return _NAMES[re.sub(r"[^a-z0-9]", "", text.lower())]
+    return _NAMES[_plain(text)]
 
 
 def codec(name: str) -> str:

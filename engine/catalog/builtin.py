@@ -27,12 +27,13 @@ from engine.sql.functions import Function
 from engine.sql.functions.registry import CALLABLE, registry
 from wire import types as t
 
-#: Functions that need no row in the function table: syntax, values of the session, queries over the catalog.
+#: Functions that need no row in the function table: syntax (also of TABLESAMPLE), values of the session, queries over the catalog.
 _WITHOUT_ROW: Final = frozenset(
     (
         "current_database", "current_schema", "current_schemas", "current_user", "session_user", "now", "statement_timestamp",
         "transaction_timestamp", "pg_backend_pid", "pg_is_in_recovery", "pg_get_serial_sequence", "enum_in", "enum_out",
-        "enum_recv", "enum_send", "domain_in", "domain_recv", *(name for name, _arguments in (*SCALARS, *TABLES)),
+        "enum_recv", "enum_send", "bernoulli", "system", "domain_in", "domain_recv",
+        *(name for name, _arguments in (*SCALARS, *TABLES)),
     )
 )  # fmt: skip
 #: Where functions are named that clients look up from there, by relation.

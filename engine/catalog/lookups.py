@@ -11,11 +11,14 @@ Source: PostgreSQL 15, sections 9.26 and 9.28; ruleutils.c, objectaddress.c, pgs
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from wire.client_encodings import NUMBER_BY_NAME, NUMBERED
 
 #: Where PostgreSQL's own rows are.
 FOLDER: Final = Path(__file__).parent / "postgres15"
@@ -32,6 +35,13 @@ _DEFINITION: Final = (
     "select {text} from (select kind, oid, number, definition, pretty from sluice.object_definitions)"
     ' as "=d" ("=kind", "=oid", "=number", "=text", "=pretty") where "=kind" = \'{kind}\' and "=oid" = $1 and "=number" = {number}'
 )
+
+
+def _cases(pairs: Iterable[tuple[object, object]]) -> str:
+    return " ".join(f"when {value} then {result}" for value, result in pairs)
+
+
+_MOST_BYTES: Final = _cases((number, most) for number, (_name, most) in enumerate(NUMBERED))
 
 
 def _definition(kind: str, pretty: str = "false", number: str = "0") -> str:
@@ -270,9 +280,9 @@ SCALARS: Final[dict[tuple[str, int], str]] = {
     **_COUNTERS,
     ("nameconcatoid", 2): "select ($1::text || '_' || $2::text)::name",
     ("getdatabaseencoding", 0): "select 'UTF8'::name",
-    ("pg_char_to_encoding", 1): "select case when upper($1::text) in ('UTF8', 'UNICODE') then 6 when upper($1::text) ="
-    " 'SQL_ASCII' then 0 else -1 end where $1 is not null",
-    ("pg_encoding_max_length", 1): "select case $1 when 6 then 4 when 0 then 1 end",
+    ("pg_char_to_encoding", 1): "select case regexp_replace(lower($1::text), '[^a-z0-9]', '', 'g')"
+    f" {_cases((repr(name), number) for name, number in NUMBER_BY_NAME.items())} else -1 end where $1 is not null",
+    ("pg_encoding_max_length", 1): f"select case $1::int4 {_MOST_BYTES} end",
     ("pg_database_size", 1): f"select {_STORED} where $1 is not null",
     ("pg_tablespace_size", 1): f"select case when $1::text in ('1664', 'pg_global') then 0 else {_STORED} end",
     ("pg_relation_filenode", 1): "select null::oid where $1 is not null",

@@ -15,7 +15,7 @@ from typing import Any, Final
 from engine.catalog.builtin import rows as builtin_rows
 from engine.catalog.snapshot import SLUICE
 from engine.catalog.system.declared import Row, SystemContext, SystemRelation, postgres
-from engine.settings import SETTINGS, Setting, size_bytes, time_ms
+from engine.settings import NOT_LISTED, SETTINGS, Setting, size_bytes, time_ms
 
 _UNITS: Final = {"ms": 1, "s": 1_000, "min": 60_000, "B": 1, "kB": 1 << 10, "8kB": 8 << 10, "MB": 1 << 20}
 _TYPES: Final = {"time": "integer", "size": "integer"}
@@ -30,7 +30,8 @@ def _known() -> Mapping[str, Mapping[str, Any]]:
 
 def _pg_settings(context: SystemContext) -> Iterator[Row]:
     for setting in SETTINGS.values():
-        yield _row(setting, context.settings.get(setting.name), context.settings.default(setting))
+        if setting.name not in NOT_LISTED:
+            yield _row(setting, context.settings.get(setting.name), context.settings.default(setting))
 
 
 def _row(setting: Setting, value: str, reset: str) -> Row:
@@ -64,8 +65,8 @@ def _source(value: str, reset: str) -> str:
 
 def _shown(context: SystemContext) -> Iterator[Row]:
     """As SHOW says them: what current_setting() of a name that a query finds looks up."""
-    for name, value, _description in context.settings.all():
-        yield name, value
+    for name in SETTINGS:
+        yield name, context.settings.get(name)
 
 
 SYSTEM: Final = (

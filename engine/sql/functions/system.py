@@ -19,6 +19,7 @@ from engine.sql.functions.building import fn
 from engine.sql.functions.textual import typed_as_text
 from engine.sql.functions.trees import both, concat, on, raises, sql, text
 from wire import types as t
+from wire.client_encodings import NUMBERED
 from wire.interval_modifiers import FULL_PRECISION, FULL_RANGE, SPANS
 
 if TYPE_CHECKING:
@@ -238,6 +239,8 @@ _DESCRIPTIONS = tuple(
     )
 )
 
+_ENCODINGS: Final = " ".join(f"WHEN $1 = {number} THEN '{name}'" for number, (name, _bytes) in enumerate(NUMBERED))
+
 ROWS: tuple[Function, ...] = (
     *_SESSION,
     *_LOCKS,
@@ -253,7 +256,7 @@ ROWS: tuple[Function, ...] = (
     fn("pg_client_encoding", (), t.NAME, "'UTF8'", volatility="stable"),
     fn(
         "pg_encoding_to_char", (t.INT4,), t.NAME,
-        "CASE WHEN $1 = 6 THEN 'UTF8' WHEN $1 = 0 THEN 'SQL_ASCII' WHEN $1 IS NOT NULL THEN '' END",
+        f"CASE {_ENCODINGS} WHEN $1 IS NOT NULL THEN '' END",
         volatility="stable",
     ),
     fn("pg_size_pretty", (t.INT8,), t.TEXT, local=_size_pretty()),

@@ -72,3 +72,10 @@ select x, bit_count(x) from (values ('\x'::bytea), ('\x0123456789abcdef'), (null
 select x, sind(x), cosd(x), tand(x), cotd(x) from generate_series(-400::float8, 400, 50) v(x);
 select to_char(timestamp '2020-01-02 03:04:05', 'TMMonth|TMDay|TMDY|TMmonth|TMDD|Month|');
 select to_date('  2020   01 05', 'YYYY MM DD'), to_date('05  January 2020', 'DD TMMonth YYYY');
+select n, pg_encoding_to_char(n), pg_encoding_max_length(n) from generate_series(-1, 43) n;
+select n, pg_char_to_encoding(pg_encoding_to_char(n)) from generate_series(-1, 43) n;
+select pg_encoding_to_char(null), pg_char_to_encoding(null), pg_encoding_max_length(null);
+select x, pg_char_to_encoding(x) from (values ('utf-8'), ('Unicode'), ('iso 8859-15'), ('Shift_JIS'), ('windows-1252'), ('win949'), ('alt'), ('tcvn-5712'), ('vscii'), ('mule internal'), ('cp437'), ('')) v(x);
+select distinct pg_encoding_to_char(conforencoding) from pg_conversion order by 1;
+select name from pg_settings where name in ('is_superuser', 'role', 'session_authorization', 'transaction_isolation', 'lc_ctype') order by 1;
+select current_setting('is_superuser'), current_setting(name) from (values ('role')) v(name);
