@@ -278,7 +278,7 @@ class Source:
     lateral_only: visible to LATERAL items only, while the FROM clause is still being read; lateral_ok: and legally so.
     join: a JOIN's merged columns, which has no name of its own.
     scalar: a function that returns one plain value: its whole row is that value.
-    row_type: gives the type of a table's rows.
+    row_type: gives the type of a table's rows. placed: they lie in a table, where PostgreSQL's would have a ctid.
     rows: whose rows its own are. system: columns that are found by name, but are not among its own (`tableoid`).
     """
 
@@ -295,6 +295,7 @@ class Source:
     rows: Rows = NOBODYS
     system: tuple[SourceColumn, ...] = ()
     row_type: Callable[[], t.PgType] | None = None
+    placed: bool = False
 
     def find(self, name: str, at: int) -> Expr | None:
         """The column of that name. Raises AmbiguousColumn where there are two."""
@@ -492,6 +493,9 @@ class Scope:
 
     def _missing_column(self, relation: str | None, name: str, at: int) -> NoReturn:
         """PostgreSQL: errorMissingColumn."""
+        scoped = [s for scope in self.levels() for s in scope.known if relation in (None, s.name)]
+        if name == "ctid" and any(source.placed for source in scoped):
+            raise FeatureNotSupported("not supported: the system column ctid", position=cursor(at))
         message = f'column "{name}" does not exist' if relation is None else f"column {relation}.{name} does not exist"
         known = [(s.name, [c.name for c in s.columns]) for scope in self.levels() for s in scope.known if not s.join]
         raise UndefinedColumn(message, hint=column_hint(relation, name, known), position=cursor(at))

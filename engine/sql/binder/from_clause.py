@@ -215,6 +215,7 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     source.schema = relation.schema if alias is None else None
     source.relation = name
     source.rows = rows
+    source.placed = isinstance(relation, SystemTable) or (isinstance(relation, Table) and relation.storage is not None)
     if isinstance(relation, Table) and not rows.kind:
         source.row_type = partial(row_type, relation)
     return node, [offered(scope, source)]

@@ -127,7 +127,8 @@ def row_columns(binder: QueryBinder, table: Table) -> tuple[Column, ...]:
 def row_source(table: Table, alias: str | None, columns: Sequence[Column]) -> Source:
     """A row of the table as names see it."""
     offered = tuple(SourceColumn(c.name, e) for c, e in zip(table.columns, passed(columns), strict=True))
-    return Source(alias or table.name, offered, schema=None if alias else table.schema, relation=table.name)
+    schema = None if alias else table.schema
+    return Source(alias or table.name, offered, schema=schema, relation=table.name, placed=True)
 
 
 # -- columns ----------------------------------------------------------------------------------------------------------
