@@ -26,9 +26,14 @@ class Answer:
 
 def ask(connection: Connection, statement: str) -> Answer:
     try:
-        result = connection.execute(statement.encode()).pgresult
+        return answered(connection, statement)
     except psycopg.Error as error:
         return Answer(sqlstate=error.sqlstate or type(error).__name__)
+
+
+def answered(connection: Connection, statement: str) -> Answer:
+    """As `ask`, but an error is raised."""
+    result = connection.execute(statement.encode()).pgresult
     assert result is not None
     columns = tuple(((result.fname(i) or b"").decode(), result.ftype(i)) for i in range(result.nfields))
     rows = tuple(

@@ -14,9 +14,9 @@ from typing import Final
 from answers import Answer, Connection, ask, differences
 
 #: No statement of a client may come to these: ours to mend, a lost session, a shutdown or a timeout.
-_BROKEN: Final = ("XX", "08", "57")
+BROKEN: Final = ("XX", "08", "57")
 #: What a query that PostgreSQL answers may be refused with: what is not supported, and numerics of more than 38 digits.
-_HONEST: Final = ("0A000", "22003")
+HONEST: Final = ("0A000", "22003")
 
 
 def judge(want: Answer, got: Answer) -> str | None:
@@ -25,11 +25,11 @@ def judge(want: Answer, got: Answer) -> str | None:
     Which of several errors is met first, and whether one in a row that is not needed is met at all, is no engine's promise: of
     errors of data (class 22) it does not matter which, nor that we have rows instead.
     """
-    if got.sqlstate is not None and got.sqlstate.startswith(_BROKEN):
+    if got.sqlstate is not None and got.sqlstate.startswith(BROKEN):
         return f"SQLSTATE {got.sqlstate}"
     if want.sqlstate is None and got.sqlstate is None:
         return differences(want, got, False, trailing_zeros=False)
-    if got.sqlstate in _HONEST or got.sqlstate == want.sqlstate:
+    if got.sqlstate in HONEST or got.sqlstate == want.sqlstate:
         return None
     if want.sqlstate is None or any((state or "").startswith("42") for state in (want.sqlstate, got.sqlstate)):
         return f"SQLSTATE {got.sqlstate}, PostgreSQL says {want.sqlstate or 'rows'}"
@@ -61,6 +61,6 @@ def _told(connection: Connection, texts: list[str], holds: Callable[[list[int]],
     for text in texts:
         count = _counted(connection, text)
         if isinstance(count, str):
-            return f"SQLSTATE {count}: {text}" if count.startswith(_BROKEN) else None
+            return f"SQLSTATE {count}: {text}" if count.startswith(BROKEN) else None
         counts.append(count)
     return None if holds(counts) else "\n".join(f"{count}: {text}" for count, text in zip(counts, texts, strict=True))
