@@ -106,6 +106,7 @@ _CONSTANTS: Final[dict[str, dict[int, tuple[str, ...]]]] = {
     "decode": {0: ("'00ff'", "'6162'"), 1: ("'hex'",)},
     "to_date": {0: ("'2024-03-05'", "'1999-1-1'"), 1: ("'YYYY-MM-DD'",)},
     "to_timestamp": {0: ("'2024-03-05 10:11'", "'1999-1-1 1:2'"), 1: ("'YYYY-MM-DD HH24:MI'",)},
+    "to_number": {0: ("'12.5'", "'-7'"), 1: ("'99.9'", "'999MI'")},
     "timezone": {0: ("'UTC'", "'Europe/Berlin'", "'Asia/Kolkata'")},
     "date_trunc": {0: ("'month'", "'day'", "'hour'", "'week'", "'year'", "'quarter'", "'second'"), 2: ("'Europe/Berlin'",)},
     "date_part": {0: ("'month'", "'day'", "'hour'", "'dow'", "'year'", "'week'", "'epoch'", "'second'")},

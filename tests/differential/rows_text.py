@@ -301,6 +301,11 @@ width_bucket(x[1], array[1, 2])
 """
 
 LOCAL: Final = r"""
+text | 12.25 | -7 | +0.25 | 1,234.5 | ' 3'
+to_number(x, '9,999.99')
+to_number(x, 'S9999.9')
+to_number(x, '9999V99')
+
 text | axb | xx | '' | abc
 regexp_replace(x, 'x*', '-')
 substr(x, null)
@@ -309,6 +314,8 @@ regexp_replace(x, 'x', repeat('z', 2))
 float8 | 0 | 0.125 | -12.345 | 2.5 | 1234.5
 to_char(x, '999.99')
 to_char(x, 'FM999,990.0')
+to_char(x, '9.99EEEE')
+to_char(x, '99999999999999.99th')
 
 jsonb | {"a": {"b": 1.50}, "c": [1, 2, {"d": null}]} | [1, "x", null] | 1.50 | "s" | null | {}
 x -> 'a'

@@ -156,11 +156,13 @@ def _float(engine: EngineName, target: t.PgType, storage: str) -> str:
 
 
 def _numeric(engine: EngineName) -> Builder:
-    def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-        text = parse(engine, _reader(engine, _numeric_body(engine, call.type)))
-        return bound(engine, "n__", args[0], lambda tree: place(text, [tree]))
+    return lambda args, call: read_numeric(engine, args[0], call.type)
 
-    return build
+
+def read_numeric(engine: EngineName, text: exp.Expression, typ: SqlType) -> exp.Expression:
+    """A text as a numeric of so many digits."""
+    reader = parse(engine, _reader(engine, _numeric_body(engine, typ)))
+    return bound(engine, "n__", text, lambda tree: place(reader, [tree]))
 
 
 def _numeric_body(engine: EngineName, typ: SqlType) -> str:

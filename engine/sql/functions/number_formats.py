@@ -1,8 +1,9 @@
-"""to_char of numbers: PostgreSQL 15, section 9.8.
+"""to_char of numbers, to_number: PostgreSQL 15, section 9.8.
 
-The template must be a constant, made of digits (9, 0), one decimal point (`.`, D), group separators (`,`, G) and at most one
-sign (S, MI, PL, SG or PR), perhaps FM, with other characters only before or after. The value is rounded to the template's
-decimals and written with all zeros and separators; then the leading part without significant digits is blanked.
+A constant template of the usual make is compiled: digits (9, 0), one decimal point (`.`, D), group separators (`,`, G) and at
+most one sign (S, MI, SG or PR), perhaps FM, with other characters only before or after. The value is rounded to the template's
+decimals and written with all zeros and separators; then the leading part without significant digits is blanked. Any other
+template, also one that rows give, is the local engine's alone (`engine.local.templates`), and so is to_number.
 
 Floats are rounded by DuckDB's printf, which is C's; Spark has nothing of the kind.
 """
@@ -17,19 +18,35 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.executor import EngineName
+from engine.number_templates import SHIFTED_SCALE, number_template, read_number
+from engine.sql import types as st
+from engine.sql.expr import Const
 from engine.sql.functions import Function
 from engine.sql.functions.building import NOTHING, fn
-from engine.sql.functions.trees import both, bound, concat, integer, is_null, on, required_text, sql, text
+from engine.sql.functions.casts_input import read_numeric
+from engine.sql.functions.trees import (
+    both,
+    bound,
+    concat,
+    constant_text,
+    integer,
+    is_null,
+    on,
+    required_text,
+    sql,
+    text,
+)
+from engine.sql.types import SqlType, numeric
 from wire import types as t
-from wire.errors import FeatureNotSupported
+from wire.carriers import NumericScale
+from wire.errors import FeatureNotSupported, SqlError
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.sql.expr import AggregateCall, Call, Expr
 
 _TEMPLATE: Final = re.compile(
-    r"(?P<fill>FM)?(?P<before>[^0-9A-Za-z.,\"\\]*)(?P<lead>SG|S|MI|PL)?"
-    r"(?P<whole>[90,G]*)(?P<point>[.D]?)(?P<decimals>[90]*)(?P<tail>SG|S|MI|PL|PR)?(?P<after>[^0-9A-Za-z.,\"\\]*)",
-    re.IGNORECASE,
+    r"(?P<fill>FM|fm)?(?P<before>[^0-9A-Za-z.,\"\\]*)(?P<lead>SG|sg|S|s|MI|mi)?(?P<whole>[90](?:[90,Gg]*[90])?)(?P<point>[.Dd]?)"
+    r"(?P<decimals>[90]*)(?P<tail>SG|sg|S|s|MI|mi|PR|pr)?(?P<after>[^0-9A-Za-z.,\"\\]*)"
 )
 
 
@@ -62,16 +79,11 @@ class Layout:
         return digits.index("0") if "0" in digits else len(digits)
 
 
-def read_layout(template: str) -> Layout:
-    """Raises FeatureNotSupported for a template of another make."""
+def read_layout(template: str) -> Layout | None:
+    """None for a template of another make."""
     found = _TEMPLATE.fullmatch(template)
-    if (
-        found is None
-        or (found["lead"] and found["tail"])
-        or not found["whole"]
-        or bool(found["point"]) != bool(found["decimals"])
-    ):
-        raise FeatureNotSupported(f'not supported: to_char of a number by "{template}"')
+    if found is None or (found["lead"] and found["tail"]) or bool(found["point"]) != bool(found["decimals"]):
+        return None
     decimals = found["decimals"]
     return Layout(
         before=found["before"],
@@ -203,11 +215,9 @@ def _signed(engine: EngineName, layout: Layout, negative: exp.Expression, body: 
             sign = choose("-", blank if layout.sign == "MI" else "+")
             inside = filled(body, width)
             shown = concat(engine, [sign, inside] if layout.lead else [inside, sign])
-        case "PR":
+        case _:
             inside = concat(engine, [choose("<", blank), body])
             shown = concat(engine, [filled(inside, width + 1), choose(">", blank)])
-        case _:
-            raise FeatureNotSupported("not supported: to_char of a number with PL")
     return concat(engine, [piece for piece in (text(layout.before), shown, text(layout.after)) if piece != text("")])
 
 
@@ -220,18 +230,35 @@ def _parts(engine: EngineName, shown: exp.Expression, decimals: int) -> tuple[ex
     return whole, sql(engine, f"right($1, {decimals})", shown)
 
 
-def _template(args: Sequence[exp.Expression], engine: EngineName) -> Layout | exp.Expression:
-    if is_null(args[1]):
-        return sql(engine, "CAST(NULL AS VARCHAR)" if engine == "local" else "CAST(NULL AS STRING)")
-    return read_layout(required_text(args[1], "a template"))
+def _null(engine: EngineName) -> exp.Expression:
+    return sql(engine, "CAST(NULL AS VARCHAR)" if engine == "local" else "CAST(NULL AS STRING)")
+
+
+def _layout(template: exp.Expression) -> Layout | None:
+    """What is compiled; None for what the local engine's function has to read."""
+    known = constant_text(template)
+    return None if known is None else read_layout(known)
+
+
+def _by_function(engine: EngineName, args: Sequence[exp.Expression], typ: t.PgType) -> exp.Expression:
+    """The local engine's function. Raises FeatureNotSupported for Spark."""
+    value, template = args
+    if engine == "spark":
+        raise FeatureNotSupported(f'not supported: to_char of a number by "{required_text(template, "a template")}"')
+    given = "CAST($1 AS VARCHAR)" if typ is t.NUMERIC else "$1"
+    written = sql("local", f"sluice_{typ.name}_to_char({given}, $2)", value, template)
+    return sql("local", "CASE WHEN $1 = '' THEN left(CAST($2 AS VARCHAR), 0) ELSE $3 END", template, value, written)
 
 
 def _exact(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     """numeric and integers: rounded half away from zero."""
-    layout = _template(args, engine)
-    if isinstance(layout, exp.Expression):
-        return layout
     typ = call.args[0].type
+    if is_null(args[1]):
+        return _null(engine)
+    found = _layout(args[1])
+    if found is None:
+        return _by_function(engine, args, typ.pg)
+    layout = found
     whole_digits = typ.precision - typ.scale if typ.pg is t.NUMERIC else 19
     precision = min(38, max(whole_digits + 1, 1) + layout.decimals)
 
@@ -259,30 +286,51 @@ _DIGITS: Final = {t.FLOAT8: 15, t.FLOAT4: 6}
 
 
 def _float(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    layout = _template(args, engine)
-    if isinstance(layout, exp.Expression):
-        return layout
-    digits = _DIGITS[call.args[0].type.pg]
-    if layout.places + layout.decimals > digits:
-        raise FeatureNotSupported("not supported: to_char of a float with more digits than it has")
+    """Values that have all their digits and a sign of their own are compiled; the others (zeros, which may be negative, and what
+    becomes one, overflows, infinities, NaN) are few and left to the function."""
+    typ = call.args[0].type.pg
+    if is_null(args[1]):
+        return _null(engine)
+    found = _layout(args[1])
+    if found is None or found.decimals >= _DIGITS[typ]:
+        return _by_function(engine, args, typ)
+    layout = found
+    most = 10 ** min(layout.places, _DIGITS[typ] - layout.decimals) - 1
 
     def made(value: exp.Expression) -> exp.Expression:
-        shown = sql("local", f"printf('%.{layout.decimals}f', abs($1))", value)
-        finite = raises_infinite(shown, value)
-        zero = f"CAST(printf('%.{layout.decimals}f', abs($1)) AS DOUBLE) <> 0"
-        return _of_text("local", layout, sql("local", f"($1 < 0 AND {zero})", value), finite, value)
+        shown = sql("local", f"printf('%.{layout.decimals}f', abs(CAST($1 AS DOUBLE)))", value)
+        written = _of_text("local", layout, sql("local", "($1 < 0)", value), shown, value)
+        usual = sql("local", f"(abs($1) < {most} AND ($1 > 0 OR $1 <= -1))", value)
+        other = _by_function("local", [value, args[1]], typ)
+        return sql("local", "CASE WHEN $1 THEN $2 WHEN $3 IS NOT NULL THEN $4 END", usual, written, value, other)
 
-    return bound("local", "number__", sql("local", "CAST($1 AS DOUBLE)", args[0]), made)
+    return bound("local", "number__", args[0], made)
 
 
-def raises_infinite(shown: exp.Expression, value: exp.Expression) -> exp.Expression:
-    """`shown`, but an error for a value that is no finite number."""
-    return sql(
-        "local",
-        "CASE WHEN isfinite($2) OR $2 IS NULL THEN $1 ELSE RAISE('0A000', 'not supported: to_char of NaN or infinity') END",
-        shown,
-        value,
-    )
+# --- to_number --------------------------------------------------------------------------------------------------------
+
+
+def _to_number(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    read = sql("local", "sluice_to_number($1, nullif($2, ''))", *args)
+    return read_numeric("local", read, call.type)
+
+
+def _number_digits(args: Sequence[Expr]) -> SqlType:
+    """As many digits as the template has; of a constant text, which says how many decimals it has, those that are printed."""
+    template = args[1].value if isinstance(args[1], Const) else None
+    if not template:
+        return st.of(t.NUMERIC)
+    try:
+        n = number_template(template)
+        known = (
+            read_number(args[0].value, template) if isinstance(args[0], Const) and args[0].value is not None else None
+        )
+    except SqlError:  # told when it is computed
+        return st.of(t.NUMERIC)
+    scale = SHIFTED_SCALE if n.shifts else n.after
+    if known is not None:
+        return numeric(n.before + n.shift + scale, len(known.partition(".")[2]))
+    return numeric(n.before + n.shift + scale, scale, NumericScale.FIXED if n.shifts else NumericScale.TRIMMED)
 
 
 def _rows() -> Iterator[Function]:
@@ -290,6 +338,10 @@ def _rows() -> Iterator[Function]:
         yield fn("to_char", (typ, t.TEXT), t.TEXT, **both(_exact), volatility="stable")
     for typ in (t.FLOAT4, t.FLOAT8):
         yield fn("to_char", (typ, t.TEXT), t.TEXT, local=on("local", _float), spark=NOTHING, volatility="stable")
+    yield fn(
+        "to_number", (t.TEXT, t.TEXT), t.NUMERIC, local=_to_number, spark=NOTHING, by_value=_number_digits,
+        volatility="stable",
+    )  # fmt: skip
 
 
 ROWS: tuple[Function, ...] = tuple(_rows())
