@@ -24,6 +24,7 @@ def test_all_holds() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_ten_thousand_seeds() -> None:
     said: list[str] = []
     assert campaign(range(120, 10_120), said.append), "\n".join(said)
