@@ -1,11 +1,12 @@
-"""to_char and to_number by random templates, as by PostgreSQL: one value at a time as the local engine's functions compute it, and
-templates of the usual make over a table, which are compiled.
+"""to_char, to_number, to_date and to_timestamp by random templates, as by PostgreSQL: one value at a time as the local engine's
+functions compute it, and templates of the usual make over a table, which are compiled.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from local_member import LocalMember, local_member, say
 from postgres_server import PostgresServer
 
-from engine import number_templates
+from engine import moment_templates, number_templates, reading_templates
 from wire.errors import SqlError
 
 pytestmark = pytest.mark.postgres
@@ -36,7 +37,7 @@ def oracle(postgres: PostgresServer) -> Iterator[psycopg.Connection[tuple[Any, .
         yield connection
 
 
-def _asked(connection: psycopg.Connection[tuple[Any, ...]], query: str, *given: str) -> Any:
+def _asked(connection: psycopg.Connection[tuple[Any, ...]], query: str, *given: Any) -> Any:
     try:
         row = connection.execute(query, given).fetchone()
     except psycopg.Error as error:
@@ -103,6 +104,75 @@ def test_numbers(function: str, oracle: psycopg.Connection[tuple[Any, ...]]) -> 
         assert _computed(compute, value, template) == expected, (value, template)
 
 
+_MODIFIERS = ("", "", "", "", "FM", "fm", "TM", "FMTM", "FX")
+_SUFFIXES = ("", "", "", "", "TH", "th", "SP", "THth")
+_BETWEEN = ("-", "/", ":", " ", ".", ",", "", "", "T", '"ab"', '"é"', "é", '\\"', "x1", "5", "SP", "th", "  ")
+_KEYWORDS = (
+    *moment_templates.NAMES, "HH24", "HH12", "HH", "MI", "SSSSS", "SSSS", "SS", "MS", "US", "FF1", "FF3", "FF5", "TZM", "Y,YYY",
+    "YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "I", "MM", "DDD", "IDDD", "DD", "ID", "D", "WW", "IW", "W", "CC", "J", "Q",
+    "TZH", "OF", "FX", "hh24", "yyyy", "mi", "iw",
+)  # fmt: skip
+_READ_NAMES = {
+    "Mon": ("Jan", "feb", "DEC"), "Month": ("June", "march", "May "), "AM": ("am",), "PM": ("PM",), "Day": ("Monday",),
+    "Dy": ("tue",), "BC": ("BC",), "AD": ("ad",), "RM": ("iv", "XII", "i"), "TZH": ("+02", "-5", "03"), "TZM": ("30",),
+    "Y,YYY": ("2,005",), "J": ("2451545",), "IYYY": ("2005",), "YYYY": ("1999", "2024", "44"), "CC": ("20", "21", "-2"),
+}  # fmt: skip
+_READ_NUMBERS = (
+    "MM", "DD", "HH24", "MI", "SS", "MS", "US", "DDD", "IW", "ID", "Q", "YY", "Y", "HH12", "WW", "W", "FF3", "SSSS", "YYY", "D",
+)  # fmt: skip
+_ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata")
+
+
+def _moment_template(chance: random.Random) -> str:
+    return "".join(
+        chance.choice(part)
+        for _ in range(chance.randint(1, 5))
+        for part in (_MODIFIERS, _KEYWORDS, _SUFFIXES, _BETWEEN)
+    )
+
+
+def _reading(chance: random.Random) -> tuple[str, str]:
+    """A text and a template that reads it, more or less."""
+    said = template = ""
+    for _ in range(chance.randint(1, 6)):
+        keyword = chance.choice([*_READ_NAMES, *_READ_NUMBERS])
+        number = str(chance.randint(0, chance.choice([9, 13, 30, 60, 400]))).zfill(chance.choice([1, 1, 2]))
+        separator = chance.choice(["-", "/", ":", " ", " ", "", "T", "é"])
+        template += chance.choice(["", "", "", *_MODIFIERS]) + keyword
+        template += chance.choice(["", "", "", *_SUFFIXES]) + separator
+        said += chance.choice(_READ_NAMES.get(keyword, (number,)))
+        said += separator if chance.random() < 0.85 else chance.choice(["", "-", "  ", "+", "x", "th"])
+    return said, template
+
+
+def _instant(chance: random.Random) -> int:
+    return chance.randint(-6 * 10**10, 6 * 10**10) * 10**6 + chance.randint(0, 999) * 1000
+
+
+_AT = "timestamp 'epoch' + (%s || ' us')::interval"
+
+
+@pytest.mark.parametrize("zone", _ZONES)
+def test_moments(zone: str, oracle: psycopg.Connection[tuple[Any, ...]]) -> None:
+    chance = random.Random(zone)
+    oracle.execute(f"set timezone = '{zone}'".encode())
+    for _ in range(150):
+        micros, template = _instant(chance), _moment_template(chance)
+        span = (chance.randint(-480, 480), chance.randint(-40, 40), chance.randint(-(10**12), 10**12))
+        said, reads = _reading(chance)
+        zoned = f"to_char(({_AT}) at time zone 'UTC', %s)"
+        spanned = "to_char(make_interval(months => %s, days => %s) + (%s || ' us')::interval, %s)"
+        micros_read = "(extract(epoch from to_timestamp(%s, %s)) * 1000000)::bigint"
+        for function, compute, given in (
+            (f"to_char({_AT}, %s)", moment_templates.timestamp_text, (micros, template)),
+            (zoned, partial(moment_templates.timestamptz_text, zone_name=zone), (micros, template)),
+            (spanned, moment_templates.interval_text, (*span, template)),
+            ("to_date(%s, %s) - date '1970-01-01'", reading_templates.read_date, (said, reads)),
+            (micros_read, partial(reading_templates.read_timestamp, zone_name=zone), (said, reads)),
+        ):
+            assert _computed(compute, *given) == _asked(oracle, f"select {function}", *given), (function, given)
+
+
 def _layout(chance: random.Random) -> str:
     def some(most: int, letters: str) -> str:
         return "".join(chance.choice(letters) for _ in range(chance.randint(0, most)))
@@ -136,3 +206,37 @@ def test_compiled_templates(member: LocalMember, oracle: psycopg.Connection[tupl
             shown = ", ".join(f"to_char({column}, '{_layout(chance)}')" for column in "nilfr")
             query = f"select id, {shown} from numbers order by id"
             assert say(ours, query) == say(oracle, query), query
+
+
+_MOMENTS = (
+    "2024-01-05 10:00:00.123456", "1999-12-31 23:59:59.999", "0044-03-15 12:00 BC", "0001-01-01 00:00", "2008-12-29 01:02:03",
+    "12024-06-30 12:34:56", "2000-02-29 13:00", "0101-01-01", "4713-01-01 BC", "infinity", "-infinity",
+)  # fmt: skip
+_SPANS = (
+    "1 day", "-3 mons 5 days -04:05:06.789", "100 years 3 mons", "0", "13 mons -40 days 100:00:00.5", "-00:00:00.05", "-12:30:01",
+)  # fmt: skip
+
+
+def test_compiled_moments(member: LocalMember, oracle: psycopg.Connection[tuple[Any, ...]]) -> None:
+    chance = random.Random(2)
+    moments = ", ".join(f"({n}, '{v}', '{v}', null)" for n, v in enumerate(_MOMENTS))
+    spans = ", ".join(f"({n + 50}, null, null, '{v}')" for n, v in enumerate(_SPANS))
+    setup = (
+        "set timezone = 'Europe/Berlin'",
+        "create temporary table moments (id int, a timestamp, z timestamptz, i interval)",
+        f"insert into moments values {moments}, {spans}",
+    )
+    with member.connect() as ours:
+        for statement in setup:
+            ours.execute(statement.encode())
+            oracle.execute(statement.encode())
+        for _ in range(30):
+            template = _moment_template(chance)
+            said, reads = _reading(chance)
+            for query in (
+                f"select id, to_char(a, '{template}'), to_char(z, '{template}') from moments order by id",
+                f"select id, to_char(i, '{template}') from moments order by id",
+                f"select to_timestamp(x, '{reads}')::text from (values ('{said}')) v (x)",
+                f"select to_date('{said}', '{reads}')::text",
+            ):
+                assert say(ours, query) == say(oracle, query), query

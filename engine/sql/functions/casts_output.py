@@ -324,7 +324,7 @@ def _instant_local(engine: EngineName, args: Sequence[exp.Expression], _call: Ca
     """DuckDB's text, which leaves out an offset's seconds: zones had some until 1972."""
     clock = sql(engine, "CAST($1 AS TIMESTAMP)", args[0])
     west = quotient(engine, sql(engine, "(epoch_us($1) - epoch_us($2))", args[0], clock), SECOND)
-    digits = sql(engine, "regexp_replace(CAST($1 AS VARCHAR), ' [(]BC[)]$', '')", clock)
+    digits = sql(engine, "regexp_replace(CAST($1 AS VARCHAR), ' [(]BC[)]', '')", clock)
     era = sql(engine, "CASE WHEN year($1) < 1 THEN ' BC' ELSE '' END", clock)
     early = concat(engine, [digits, _offset(engine, west), era])
     recent = "CAST('1973-01-01 00:00:00+00' AS TIMESTAMPTZ)"
