@@ -689,11 +689,13 @@ class Discard(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """columns = value, of SET. row: several columns, in parentheses: the value is a `Tuple` or an expression that is a row."""
+    """columns = value, of SET. row: several columns, in parentheses: the value is a `Tuple` or an expression that is a row.
+    parts: of each column the subscripts and fields of the part that is meant, outermost first; none: the whole column."""
 
     columns: tuple[exp.Identifier, ...]
     value: exp.Expression
     row: bool = False
+    parts: tuple[tuple[exp.Expression, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -186,13 +186,13 @@ def bind_subscript(binder: ExpressionBinder, node: exp.Expression, scope: Scope)
         raise FeatureNotSupported("not supported: several array subscripts", position=cursor(at))
     if isinstance(index, exp.Slice):
         return _slice(binder, arg, index, scope, at)
-    element = binder.function("subscript", [arg, _subscript(binder, index, scope)], at)
+    element = binder.function("subscript", [arg, bind_index(binder, index, scope)], at)
     return with_type(element, element_type(arg.type))
 
 
 def _slice(binder: ExpressionBinder, arg: Expr, index: exp.Slice, scope: Scope, at: int) -> Expr:
     bounds = [
-        _subscript(binder, bound, scope) if bound is not None else literals.null(st.of(t.INT4))
+        bind_index(binder, bound, scope) if bound is not None else literals.null(st.of(t.INT4))
         for bound in (index.args.get("this"), index.args.get("expression"))
     ]
     if index.args.get("this") is None:
@@ -202,7 +202,8 @@ def _slice(binder: ExpressionBinder, arg: Expr, index: exp.Slice, scope: Scope, 
     return with_type(binder.function("slice", [arg, *bounds], at), replace(arg.type, typmod=-1))
 
 
-def _subscript(binder: ExpressionBinder, index: exp.Expression, scope: Scope) -> Expr:
+def bind_index(binder: ExpressionBinder, index: exp.Expression, scope: Scope) -> Expr:
+    """A subscript of an array."""
     bound = binder.bind(index, scope)
     if bound.type.pg not in (t.INT2, t.INT4, t.INT8, t.UNKNOWN, t.NUMERIC, t.FLOAT4, t.FLOAT8):
         raise DatatypeMismatch("array subscript must have type integer", position=cursor(bound.position))

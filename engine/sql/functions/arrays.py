@@ -4,7 +4,8 @@ The engines' arrays have one dimension and begin at 1. An array that is seen to 
 function whose answer depends on them. Elements are compared as the engines compare their storage, so that element types
 whose equality is another (interval, character(n), time with time zone) are refused where elements are compared.
 
-`subscript` and `slice` are the binder's names for `a[i]` and `a[i:j]`; no PostgreSQL function is called so.
+`subscript` and `slice` are the binder's names for `a[i]` and `a[i:j]`, `=set_element` and `=set_slice` for what assigns to these;
+no PostgreSQL function is called so.
 """
 
 from __future__ import annotations
@@ -233,6 +234,62 @@ _SLICE = _texts(
     "ELSE slice($1, CASE WHEN $2 < 1 THEN 1 ELSE $2 END, "
     "CAST(least(CAST($3 AS BIGINT) - CASE WHEN $2 < 1 THEN 1 ELSE $2 END + 1, 2147483647) AS INT)) END",
 )
+_ENGINES_LENGTH: Final[dict[EngineName, str]] = {
+    "local": "coalesce(len($1), 0)",
+    "spark": "greatest(coalesce(size($1), 0), 0)",
+}
+
+
+def _set_element(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    """The array with one element another, as long as it takes. Raises what PostgreSQL does, and 0A000 for a lower bound below 1 or
+    the first element of an array that is not its first place."""
+    length = _ENGINES_LENGTH[engine]
+    if engine == "local":
+        made = (
+            f"list_transform(range(1, greatest({length}, $2) + 1), "
+            "lambda i__: CASE WHEN i__ = $2 THEN $3 ELSE list_extract($1, i__) END)"
+        )
+    else:
+        made = f"transform(sequence(1, greatest({length}, $2)), i__ -> CASE WHEN i__ = $2 THEN $3 ELSE get($1, i__ - 1) END)"
+    null = raises(engine, "22004", "array subscript in assignment must not be null")
+    many = raises(engine, "54000", f"array size exceeds the maximum allowed ({_MOST_ELEMENTS})")
+    return sql(
+        engine,
+        f"CASE WHEN $2 IS NULL THEN $4 WHEN $2 < 1 OR ({length} = 0 AND $2 <> 1) THEN $5 "
+        f"WHEN $2 > {_MOST_ELEMENTS} THEN $6 ELSE {made} END",
+        *args, null, raises(engine, "0A000", _BOUND), many,
+    )  # fmt: skip
+
+
+def _set_slice(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    """The array with the elements between two places, or its ends where these are null, taken from another one."""
+    length = _ENGINES_LENGTH[engine]
+    given = length.replace("$1", "$4")
+    if engine == "local":
+        old, other = "list_extract($1, i__)", "list_extract($4, i__ - $2 + 1)"
+        chosen = f"CASE WHEN i__ BETWEEN $2 AND $3 THEN {other} ELSE {old} END"
+        made = f"list_transform(range(1, greatest({length}, $3) + 1), lambda i__: {chosen})"
+    else:
+        chosen = "CASE WHEN i__ BETWEEN $2 AND $3 THEN get($4, i__ - $2) ELSE get($1, i__ - 1) END"
+        made = f"transform(sequence(1, greatest({length}, $3)), i__ -> {chosen})"
+    empty = "[]" if engine == "local" else "array()"
+    told = (
+        ("22004", "array subscript in assignment must not be null"),
+        ("2202E", "upper bound cannot be less than lower bound"),
+        ("0A000", _BOUND),
+        ("54000", f"array size exceeds the maximum allowed ({_MOST_ELEMENTS})"),
+        ("2202E", "source array too small"),
+    )
+    return sql(
+        engine,
+        f"CASE WHEN $2 IS NULL OR $3 IS NULL THEN $5 WHEN $4 IS NULL THEN coalesce($1, {empty}) WHEN $2 > $3 THEN $6 "
+        f"WHEN $2 < 1 OR ({length} = 0 AND $2 <> 1) THEN $7 WHEN $3 > {_MOST_ELEMENTS} THEN $8 "
+        f"WHEN {given} < $3 - $2 + 1 THEN $9 ELSE {made} END",
+        *args, *(raises(engine, state, message) for state, message in told),
+    )  # fmt: skip
+
+
+_BOUND: Final = "not supported: an array whose lower bound is not 1"
 _POSITION = _texts(
     "CAST(list_position($1, $2) AS INTEGER)",
     "get(filter(transform($1, (e__, i__) -> CASE WHEN e__ <=> $2 THEN i__ + 1 END), p__ -> p__ IS NOT NULL), 0)",
@@ -291,6 +348,8 @@ def _numbered(types: Sequence[SqlType]) -> SqlType:
 _ELEMENTS = (
     _array("subscript", (ARRAY, t.INT4), ELEMENT, _SUBSCRIPT),
     _array("slice", (ARRAY, t.INT4, t.INT4), ARRAY, _SLICE),
+    _array("=set_element", (ARRAY, t.INT4, ELEMENT), ARRAY, _set_element, strict=False),
+    _array("=set_slice", (ARRAY, t.INT4, t.INT4, ARRAY), ARRAY, _set_slice, strict=False),
     _array("unnest", (ARRAY,), ELEMENT, _texts("$1", "$1"), returns_set=True),
     fn(
         "_pg_expandarray", (ARRAY,), t.RECORD, returns_set=True, rule=_numbered,

@@ -129,15 +129,22 @@ class MutationGrammar(QueryGrammar):
         return self.symbol_at("(") and not self._query_may_follow()
 
     def _insert_columns(self) -> tuple[exp.Identifier, ...]:
-        return tuple(self.enclosed(self._set_target))
-
-    def _set_target(self) -> exp.Identifier:
-        """insert_column_item, set_target: a column; parts of one are not supported."""
+        """insert_column_item; parts of a column are not supported."""
         token = self.token
+        targets = self.enclosed(self._set_target)
+        if any(parts for _, parts in targets):
+            self.unsupported("INSERT into a part of a column", token)
+        return tuple(name for name, _ in targets)
+
+    def _set_target(self) -> tuple[exp.Identifier, tuple[exp.Expression, ...]]:
+        """set_target: a column, and the part of it that is meant (`Assignment.parts`)."""
         name = self.column_id()
-        if self.symbol_at(".", "["):
-            self.unsupported("assignment to a part of a column", token)
-        return name
+        parts: list[exp.Expression] = []
+        part = self._indirection(name)
+        while isinstance(part, exp.Bracket | exp.Dot):
+            parts.insert(0, part)
+            part = part.this
+        return name, tuple(parts)
 
     def _on_conflict(self) -> OnConflict:
         start = self.token
@@ -229,12 +236,13 @@ class MutationGrammar(QueryGrammar):
     def _assignment(self) -> Assignment:
         """set_clause."""
         if not self.symbol_at("("):
-            column = self._set_target()
+            column, parts = self._set_target()
             self.expect_symbol("=")
-            return Assignment(columns=(column,), value=self.value_or_default())
-        columns = self._insert_columns()
+            return Assignment(columns=(column,), value=self.value_or_default(), parts=(parts,))
+        targets = self.enclosed(self._set_target)
         self.expect_symbol("=")
-        return Assignment(columns=columns, value=self._row_value(), row=True)
+        names, told = zip(*targets, strict=True)
+        return Assignment(columns=names, value=self._row_value(), row=True, parts=told)
 
     def _row_value(self) -> exp.Expression:
         """The right side of (a, b) = ...: a row, or a query of one row; one value in parentheses is neither."""

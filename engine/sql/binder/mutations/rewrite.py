@@ -29,6 +29,7 @@ from engine.sql.binder.blocks import filtered, passed, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.generated import computed, forbid_value, with_generated
 from engine.sql.binder.mutations.outcome import Change, completed
+from engine.sql.binder.mutations.parts import forbid_default, with_part
 from engine.sql.binder.mutations.target import (
     Rows,
     assigned,
@@ -127,18 +128,36 @@ def assignments(
 ) -> dict[int, Expr]:
     """SET's values by the numbers of their columns."""
     found: dict[int, Expr] = {}
+    whole: set[int] = set()
     for assignment in written:
         columns = [find_column(table, name) for name in assignment.columns]
-        for n, column in enumerate(columns):
-            if column.number in found or column in columns[:n]:
+        parts = assignment.parts or ((),) * len(columns)
+        targets = list(zip(assignment.columns, parts, strict=True))
+        for written_value, target in zip(_written(assignment, len(columns)), targets, strict=False):
+            forbid_default(written_value, target)
+        for column, target, value in zip(columns, targets, _values(binder, assignment, columns, scope), strict=True):
+            part = target[1]
+            # Several parts of a column may be assigned, one after another.
+            if column.number in whole or (column.number in found and not part):
                 raise SqlSyntaxError(f'multiple assignments to same column "{column.name}"')
-        for column, value in zip(columns, _values(binder, assignment, columns, scope), strict=True):
             if value is not None:
                 check_plain(value, what, scope)
                 _forbid_identity(column)
+            if part and value is not None:
+                base = found.get(column.number) or scope.sources[0].columns[table.columns.index(column)].expr
+                found[column.number] = with_part(binder, column, base, target, value, scope)
+                continue
+            whole.add(column.number)
             found[column.number] = default(binder, column) if value is None else assigned(binder, value, column)
         binder.context.accesses.target(table).update(columns)
     return found
+
+
+def _written(assignment: Assignment, columns: int) -> Sequence[exp.Expression]:
+    """The values as they are written, where each is told by itself."""
+    if isinstance(assignment.value, exp.Tuple) and assignment.row:
+        return assignment.value.expressions
+    return [assignment.value] if columns == 1 else []
 
 
 def _forbid_identity(column: TableColumn) -> None:

@@ -1,0 +1,118 @@
+"""A part of a column that a statement assigns to: an element or a slice of an array, an attribute of a composite value.
+
+What is assigned is the whole column with the part replaced. A part of what is null begins with an empty array, or with a row of
+nulls. Arrays have one dimension here and begin at 1: what would make another one is 0A000.
+
+Source: PostgreSQL 15, transformAssignmentIndirection; arraysubs.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from engine.catalog.objects import TableColumn
+from engine.sql.binder.casts import can_coerce
+from engine.sql.binder.mutations.target import is_default, within_domain
+from engine.sql.binder.values import bind_index, row_items
+from engine.sql.expr import Expr, Row, with_type
+from engine.sql.functions.arrays import element_type
+from engine.sql.scope import Scope, cursor, position
+from engine.sql.types import SqlType
+from wire.errors import DatatypeMismatch, FeatureNotSupported, UndefinedColumn
+
+if TYPE_CHECKING:
+    from engine.sql.binder.queries import QueryBinder
+
+#: The column as it is written, and the subscripts and fields after it.
+Target = tuple[exp.Identifier, Sequence[exp.Expression]]
+
+
+def with_part(binder: QueryBinder, column: TableColumn, whole: Expr, target: Target, value: Expr, scope: Scope) -> Expr:
+    """`whole`, a value of the column, with one of its parts replaced. Raises DatatypeMismatch, UndefinedColumn."""
+    name, parts = target
+    made = _Assigned(binder, column.name, scope, cursor(position(name))).replaced(
+        whole, column.type, list(parts), value
+    )
+    return within_domain(binder, made, column)
+
+
+def forbid_default(value: exp.Expression, target: Target) -> None:
+    """Raises FeatureNotSupported for DEFAULT in the place of a part's value."""
+    name, parts = target
+    if parts and is_default(value):
+        what = "an array element" if isinstance(parts[0], exp.Bracket) else "a subfield"
+        raise FeatureNotSupported(f"cannot set {what} to DEFAULT", position=cursor(position(name)))
+
+
+class _Assigned:
+    """name: of what the part belongs to. at: where errors are told, which is at the column."""
+
+    def __init__(self, binder: QueryBinder, name: str, scope: Scope, at: int | None) -> None:
+        self.binder = binder
+        self.name = name
+        self.scope = scope
+        self.at = at
+
+    def replaced(self, whole: Expr, typ: SqlType, parts: list[exp.Expression], value: Expr) -> Expr:
+        part, *inner = parts
+        if isinstance(part, exp.Dot):
+            return self._field(whole, typ, part, inner, value)
+        return self._element(whole, typ, part, inner, value)
+
+    def _field(self, whole: Expr, typ: SqlType, part: exp.Dot, inner: list[exp.Expression], value: Expr) -> Expr:
+        field = part.expression.name
+        said = f'cannot assign to field "{field}" of column "{self.name}" because'
+        if typ.pg.category != "C":
+            raise DatatypeMismatch(f"{said} its type {typ} is not a composite type", position=self.at)
+        names = [name for name, _ in typ.fields]
+        if field not in names:
+            raise UndefinedColumn(f"{said} there is no such column in data type {typ}", position=self.at)
+        index = names.index(field)
+        wanted = typ.fields[index][1]
+        items = list(row_items(whole))
+        self.name = field
+        if inner:
+            items[index] = self.replaced(items[index], wanted, inner, value)
+        else:
+            items[index] = self._as(value, wanted, f'subfield "{field}" is')
+        return Row(SqlType(typ.pg), tuple(items))
+
+    def _element(
+        self, whole: Expr, typ: SqlType, part: exp.Expression, inner: list[exp.Expression], value: Expr
+    ) -> Expr:
+        expressions = self.binder.expressions
+        if not typ.pg.is_array:
+            if typ.pg.sql_name == "jsonb":
+                raise FeatureNotSupported("not supported: assignment to a subscript of jsonb", position=self.at)
+            message = f"cannot subscript type {typ} because it does not support subscripting"
+            raise DatatypeMismatch(message, position=self.at)
+        if inner:
+            raise FeatureNotSupported("not supported: assignment to a part of an element", position=self.at)
+        (index,) = part.expressions
+        said = f'subscripted assignment to "{self.name}" requires'
+        if isinstance(index, exp.Slice):
+            bounds = [index.args.get("this"), index.args.get("expression")]
+            if None in bounds:
+                message = "not supported: assignment to a slice without both bounds"
+                raise FeatureNotSupported(message, position=self.at)
+            places = [bind_index(expressions, bound, self.scope) for bound in bounds if bound is not None]
+            given = self._as(value, typ, said)
+            return with_type(expressions.function("=set_slice", [whole, *places, given], -1), typ)
+        place = bind_index(expressions, index, self.scope)
+        given = self._as(value, element_type(typ), said)
+        return with_type(expressions.function("=set_element", [whole, place, given], -1), typ)
+
+    def _as(self, value: Expr, wanted: SqlType, said: str) -> Expr:
+        """The value as the part takes it."""
+        if not can_coerce(value.type.pg, wanted.pg, "assignment"):
+            kind = f"of type {wanted}" if said.endswith(" is") else f"type {wanted}"
+            raise DatatypeMismatch(
+                f"{said} {kind} but expression is of type {value.type}",
+                hint="You will need to rewrite or cast the expression.",
+                position=self.at,
+            )
+        expressions = self.binder.expressions
+        return expressions.coercer.relabel(expressions.coerce(value, wanted, "assignment"), wanted)
