@@ -13,7 +13,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from engine.catalog.objects import Table, TableColumn
-from engine.catalog.user_types import DomainCheck, DomainType, users
+from engine.catalog.user_types import CompositeType, DomainCheck, DomainType, type_of, users
 from engine.sql import domain_statements as d
 from engine.sql import types as st
 from engine.sql.binder.definitions import bind_default, bind_domain_check, unplaced
@@ -82,7 +82,9 @@ def alter_domain(statement: d.AlterDomain, definer: Definer) -> tuple[Question, 
         case action:
             typ = _below(domain, definer)
             with unplaced():
-                definer.catalog.put_type(_altered(domain, action, typ, definer), domain)
+                altered = _altered(domain, action, typ, definer)
+            _require_not_inside(domain, action, definer)
+            definer.catalog.put_type(altered, domain)
             return tuple(_questions(domain, action, definer))
     return ()
 
@@ -130,6 +132,49 @@ def _questions(domain: DomainType, action: object, definer: Definer) -> Iterator
         case d.AddDomainCheck(check=check, valid=True):
             for table, column in _columns(domain, definer):
                 yield breaks_domain(table, column, _column_for_value(check.formula.tree, column))
+
+
+def _require_not_inside(domain: DomainType, action: object, definer: Definer) -> None:
+    """A constraint is asked of columns, not of what arrays and composite values have inside. PostgreSQL refuses it where a table
+    has such a column, unless nobody asks about its rows; here it is refused for a type that has the domain inside, too."""
+    match action:
+        case d.SetDomainNotNull(not_null=True) if not domain.not_null:
+            asks = True
+        case d.AddDomainCheck(valid=valid):
+            asks = valid
+        case _:
+            return
+    of = type_of(definer.snapshot.types)
+    for table in definer.snapshot.tables() if asks else ():
+        for column in table.columns:
+            if column.declared.oid in t.BY_OID:
+                continue
+            for name in _inside(of(column.declared.oid), domain):
+                raise FeatureNotSupported(
+                    f'cannot alter type "{name}" because column "{table.name}.{column.name}" uses it'
+                )
+    for typ in definer.snapshot.types.values():
+        if isinstance(typ, CompositeType) and any(_inside(of(typ.oid), domain)):
+            raise FeatureNotSupported(
+                f'not supported: a constraint of type "{domain.name}", which type "{typ.name}" uses'
+            )
+
+
+def _inside(typ: t.PgType, domain: DomainType) -> Iterator[str]:
+    """The names of types that a type's values have inside and that are the domain, or made of it."""
+    for part in (*(item.type for item in typ.attributes), *filter(None, (typ.element_type,))):
+        if _is_made_of(part, domain):
+            yield part.sql_name
+        yield from _inside(part, domain)
+
+
+def _is_made_of(typ: t.PgType, domain: DomainType) -> bool:
+    under: t.PgType | None = typ
+    while under is not None:
+        if under.oid == domain.oid:
+            return True
+        under = under.domain.under if under.domain is not None else None
+    return False
 
 
 def _columns(domain: DomainType, definer: Definer) -> Iterator[tuple[Table, TableColumn]]:
