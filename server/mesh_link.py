@@ -194,9 +194,7 @@ class MeshLink:
     def _do(self, action: Action) -> None:
         match action:
             case Dial(number, address):
-                task = asyncio.get_running_loop().create_task(self._dial(number, address))
-                self._dials[number] = task
-                task.add_done_callback(lambda _task: self._dials.pop(number))
+                self._begin_dial(number, address)
             case Proceed(number):
                 self._connections[number].proceed()
             case Say(number, message):
@@ -228,6 +226,11 @@ class MeshLink:
         nonce = secrets.token_bytes(NONCE_BYTES)
         channel = ControlChannel(self._membership.me, options.cluster, options.secret, nonce, dialled=dialled)
         return ControlConnection(self, number, channel, certified=options.tls is not None)
+
+    def _begin_dial(self, number: int, address: str) -> None:
+        task = asyncio.get_running_loop().create_task(self._dial(number, address))
+        self._dials[number] = task
+        task.add_done_callback(lambda _task: self._dials.pop(number))
 
     async def _dial(self, number: int, address: str) -> None:
         host, port = self._parse(address)

@@ -10,15 +10,22 @@ What is sent is shown where it arrives: that is when it has an effect, and in wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from wire.mesh import messages
 from wire.mesh.framing import FrameReader
 
 if TYPE_CHECKING:
-    from world import State, Step, World
+    from explorer import Step
+    from world import State, World
 
 _WIDTH: Final = 34
+
+
+class Named(Protocol):
+    """A world, as far as its lanes go."""
+
+    names: tuple[str, ...]
 
 
 def charted(world: World, steps: Sequence[Step]) -> str:
@@ -37,28 +44,28 @@ def _line(world: World, state: State, step: Step) -> str:
     match kind:
         case "deliver":
             sender, receiver = world.pairs[arguments[0]]
-            return _arrow(world, sender, receiver, _name(state.links[arguments[0]][0]))
+            return arrow(world, sender, receiver, _name(state.links[arguments[0]][0]))
         case "arrive" | "hear":
             connection = state.connections[arguments[0]]
             sender = world.running_at[connection.stream]
             receiver = world.receiver_of(connection.stream)
             if kind == "arrive":
-                return _arrow(world, sender, receiver, _frames(connection.to_receiver[0], by_sender=True))
-            return _arrow(world, receiver, sender, _frames(connection.to_sender[0], by_sender=False))
+                return arrow(world, sender, receiver, _frames(connection.to_receiver[0], by_sender=True))
+            return arrow(world, receiver, sender, _frames(connection.to_sender[0], by_sender=False))
         case "open" | "connect" | "offer" | "pass" | "ended" | "fail" | "twin":
             stream, who = state.streams[arguments[0]], world.senders[arguments[0]]
             batch = f" batch {stream.sent}" if kind == "offer" else ""
             attempt = "" if who.job is None else f", attempt {who.attempt}"
-            return _event(world, world.running_at[arguments[0]], f"instance {who.number}{attempt}: {kind}{batch}")
+            return event(world, world.running_at[arguments[0]], f"instance {who.number}{attempt}: {kind}{batch}")
         case "set_up" | "crash" | "cancel" | "unread":
-            return _event(world, arguments[0], kind.replace("_", " "))
+            return event(world, arguments[0], kind.replace("_", " "))
         case "part":
             one, other = world.pairs[arguments[0]]
             return f"  x x x  connection {world.names[one]} - {world.names[other]} breaks  x x x"
         case "sever":
             return f"  x x x  data connection {arguments[0]} breaks  x x x"
         case "read" | "close":
-            return _event(world, 0, f"the portal: {kind}")
+            return event(world, 0, f"the portal: {kind}")
     return f"  . . .  {kind}"
 
 
@@ -85,7 +92,7 @@ def _frames(chunk: bytes | None, *, by_sender: bool) -> str:
     return " ".join(found)
 
 
-def _arrow(world: World, sender: int, receiver: int, label: str) -> str:
+def arrow(world: Named, sender: int, receiver: int, label: str) -> str:
     left, right = sorted((sender, receiver))
     width = (right - left) * _WIDTH - 1
     middle = f" {label} ".center(width - 1, "-")
@@ -93,7 +100,7 @@ def _arrow(world: World, sender: int, receiver: int, label: str) -> str:
     return _lanes(left) + "|" + body + "|" + _lanes(len(world.names) - right - 1, after=True)
 
 
-def _event(world: World, member: int, label: str) -> str:
+def event(world: Named, member: int, label: str) -> str:
     text = f"[ {label} ]"
     return _lanes(member) + text.ljust(_WIDTH) + _lanes(len(world.names) - member - 1)
 

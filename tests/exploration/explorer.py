@@ -8,14 +8,46 @@ States are kept whole and compared as such (no hashes that might collide). For e
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, Protocol
 
-from chart import charted
 from parts import standing_still
-from world import State, Step, Violation, World
 
 _STATES_MAX: Final = 3_000_000
+
+
+Step = tuple[Any, ...]
+
+
+class Violation(AssertionError):
+    """Something does not hold."""
+
+
+class Explorable(Protocol):
+    """A world. Its states are values: they are compared, and kept."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def learned(self) -> int:
+        """How many outcomes were asked of real machines."""
+        ...
+
+    def first(self) -> Any: ...
+
+    def steps(self, state: Any) -> list[Step]:
+        """All that may happen next. Raises Violation where something has come to its end and is not as it should be."""
+        ...
+
+    def after(self, state: Any, step: Step) -> Any:
+        """The state after a step. Raises Violation."""
+        ...
+
+    def charted(self, way: Sequence[Step]) -> str:
+        """The way to a state; its last step may be one that cannot be done."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +72,21 @@ class Found(AssertionError):
     """A violation, and the shortest way to it as a message sequence chart."""
 
 
-def explore(world: World, states_max: int = _STATES_MAX) -> Explored:
+def explore(world: Explorable, states_max: int = _STATES_MAX) -> Explored:
     """All states of a world. Raises Found; AssertionError when there are more than `states_max`."""
     started = time.perf_counter()
     with standing_still():
         states, transitions, depth = _explore(world, states_max)
-    learned = world.coordinators.known + world.inlets.known + world.outlets.known
-    return Explored(world.scenario.name, states, transitions, depth, learned, time.perf_counter() - started)
+    return Explored(world.name, states, transitions, depth, world.learned, time.perf_counter() - started)
 
 
-def _explore(world: World, states_max: int) -> tuple[int, int, int]:
+def _explore(world: Explorable, states_max: int) -> tuple[int, int, int]:
     first = world.first()
-    numbers: dict[State, int] = {first: 0}
+    numbers: dict[Any, int] = {first: 0}
     origins: list[tuple[int, Step]] = [(-1, ())]
     level, depth, transitions = [(0, first)], 0, 0
     while level:
-        ahead: list[tuple[int, State]] = []
+        ahead: list[tuple[int, Any]] = []
         for number, state in level:
             step: Step = ()
             try:
@@ -66,9 +97,9 @@ def _explore(world: World, states_max: int) -> tuple[int, int, int]:
                         origins.append((number, step))
             except Exception as error:
                 way = [*_way(origins, number), *([step] if step else [])]
-                raise Found(f"{world.scenario.name}: {error}\n\n{charted(world, way)}") from error
+                raise Found(f"{world.name}: {error}\n\n{world.charted(way)}") from error
             transitions += len(steps)
-        assert len(origins) <= states_max, f"{world.scenario.name} has more than {states_max:,} states"
+        assert len(origins) <= states_max, f"{world.name} has more than {states_max:,} states"
         depth += bool(ahead)
         level = ahead
     return len(origins), transitions, depth
@@ -81,6 +112,3 @@ def _way(origins: list[tuple[int, Step]], number: int) -> list[Step]:
         number, step = origins[number]
         steps.append(step)
     return steps[::-1]
-
-
-__all__ = ["Explored", "Found", "Violation", "explore"]

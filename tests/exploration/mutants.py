@@ -36,6 +36,8 @@ _QUERIES: Final = "engine.runtime.queries"
 _RECEIVE: Final = "engine.operators.receive"
 _MAILBOXES: Final = "engine.runtime.mailboxes"
 _LISTENER: Final = "engine.runtime.listener"
+_MEMBERSHIP: Final = "server.membership"
+_LINK: Final = "server.mesh_link"
 
 MUTANTS: Final = (
     Mutant(
@@ -235,6 +237,62 @@ MUTANTS: Final = (
         "concerned = query.initiator == member",
         "crash of a member",
     ),
+    Mutant(
+        "take the other's call although one's own has arrived",
+        _MEMBERSHIP,
+        "if self.me.member < peer.member and any(",
+        "if False and any(",
+        "both call at once",
+    ),
+    Mutant(
+        "both refuse the other's call",
+        _MEMBERSHIP,
+        "if self.me.member < peer.member and any(",
+        "if any(",
+        "both call at once",
+    ),
+    Mutant(
+        "who calls again has its earlier connection still",
+        _MEMBERSHIP,
+        "        if record is None or record.link is None:\n            return []\n        link = record.link",
+        "        if True:\n            return []\n        link = record.link",
+        "both call, and one connection breaks",
+    ),
+    Mutant(
+        "do not call again who was lost",
+        _MEMBERSHIP,
+        "return record.link is None and (target.seed or",
+        "return False and (target.seed or",
+        "both call, and one connection breaks",
+    ),
+    Mutant(
+        "wait for ever for the end of a handshake",
+        _MEMBERSHIP,
+        "since = link.heard if link.open else link.since",
+        "since = link.heard if link.open else now",
+        "switched off, and begun again elsewhere",
+    ),
+    Mutant(
+        "never miss a member that says nothing",
+        _MEMBERSHIP,
+        "since = link.heard if link.open else link.since",
+        "since = now if link.open else link.since",
+        "switched off, and begun again elsewhere",
+    ),
+    Mutant(
+        "the loss of an earlier connection is nobody's business",
+        _MEMBERSHIP,
+        'return [*self._lose(link, "it has connected anew", now), Close(link.number)]',
+        "return [Close(link.number)]",
+        "switched off, and begun again",
+    ),
+    Mutant(
+        "a connection that is not wanted stays open",
+        _LINK,
+        "        if not self._link.connected(self):\n            self.end(None)",
+        "        if not self._link.connected(self):\n            pass",
+        "both call, and one connection breaks",
+    ),
 )
 
 
@@ -242,13 +300,16 @@ def hunt(mutant: Mutant) -> str | None:
     """Explore the mutant's world in this process: what was found."""
     plant(mutant)
     logging.disable(logging.ERROR)
-    from explorer import Found, explore
+    from explorer import Explorable, Found, explore
+    from meeting import MeetingWorld
     from world import World
-    from worlds import HASTY, PATIENT
+    from worlds import HASTY, HASTY_MEETINGS, PATIENT, PATIENT_MEETINGS
 
-    [scenario] = [scenario for scenario in (*HASTY, *PATIENT) if scenario.name == mutant.world]
+    worlds: list[Explorable] = [World(scenario) for scenario in (*HASTY, *PATIENT)]
+    worlds += [MeetingWorld(meeting) for meeting in (*HASTY_MEETINGS, *PATIENT_MEETINGS)]
+    [world] = [world for world in worlds if world.name == mutant.world]
     try:
-        explore(World(scenario))
+        explore(world)
     except Found as found:
         return str(found).split("\n", 1)[0]
     return None

@@ -54,10 +54,12 @@ OVERSIZE_ROWS: Final = 2 * BATCH_BYTES // 8
 
 
 class Standstill:
-    """A loop on which no time goes by."""
+    """A loop on which no time goes by, but when somebody says so."""
+
+    now = 0.0
 
     def time(self) -> float:
-        return 0.0
+        return self.now
 
     def call_later(self, _delay: float, _callback: object, *_arguments: object) -> Cancellable:
         return Cancellable()
@@ -73,7 +75,7 @@ class Cancellable:
         self.cancelled = True
 
 
-_STANDSTILL: Final = Standstill()
+STANDSTILL: Final = Standstill()
 _SPOOLER: Final = Spooler(Path("/nonexistent"))
 
 
@@ -81,7 +83,7 @@ _SPOOLER: Final = Spooler(Path("/nonexistent"))
 def standing_still() -> Iterator[None]:
     """Make the parts' loop the running one of this thread, and tokens predictable: a machine is asked only once."""
     with mock.patch("secrets.token_bytes", bytes):
-        asyncio._set_running_loop(cast("asyncio.AbstractEventLoop", _STANDSTILL))
+        asyncio._set_running_loop(cast("asyncio.AbstractEventLoop", STANDSTILL))
         try:
             yield
         finally:
@@ -220,7 +222,7 @@ class Inlets:
 
     def shared(self) -> Iterable[object]:
         schemas = (mailbox.receiver.schema for mailbox in self.mailboxes._mailboxes.values())
-        return (_STANDSTILL, _SPOOLER, *(schema for schema in schemas if schema is not None))
+        return (STANDSTILL, _SPOOLER, *(schema for schema in schemas if schema is not None))
 
     def spent(self) -> Iterable[object]:
         # A stream may hold a connection that has ended.

@@ -7,10 +7,11 @@ import logging
 import mutants
 import pytest
 from explorer import Found, explore
+from meeting import Meeting, MeetingWorld
 from planting import hunted
 from scenario import Instance, Scenario
 from world import World
-from worlds import HASTY, PATIENT
+from worlds import HASTY, HASTY_MEETINGS, PATIENT, PATIENT_MEETINGS
 
 #: What all worlds together have at least.
 STATES = 1_000_000
@@ -27,6 +28,20 @@ def test_every_interleaving(scenario: Scenario) -> None:
     explored = explore(World(scenario))
     print(explored)
     assert explored.states > 1
+
+
+@pytest.mark.parametrize("meeting", HASTY_MEETINGS, ids=lambda meeting: meeting.name)
+def test_every_way_to_meet(meeting: Meeting) -> None:
+    explored = explore(MeetingWorld(meeting))
+    print(explored)
+    assert explored.states > 1
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("meeting", PATIENT_MEETINGS, ids=lambda meeting: meeting.name)
+def test_every_way_to_meet_again(meeting: Meeting) -> None:
+    print(explore(MeetingWorld(meeting)))
 
 
 @pytest.mark.long

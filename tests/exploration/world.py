@@ -22,10 +22,12 @@ to that only where a member or a connection was lost.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from chart import charted
+from explorer import Step, Violation
 from learned import Learned
 from parts import (
     SCHEMA_MESSAGE,
@@ -72,7 +74,6 @@ from wire.mesh.control_messages import (
 )
 from wire.mesh.framing import FrameReader
 
-Step = tuple[Any, ...]
 CLOSED_EARLY: Final = Cause("00000", "the initiator wants no more rows")
 CANCELED: Final = Cause("57014", "canceled by the user")
 FAILED: Final = Cause("22012", "division by zero")
@@ -89,10 +90,6 @@ _LONE_JUMPS: Final = 4
 _TOLD: Final[frozenset[Mishap]] = frozenset({"cancel", "fail", "close", "unread"})
 _FINGERPRINT: Final = schema_fingerprint(SCHEMA_MESSAGE)
 _INITIATOR: Final = 0
-
-
-class Violation(AssertionError):
-    """Something does not hold."""
 
 
 class Stream(NamedTuple):
@@ -194,6 +191,17 @@ class World:
         self.senders = scenario.senders()
         self.idle = any(sender.instance.idle for sender in self.senders)
         self.running_at = [self.index[sender.instance.member] for sender in self.senders]
+
+    @property
+    def name(self) -> str:
+        return self.scenario.name
+
+    @property
+    def learned(self) -> int:
+        return self.coordinators.known + self.inlets.known + self.outlets.known
+
+    def charted(self, way: Sequence[Step]) -> str:
+        return charted(self, way)
 
     def first(self) -> State:
         """The query has begun: the starts are on their way."""

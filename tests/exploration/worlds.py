@@ -1,12 +1,14 @@
 """The worlds that are explored, each named after the race in it and where the seeds tell of that.
 
-`HASTY` are explored in every run, `PATIENT` in the long one; together they have more than a million states.
+`HASTY` are explored in every run, `PATIENT` in the long one; together they have more than a million states. So it is with the
+meetings of members, `HASTY_MEETINGS` and `PATIENT_MEETINGS`.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from meeting import Meeting
 from parts import OVERSIZE_ROWS
 from scenario import Instance, Scenario
 
@@ -83,4 +85,24 @@ PATIENT: Final[tuple[Scenario, ...]] = (
     Scenario("jobs tried again", mishaps={"sever": 1}, **JOBS),
     Scenario("jobs begun twice", mishaps={"twin": 1}, **JOBS),
     Scenario("check among three", mishaps={"tick": 1}, **FORK),
+)
+
+#: Each has the other for a seed.
+_BOTH: Final[dict[str, str]] = {"a": "b", "b": "a"}
+
+HASTY_MEETINGS: Final[tuple[Meeting, ...]] = (
+    Meeting("both call at once", _BOTH, {"say": 1}),
+    Meeting("both call, and one connection breaks", _BOTH, {"part": 1}),
+    Meeting("a hello that comes late", _BOTH, {"late": 1}),
+    Meeting("killed, and begun again elsewhere", _BOTH, {"kill": 1, "move": 1}),
+    Meeting("switched off, and begun again elsewhere", _BOTH, {"off": 1, "move": 1}),
+)
+
+PATIENT_MEETINGS: Final[tuple[Meeting, ...]] = (
+    Meeting("two who hear of each other from a third", {"a": "", "b": "a", "c": "a"}),
+    Meeting("a word, and its connection breaks", _BOTH, {"part": 1, "say": 1}),
+    Meeting("left, and begun again", _BOTH, {"leave": 1, "restart": 1}),
+    Meeting("hellos that come too late", _BOTH, {"late": 3}),
+    Meeting("killed, and begun again", _BOTH, {"kill": 1, "restart": 1}),
+    Meeting("switched off, and begun again", _BOTH, {"off": 1, "restart": 1, "say": 1}),
 )
