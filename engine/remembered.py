@@ -4,6 +4,9 @@ A number of entries bounds nothing where one may take a kilobyte or a hundred me
 write. So entries may have a weight, in whatever unit is cheap to tell and goes with the memory that they take: characters of
 SQL, columns of a footer. One that would take much of the room alone is made anew each time instead of driving out all others.
 
+What comes in versions has a third bound: so many of one family. A new version is a new entry, and the one before is asked for by
+nobody but who began before; yet nothing drives it out until the whole room is full, of some hundred lists of a table's files.
+
 Rejected: asking the interpreter what an entry takes (a walk over all its objects, which share what they refer to).
 """
 
@@ -24,12 +27,21 @@ class Remembered(Generic[K, V]):
     """Thread-safe. `functools.lru_cache` for functions of more than their key, or of entries of different weights.
 
     most: how many entries at most. room: of what all weigh together, by `weigh`; None: whatever they do.
+    family: of a key, whose entries are versions of one another; each: how many of a family at most; None: any number.
     """
 
     def __init__(
-        self, most: int, room: int | None = None, weigh: Callable[[K, V], int] = lambda _key, _value: 1
+        self,
+        most: int,
+        room: int | None = None,
+        weigh: Callable[[K, V], int] = lambda _key, _value: 1,
+        *,
+        family: Callable[[K], Hashable] = lambda key: key,
+        each: int | None = None,
     ) -> None:
         self._most = most
+        self._family = family
+        self._each = each
         self._room = most * _SHARE if room is None else room
         self._weigh = weigh
         self._lock = threading.Lock()
@@ -50,14 +62,18 @@ class Remembered(Generic[K, V]):
             if weight <= self._room // _SHARE:
                 self._known[key] = made, weight
                 self._weight += weight
-                self._make_room()
+                self._make_room(key)
         return made
 
     def statistics(self) -> dict[str, int]:
         with self._lock:
             return {"entries": len(self._known), "weight": self._weight}
 
-    def _make_room(self) -> None:
+    def _make_room(self, newest: K) -> None:
+        if self._each is not None:
+            family = self._family(newest)
+            for key in [key for key in self._known if self._family(key) == family][: -self._each]:
+                self._weight -= self._known.pop(key)[1]
         while len(self._known) > self._most or self._weight > self._room:
             _, (_, weight) = self._known.popitem(last=False)
             self._weight -= weight

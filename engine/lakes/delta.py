@@ -46,7 +46,7 @@ _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 Stamp = tuple[int, int]
 #: By path, id of the table and number.
-_STATES: Final[Remembered[tuple[str, str, int], LakeState]] = Remembered(256)
+_STATES: Final[Remembered[tuple[str, str, int], LakeState]] = Remembered(256, family=lambda key: key[0], each=8)
 
 
 class _Newest:

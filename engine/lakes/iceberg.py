@@ -42,8 +42,10 @@ SCHEME: Final = "iceberg://"
 _METADATA: Final = ".metadata.json"
 _HINT: Final = "version-hint.text"
 _NAME_MAPPING: Final = "schema.name-mapping.default"
-#: By the file of metadata and the snapshot.
-_STATES: Final[Remembered[tuple[str, int], LakeState]] = Remembered(256)
+#: By the file of metadata and the snapshot. A table's metadata files are in one folder.
+_STATES: Final[Remembered[tuple[str, int], LakeState]] = Remembered(
+    256, family=lambda key: key[0].rpartition("/")[0], each=8
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,9 @@ from wire.errors import DataCorrupted, IoError
 
 APPLICATION: Final = "sluice"
 LOG: Final = "_delta_log"
+#: Versions that are kept opened, and how many of one table: the newest, and those that somebody began to read before.
 _OPENED: Final = 256
+_OPENED_OF_ONE: Final = 4
 #: A checkpoint every so many commits: without one, opening a table reads all of them. Commits before a checkpoint are kept for
 #: a week, for time travel; a member needs none of them for longer than it takes to see the next commit.
 _CONFIGURATION: Final = {"delta.checkpointInterval": "50", "delta.logRetentionDuration": "interval 7 days"}
@@ -125,7 +127,9 @@ def _statistics(actions: pa.Table, name: str) -> ColumnStatistics | None:
 
 
 #: By folder and number.
-_VERSIONS: Final[Remembered[tuple[str, int], Version]] = Remembered(_OPENED)
+_VERSIONS: Final[Remembered[tuple[str, int], Version]] = Remembered(
+    _OPENED, family=lambda key: key[0], each=_OPENED_OF_ONE
+)
 
 
 def create(folder: Path, columns: Sequence[TableColumn], partition_by: Sequence[str] = ()) -> None:

@@ -29,7 +29,9 @@ DROPPED_SECONDS: Final = 3600
 #: A version is hashed into so many bytes: engines keep it in signed 64 bits.
 _DIGEST_BYTES: Final = 7
 #: By folder and the table's version; half a million paths together.
-_FILES: Final[Remembered[tuple[str, int], tuple[str, ...]]] = Remembered(512, 1 << 19, lambda _, files: 1 + len(files))
+_FILES: Final[Remembered[tuple[str, int], tuple[str, ...]]] = Remembered(
+    512, 1 << 19, lambda _, files: 1 + len(files), family=lambda key: key[0], each=8
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,7 @@ _SPOOLER: Final = Spooler(Path("/nonexistent"))
 @contextlib.contextmanager
 def standing_still() -> Iterator[None]:
     """Make the parts' loop the running one of this thread, and tokens predictable: a machine is asked only once."""
+    STANDSTILL.now = 0.0
     with mock.patch("secrets.token_bytes", bytes):
         asyncio._set_running_loop(cast("asyncio.AbstractEventLoop", STANDSTILL))
         try:

@@ -25,6 +25,7 @@ from engine.storage import delta
 
 Connection = psycopg.Connection[Any]
 _ROUNDS = 8
+_VERSIONS = delta._VERSIONS
 _OURS = (
     "engine.",
     "server.",
@@ -131,3 +132,19 @@ def test_nothing_is_left(member: LocalMember, use: Callable[[Connection, int], N
     # One object a round would be as many as rounds.
     grown = {name: count - before[name] for name, count in after.items() if count - before[name] >= _ROUNDS}
     assert grown == {}
+
+
+def test_of_a_table_that_changes_often_few_lists_of_files_are_kept(
+    member: LocalMember, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each commit makes a version, with a description of each of its files for whoever asks, as what compacts tables does."""
+    monkeypatch.setattr(delta, "_VERSIONS", _VERSIONS)
+    before = counted(member)["engine.catalog.objects.DataFile"]
+    with member.connect() as connection:
+        connection.execute("create table c (a int)")
+        for number in range(40):
+            connection.execute("insert into c values (%s)", (number,))
+            wait_until(lambda: not any(member.engine.store.pending().values()))
+            connection.execute("select files from sluice.tables where name = 'c'")
+    # All versions would be 800.
+    assert counted(member)["engine.catalog.objects.DataFile"] - before <= (delta._OPENED_OF_ONE + 1) * 40

@@ -56,6 +56,16 @@ def test_a_number_bounds_too() -> None:
     assert cache.statistics() == {"entries": 3, "weight": 3}
 
 
+def test_of_one_family_the_last_few_that_were_asked_for_are_kept() -> None:
+    cache = Remembered[tuple[str, int], int](100, family=lambda key: key[0], each=3)
+    cache.get(("other", 0), lambda: 0)
+    for number in range(10):
+        cache.get(("t", 0), lambda: -1)
+        cache.get(("t", number), lambda number=number: number)  # type: ignore[misc]
+    assert list(cache._known) == [("other", 0), ("t", 8), ("t", 0), ("t", 9)]
+    assert cache.statistics() == {"entries": 4, "weight": 4}
+
+
 def test_statements_take_no_more_than_their_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the cache takes is what its entries do, in whatever order they come, are compiled, and go."""
     monkeypatch.setattr(statement_cache, "_ROOM_BYTES", 200_000)
