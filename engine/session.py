@@ -35,7 +35,7 @@ from engine.locking import lock_tables
 from engine.memory_share import MemoryShare, page_bytes, share_of
 from engine.mutation import deferred, with_running
 from engine.mutation import statement as mutations
-from engine.mutation.alone import LoneStatement, needs_turn
+from engine.mutation.alone import needs_turn
 from engine.mutation.deferral import Deferral
 from engine.mutation.run import Outcome
 from engine.parameter_digits import Digits, digits_of
@@ -58,6 +58,7 @@ from engine.sql.copy_statement import CopyFrom, CopyTo
 from engine.sql.scope import BindContext, ParameterTypes, RowLock
 from engine.statement_cache import PlannedQuery
 from engine.text_styles import check_styles, foreign_styles
+from engine.told_once import ToldOnce
 from engine.utility.definer import Definer
 from engine.utility.definitions import DEFINITIONS, define, refuse_in_read_only
 from engine.utility.drop import drop
@@ -82,6 +83,10 @@ _VALUES_LENGTH: Final = 4096
 _SYSTEM_SCHEMAS: Final = (PG_CATALOG,)
 #: Those that are there without being made, and are looked in where a search path says so.
 _LOOKED_IN: Final = (PG_CATALOG, INFORMATION_SCHEMA, SLUICE)
+#: What changes definitions, or all rows of a table at once.
+_DEFINING: Final = (*DEFINITIONS, *defining.STATEMENTS, *ROLE_STATEMENTS, s.Truncate, s.CreateForeignTable, s.Drop)
+#: Of these, what writes rows of a query, however many.
+_WRITING: Final = (s.CreateTableAs, s.CreateMaterializedView, s.RefreshMaterializedView)
 Bound = tuple[FinalNode, Bindings]
 
 
@@ -101,6 +106,7 @@ class Session(EngineSession):
         self._engine = engine
         self._user = user
         self._system = SystemCatalog()
+        self._notices = ToldOnce(client.notice)
         self.locks = SessionLocks(engine.advisory_locks, client.backend_pid)
         self._transaction = SessionTransaction(engine, self.settings, self.catalog, self.locks, self._judge_deferred)
         #: The client's turn for which commits were looked for, until a statement has made use of it.
@@ -150,6 +156,7 @@ class Session(EngineSession):
         if self._seen != self.client.turn:
             await self._engine.see_commits()
         self._seen = None
+        self._notices.begin()
         await self._claim_snapshot()
         require_permitted(prepared.statement, self.authority)
         arguments = regnames.with_oids(prepared.parameters, arguments, lambda: self.bind_context((), {})[0])
@@ -175,9 +182,8 @@ class Session(EngineSession):
                 return await copy_from(self, self._engine, statement)
             case CopyTo() as statement:
                 return await copy_to(self, self._engine, statement)
-            case statement if isinstance(statement, defining.STATEMENTS):
-                self._require_may_define(statement)
-                return StreamExecution(None, await defining.run(self, self._engine, prepared, arguments))
+            case statement if isinstance(statement, _DEFINING):
+                return await self._define(prepared, arguments, alone=alone)
             case statement:
                 return await self._run_utility(statement)
 
@@ -380,9 +386,7 @@ class Session(EngineSession):
         elif needs_turn(planned.bound.plan):
             await self._engine.in_operation_pool(functools.partial(self.catalog.claim, planned.bound.plan.table))
             await self._engine.see_commits()
-        told = await outcome()
-        if alone:
-            self._transaction.ran_alone(LoneStatement(outcome, told))
+        told = await (self._transaction.change(outcome) if alone else outcome())
         return planned, told
 
     # -- EXPLAIN -------------------------------------------------------------------------------------------------
@@ -434,32 +438,48 @@ class Session(EngineSession):
     def _plan_told(columns: tuple[ResultColumn, ...], lines: Sequence[str]) -> Execution:
         return StreamExecution(columns, "EXPLAIN", stream=RowsStream(columns, [(line,) for line in lines]))
 
+    # -- definitions ---------------------------------------------------------------------------------------------
+
+    async def _define(self, prepared: Prepared, arguments: Sequence[Any], *, alone: bool) -> Execution:
+        """alone: it is all of its transaction so far, and waits for the definitions of others (`engine.mutation.alone`)."""
+        self._require_may_define(prepared.statement)
+
+        async def run() -> str:
+            self._notices.again()
+            with self.catalog.one_state():
+                return await self._defined(prepared, arguments)
+
+        if not alone:
+            return StreamExecution(None, await run())
+        waits = not isinstance(prepared.statement, _WRITING)
+        return StreamExecution(None, await self._transaction.define(run, waits=waits))
+
+    async def _defined(self, prepared: Prepared, arguments: Sequence[Any]) -> str:
+        """Carry out one of `_DEFINING`; the command tag."""
+        in_pool, authority = self._engine.in_operation_pool, self.authority()
+        match prepared.statement:
+            case statement if isinstance(statement, defining.STATEMENTS):
+                return await defining.run(self, self._engine, prepared, arguments)
+            case statement if isinstance(statement, DEFINITIONS):
+                definer = self.definer()
+                return await in_pool(lambda: define(statement, definer))
+            case s.Truncate() as statement:
+                return await mutations.truncate(self, self._engine, statement, self.bind_context((), {})[0])
+            case s.CreateForeignTable() as foreign:
+                path, roots = self.search_path(), self._engine.roots
+                await in_pool(lambda: create_foreign_table(foreign, self.catalog, path, roots, self.notify, authority))
+                return "CREATE FOREIGN TABLE"
+            case s.Drop() as going:
+                await in_pool(lambda: drop(going, self.catalog, self.search_path(), self.notify, authority))
+                return f"DROP {going.kind.upper()}"
+            case statement:
+                return await self._change_roles(statement)
+
     # -- utility statements --------------------------------------------------------------------------------------
 
     async def _run_utility(self, statement: s.Statement) -> Execution:
         self._require_may_define(statement)
         match statement:
-            case statement if isinstance(statement, DEFINITIONS):
-                definer = self.definer()
-                tag = await self._engine.in_operation_pool(lambda: define(statement, definer))
-                return StreamExecution(None, tag)
-            case s.Truncate():
-                return await mutations.truncate(self, self._engine, statement, self.bind_context((), {})[0])
-            case s.CreateForeignTable():
-                await self._engine.in_operation_pool(
-                    lambda: create_foreign_table(
-                        statement, self.catalog, self.search_path(), self._engine.roots, self.notify, self.authority()
-                    )
-                )
-                return StreamExecution(None, "CREATE FOREIGN TABLE")
-            case s.Drop():
-                authority = self.authority()
-                await self._engine.in_operation_pool(
-                    lambda: drop(statement, self.catalog, self.search_path(), self.notify, authority)
-                )
-                return StreamExecution(None, f"DROP {statement.kind.upper()}")
-            case _ if isinstance(statement, ROLE_STATEMENTS):
-                return await self._change_roles(statement)
             case s.Vacuum():
                 return StreamExecution(None, await upkeep.run(self, self._engine, statement))
             case s.Analyze():
@@ -506,13 +526,12 @@ class Session(EngineSession):
         if self.deferral.events:
             await deferred.judge(mutations.SessionGround(self, self._engine, ()), everything=True)
 
-    async def _change_roles(self, statement: s.Statement) -> Execution:
+    async def _change_roles(self, statement: s.Statement) -> str:
         ground = RoleGround(
-            self.catalog, self.roles.current, self.roles.session, self.settings, self._input_settings(), self.client.notice,
+            self.catalog, self.roles.current, self.roles.session, self.settings, self._input_settings(), self._notices,
             self.search_path(),
         )  # fmt: skip
-        tag = await self._engine.in_operation_pool(lambda: change_roles(statement, ground))
-        return StreamExecution(None, tag)
+        return await self._engine.in_operation_pool(lambda: change_roles(statement, ground))
 
     def _require_may_define(self, statement: s.Statement) -> None:
         """Raises for what changes something on a member, or in a transaction, that may not."""
@@ -532,7 +551,7 @@ class Session(EngineSession):
 
     def _debug(self, message: str) -> None:
         """Tell a client whose client_min_messages is debug1 or less."""
-        self.client.notice(Notice(message, "DEBUG"))
+        self._notices(Notice(message, "DEBUG"))
 
     def _show_columns(self, name: str) -> tuple[ResultColumn, ...]:
         if name == "all":
@@ -633,7 +652,7 @@ class Session(EngineSession):
 
     def notify(self, message: str, detail: str | None = None) -> None:
         """Tell the client something."""
-        self.client.notice(Notice(message, detail=detail))
+        self._notices(Notice(message, detail=detail))
 
 
 def _require_same_columns(described: Sequence[ResultColumn], now: Sequence[ResultColumn]) -> None:

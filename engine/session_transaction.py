@@ -10,22 +10,27 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine.advisory_locks import SessionLocks
+from engine.catalog.conflicts import CONFLICTS
 from engine.catalog.objects import Table
 from engine.catalog.transaction import SessionCatalog
-from engine.mutation.alone import LoneStatement
+from engine.mutation.alone import Lone, LoneDefinition, LoneStatement
 from engine.mutation.deferral import Deferral
+from engine.mutation.run import Outcome
 from engine.settings import SessionSettings
 from engine.utility import on_commit
-from wire.errors import InvalidSavepointSpecification, SerializationFailure
+from wire.errors import InvalidSavepointSpecification, LockNotAvailable
 
 if TYPE_CHECKING:
     from engine.engine import Engine
 
+T = TypeVar("T")
 #: How often a statement that is a transaction of its own is begun where commits of others are in its way.
 _ATTEMPTS: Final = 20
+#: The same of a definition, which is done soon and of which more are likely to be in the way.
+_DEFINING_ATTEMPTS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,7 @@ class SessionTransaction:
         self._started: int | None = None
         #: Whether it has executed a statement, the one that is all of it, whether that is a query, and the turn it has.
         self._executed = False
-        self._lone: LoneStatement | None = None
+        self._lone: Lone | None = None
         self._lone_query = False
         self._turn: asyncio.Lock | None = None
 
@@ -78,17 +83,87 @@ class SessionTransaction:
 
     async def take_turn(self, table: Table) -> None:
         """Wait for the turn of a table, and see what those before have committed."""
-        self._turn = self._engine.turns.of(table.oid)
+        await self._wait_turn(self._engine.turns.of(table.oid))
+        await self._engine.see_commits()
+
+    async def _wait_turn(self, turn: asyncio.Lock) -> None:
+        self._turn = turn
         try:
-            await self._turn.acquire()
+            await turn.acquire()
         except BaseException:
             self._turn = None
             raise
-        await self._engine.see_commits()
 
-    def ran_alone(self, statement: LoneStatement) -> None:
-        """The statement that is all of the transaction has run."""
-        self._lone = statement
+    async def define(self, run: Callable[[], Awaitable[str]], *, waits: bool) -> str:
+        """A definition that is all of the transaction: run, and run again as long as commits of others are in its way. Returns its
+        tag. waits: whether those that run again are to wait for each other: not where one may take long.
+
+        Raises SqlError: LockNotAvailable where lock_timeout has passed.
+        """
+        deadline = self._deadline()
+
+        async def tried() -> str:
+            tag = await run()
+            await self._require_no_conflict()
+            return tag
+
+        tag = await self._until_it_fits(tried, _DEFINING_ATTEMPTS, lambda: self._begin_again(deadline, waits=waits))
+        self._lone = LoneDefinition(lambda: self._define_again(run, waits=waits), tag)
+        return tag
+
+    async def change(self, run: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        """A statement that changes rows and is all of the transaction; likewise. Raises SqlError."""
+        told = await self._until_it_fits(run, _ATTEMPTS, self._begin_again)
+        self._lone = LoneStatement(lambda: self._until_it_fits(run, _ATTEMPTS, self._begin_again), told)
+        return told
+
+    async def _until_it_fits(
+        self, run: Callable[[], Awaitable[T]], attempts: int, begin_again: Callable[[], Awaitable[None]]
+    ) -> T:
+        """Run, and run again where what others have committed since it began is in its way. Raises SqlError."""
+        for _ in range(attempts - 1):
+            try:
+                return await run()
+            except CONFLICTS:
+                await begin_again()
+        return await run()
+
+    async def _require_no_conflict(self) -> None:
+        """What is found here, the statement can still be told by; the rest is found by the commit."""
+        if self._catalog.has_changes:
+            await self._engine.see_commits()
+            await self._engine.in_operation_pool(self._catalog.current)
+
+    async def _begin_again(self, deadline: float | None = None, *, waits: bool = False) -> None:
+        await self._engine.in_operation_pool(self._catalog.rollback)
+        self._catalog.begin()
+        self.deferral = Deferral()
+        await self._wait_turn_of_definitions(deadline, waits=waits)
+        await self._engine.see_commits()
+        if self._catalog.claims_snapshot:
+            await self._engine.in_operation_pool(self._catalog.claim_snapshot)
+
+    async def _define_again(self, run: Callable[[], Awaitable[str]], *, waits: bool) -> str:
+        """The same after a commit that failed."""
+        await self._wait_turn_of_definitions(self._deadline(), waits=waits)
+        await self._engine.see_commits()
+        return await self.define(run, waits=waits)
+
+    async def _wait_turn_of_definitions(self, deadline: float | None, *, waits: bool) -> None:
+        """Raises LockNotAvailable."""
+        if deadline is not None and asyncio.get_running_loop().time() >= deadline:
+            raise _lock_timeout()
+        if waits and self._turn is None:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._wait_turn(self._engine.turns.of_definitions())
+            except TimeoutError:
+                raise _lock_timeout() from None
+
+    def _deadline(self) -> float | None:
+        """When lock_timeout has passed for what begins now, by the loop's clock."""
+        seconds = self._settings.time_ms("lock_timeout") / 1000
+        return asyncio.get_running_loop().time() + seconds if seconds else None
 
     # -- its ends ------------------------------------------------------------------------------------------------
 
@@ -123,17 +198,18 @@ class SessionTransaction:
     async def _commit_changes(self) -> None:
         """Commit; a statement that is all of its transaction again, as long as it comes to what its client was told."""
         lone, self._lone = self._lone, None
-        for attempt in range(1, _ATTEMPTS + 1):
+        attempts = 1 if lone is None else _DEFINING_ATTEMPTS if lone.definition else _ATTEMPTS
+        for attempt in range(1, attempts + 1):
             try:
                 await self._engine.in_operation_pool(self._catalog.commit)
                 return
-            except SerializationFailure:
-                if lone is None or attempt == _ATTEMPTS:
+            except CONFLICTS:
+                if lone is None or attempt == attempts:
                     raise
                 self._catalog.begin()
                 try:
                     await self._engine.see_commits()
-                    if not lone.is_as_told(await lone.again()):
+                    if not await lone.repeats():
                         raise
                     await self._judge()
                 except BaseException:
@@ -186,3 +262,7 @@ class SessionTransaction:
             if self._savepoints[index].name == name:
                 return index
         raise InvalidSavepointSpecification(f'savepoint "{name}" does not exist')
+
+
+def _lock_timeout() -> LockNotAvailable:
+    return LockNotAvailable("canceling statement due to lock timeout")

@@ -13,16 +13,14 @@ from __future__ import annotations
 import logging
 import zlib
 from collections.abc import Sequence
-from typing import Final
 
 from engine.catalog.files import DataRoots, refresh
 from engine.catalog.objects import Part, Table
-from engine.catalog.snapshot import PUBLIC
+from engine.catalog.snapshot import DECLARED_OIDS, PUBLIC
 from engine.plan.topology import SourceTable, Topology, tables
 from wire.errors import SqlError
 
 _log = logging.getLogger(__name__)
-_OIDS: Final = 0x8000_0000
 
 
 def topology_tables(topology: Topology, member: str, roots: DataRoots) -> tuple[Table, ...]:
@@ -40,9 +38,9 @@ def _oids(names: Sequence[str]) -> dict[str, int]:
     """A number for each name; of two names with the same one the later in the alphabet takes the next."""
     taken: dict[int, str] = {}
     for name in sorted(names):
-        oid = _OIDS | zlib.crc32(name.encode())
+        oid = DECLARED_OIDS | zlib.crc32(name.encode())
         while oid in taken:
-            oid = _OIDS | (oid + 1)
+            oid = DECLARED_OIDS | (oid + 1)
         taken[oid] = name
     return {name: oid for oid, name in taken.items()}
 

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from engine.catalog import objects
 from engine.catalog.acl import Acl
+from engine.catalog.conflicts import ChangedByAnother, SchemaDropped
 from engine.catalog.objects import Schema, StoredRelation, Table, View
 from engine.catalog.rights import DATABASE_OID, DefaultKey, ObjectRights, Rights
 from engine.catalog.roles import Role, Roles
@@ -25,8 +26,6 @@ from wire.errors import (
     DuplicateSchema,
     DuplicateTable,
     InvalidSchemaName,
-    SerializationFailure,
-    UndefinedTable,
 )
 
 TEMPORARY: Final = objects.TEMPORARY
@@ -37,6 +36,8 @@ PUBLIC_COMMENT: Final = "standard public schema"
 SLUICE: Final = "sluice"
 #: Objects of users begin here, as in PostgreSQL (transam.h, FirstNormalObjectId).
 FIRST_OID: Final = 16_384
+#: From here on: of tables that a topology declares.
+DECLARED_OIDS: Final = 0x8000_0000
 
 Key = tuple[str, str]
 K = TypeVar("K")
@@ -276,19 +277,19 @@ class Snapshot:
         before, after = change.before, change.after
         types = dict(self.types)
         if before is not None and types.pop((before.schema, before.name), None) != before:
-            raise _changed_by_another(before.name)
+            raise ChangedByAnother(before.name)
         if after is None:
             return replace(self, types=types)
         if change.key in types or change.key in self.relations:
-            raise _changed_by_another(after.name)
+            raise ChangedByAnother(after.name)
         if after.schema not in self.schemas:
-            raise UndefinedTable(f'schema "{after.schema}" was dropped by another transaction')
+            raise SchemaDropped(after.schema)
         types[change.key] = after
         return replace(self, types=types, relations={key: retyped(r, types) for key, r in self.relations.items()})
 
     def _with_role(self, change: RoleChange) -> Snapshot:
         if self.roles.named(change.name) != change.before:
-            raise _changed_by_another(change.name)
+            raise ChangedByAnother(change.name)
         return replace(self, roles=Roles(_changed(self.roles.by_name, change.name, change.after)))
 
     def put_defaults(self, of: DefaultKey, after: Acl | None) -> tuple[Snapshot, DefaultsChange]:
@@ -297,12 +298,12 @@ class Snapshot:
 
     def _with_rights(self, change: RightsChange) -> Snapshot:
         if self.rights.objects.get(change.oid) != change.before:
-            raise _changed_by_another(change.name)
+            raise ChangedByAnother(change.name)
         return replace(self, rights=self.rights.with_object(change.oid, change.after))
 
     def _with_defaults(self, change: DefaultsChange) -> Snapshot:
         if self.rights.defaults.get(change.of) != change.before:
-            raise _changed_by_another("default privileges")
+            raise ChangedByAnother("default privileges")
         return replace(self, rights=self.rights.with_default(change.of, change.after))
 
     def _apply(self, change: Change) -> Snapshot:
@@ -314,7 +315,7 @@ class Snapshot:
             try:
                 after = retyped(after, self.types)
             except KeyError:
-                raise _changed_by_another(name) from None
+                raise ChangedByAnother(name) from None
         return replace(self, relations=_changed(self.relations, change.key, after))
 
     def replay(self, changes: Iterable[AnyChange]) -> Snapshot:
@@ -330,17 +331,46 @@ class Snapshot:
             snapshot._require_types()
         return replace(snapshot, version=self.version + 1)
 
+    def _require_whole(self, changes: Sequence[Change]) -> None:
+        """Nothing that was dropped is named by what another transaction has made meanwhile, and nothing that was made names what
+        another has dropped. Not to be asked in the middle of a statement, which may remove a relation before it puts it elsewhere.
+        Raises ChangedByAnother."""
+        if not changes:
+            return
+        present = {relation.oid: relation for relation in self.relations.values()}
+        for schema, name in (change.key for change in changes):
+            if (
+                not name
+                and schema not in self.schemas
+                and any(key[0] == schema for key in (*self.relations, *self.types))
+            ):
+                raise ChangedByAnother(schema)
+        made = {change.key for change in changes if change.after is not None and change.key in self.relations}
+        for key in made:
+            if _dangles(self.relations[key], present):
+                raise ChangedByAnother(key[1])
+        lost: dict[int, tuple[str, set[int]]] = {}
+        for change in changes:
+            if isinstance(before := change.before, (Table, View)):
+                columns = _lost(before, present.get(before.oid))
+                if columns or before.oid not in present:
+                    lost[before.oid] = (before.name, columns)
+        for key, relation in self.relations.items() if lost else ():
+            if key not in made:
+                _require_not_lost(relation, lost)
+
     def _require_types(self) -> None:
         """No relation has a type that is not there: another transaction may have made it. Raises SerializationFailure."""
         for relation in self.relations.values():
             try:
                 retyped(relation, self.types)
             except KeyError:
-                raise _changed_by_another(relation.name) from None
+                raise ChangedByAnother(relation.name) from None
 
     def committed(self, changes: Sequence[AnyChange]) -> Snapshot:
         """As `replay`, and the files of the tables are the catalog's from now on."""
         snapshot = self.replay(changes)
+        snapshot._require_whole([change for change in changes if isinstance(change, Change)])
         locations = {change.location for change in changes if isinstance(change, DataChange)}
         relations = dict(snapshot.relations) if locations else snapshot.relations
         rights = snapshot.rights
@@ -386,11 +416,11 @@ class Snapshot:
             if isinstance(after, Table):
                 after = _redefined(present, change.before, after)
         elif present != change.before:
-            raise _changed_by_another(name or schema)
+            raise ChangedByAnother(name or schema)
         elif isinstance(after, Table) and after.storage is not None and after.storage.location in moving:
             after = _with_files_of(moving[after.storage.location], after)
         if name and schema not in self.schemas:
-            raise UndefinedTable(f'schema "{schema}" was dropped by another transaction')
+            raise SchemaDropped(schema)
         return self._apply(replace(change, after=after))
 
     def _analysed(self, change: Analysis) -> Snapshot:
@@ -402,26 +432,71 @@ class Snapshot:
     def _require_unchanged(self, guard: Guard) -> None:
         present = self._present(guard.key, guard.before)
         if (guard.whole and not _same_files(present, guard.before)) or tables.missing(present, guard.paths):
-            raise _changed_by_another(guard.before.name)
+            raise ChangedByAnother(guard.before.name)
 
     def _present(self, key: Key, before: Table) -> Table:
         """The stored table that is there now, defined as it was."""
         present = self.relations.get(key)
         if not isinstance(present, Table) or present.storage is None:
-            raise _changed_by_another(before.name)
+            raise ChangedByAnother(before.name)
         _require_same_definition(present, before)
         return present
 
     def _with_files(self, change: DataChange) -> Snapshot:
         present = self._present(change.key, change.before)
         if (change.whole and not _same_files(present, change.before)) or tables.missing(present, change.files.removed):
-            raise _changed_by_another(present.name)
+            raise ChangedByAnother(present.name)
         return self._apply(Change(change.key, tables.changed(present, change.files)))
+
+
+def _named_by(relation: StoredRelation) -> Sequence[int]:
+    """OIDs of the relations that a view reads, or that foreign keys of a table name."""
+    view = _view_of(relation)
+    keys = relation.constraints if isinstance(relation, Table) else ()
+    return (
+        *(view.depends if view is not None else ()),
+        *(k.references.table for k in keys if k.references is not None),
+    )
+
+
+def _view_of(relation: StoredRelation) -> View | None:
+    query = relation.query if isinstance(relation, Table) else relation
+    return query if isinstance(query, View) else None
+
+
+def _dangles(relation: StoredRelation, present: Mapping[int, StoredRelation]) -> bool:
+    """Whether it names a relation or a column that is not there. What a topology declares is not stored."""
+    if any(FIRST_OID <= oid < DECLARED_OIDS and oid not in present for oid in _named_by(relation)):
+        return True
+    view = _view_of(relation)
+    for seen in view.sees if view is not None else ():
+        table = present.get(seen.oid)
+        if isinstance(table, Table) and not {column.number for column in table.columns}.issuperset(seen.used):
+            return True
+    return False
+
+
+def _lost(before: Table | View, now: StoredRelation | None) -> set[int]:
+    """Numbers of the columns that a table has no more, or not with that type."""
+    if not isinstance(before, Table) or not isinstance(now, Table):
+        return set()
+    kept = {(column.number, column.type) for column in now.columns}
+    return {column.number for column in before.columns if (column.number, column.type) not in kept}
+
+
+def _require_not_lost(relation: StoredRelation, lost: Mapping[int, tuple[str, set[int]]]) -> None:
+    """lost: names of relations and what they have lost of columns, by OID; nothing where they are gone. Raises ChangedByAnother."""
+    view = _view_of(relation)
+    for oid in _named_by(relation):
+        if oid in lost:
+            name, columns = lost[oid]
+            if not columns or (view is not None and any(view.reads_column(oid, number) for number in columns)):
+                raise ChangedByAnother(name)
 
 
 def _require_same_definition(present: Table, before: Table) -> None:
     if before.storage is None or tables.definition(present) != tables.definition(before):
-        raise _changed_by_another(present.name)
+        raise ChangedByAnother(present.name)
 
 
 def _same_files(present: Table, before: Table) -> bool:
@@ -435,7 +510,7 @@ def _redefined(present: Table, before: Table, after: Table) -> Table:
     """A stored table's new definition with the files that it has now. A definition may tell something of the rows (NOT NULL,
     a check) that was found out before: nobody may have changed them since."""
     if not _same_files(present, before):
-        raise _changed_by_another(present.name)
+        raise ChangedByAnother(present.name)
     assert present.storage is not None
     if after.storage is None or after.storage.location != present.storage.location:
         return after
@@ -449,12 +524,6 @@ def _with_files_of(present: Table, after: Table) -> Table:
 def analysed(table: Table, statistics: TableStatistics) -> Table:
     """The table with these, and with what is known of other columns."""
     return replace(table, statistics=statistics.after(table.statistics))
-
-
-def _changed_by_another(name: str) -> SerializationFailure:
-    return SerializationFailure(
-        f'could not commit: "{name}" was changed by another transaction', hint="Run the transaction again."
-    )
 
 
 def net_changes(changes: Iterable[AnyChange]) -> dict[str, FileChange]:

@@ -69,6 +69,8 @@ class SessionCatalog:
         #: OIDs of what is about to be created.
         self._unused: set[int] = set()
         self._frozen: Snapshot | None = None
+        #: What one statement sees from its beginning to its end.
+        self._held: Snapshot | None = None
         self._changes: list[AnyChange] = []
         #: The folders that this transaction has made.
         self._made: list[str] = []
@@ -110,10 +112,22 @@ class SessionCatalog:
     def _base(self) -> Snapshot:
         """The committed state that this session sees now."""
         if self._frozen is None:
+            if self._held is not None:
+                return self._held
             if not self.in_transaction or not self._repeatable():
                 return self._store.snapshot
             self._frozen = self._store.snapshot
         return self._frozen
+
+    @contextmanager
+    def one_state(self) -> Iterator[None]:
+        """A definition looks at what is there, and changes it, in several steps: all of them see one committed state. What others
+        commit meanwhile is a conflict when the changes are tried on it, and is not taken for what the statement changed."""
+        self._held = self._base()
+        try:
+            yield
+        finally:
+            self._held = None
 
     def cache_key(self) -> tuple[int, int, int] | None:
         """Equal keys see equal catalogs; None while this session's view is its own, and nothing may be cached."""

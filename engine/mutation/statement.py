@@ -107,8 +107,8 @@ def answer(planned: PlannedMutation, prepared: Prepared, outcome: Outcome) -> Ex
     return StreamExecution(planned.bound.columns, tag, stream=BatchesStream(outcome.returned))
 
 
-async def truncate(session: Session, engine: Engine, statement: Truncate, context: BindContext) -> Execution:
-    """TRUNCATE: every file goes; other commits to the tables conflict."""
+async def truncate(session: Session, engine: Engine, statement: Truncate, context: BindContext) -> str:
+    """TRUNCATE: every file goes; other commits to the tables conflict. The command tag."""
 
     def all_files() -> list[Table]:
         binder = QueryBinder(context)
@@ -125,7 +125,7 @@ async def truncate(session: Session, engine: Engine, statement: Truncate, contex
         if removed:
             ground = SessionGround(session, engine, ())
             await ground.record(table, Intents(removed=removed), appends_only=False, whole=True)
-    return StreamExecution(None, "TRUNCATE TABLE")
+    return "TRUNCATE TABLE"
 
 
 def _with_referencing(session: Session, tables: Sequence[Table], *, cascade: bool) -> Sequence[Table]:

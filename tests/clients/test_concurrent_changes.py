@@ -11,6 +11,8 @@ import psycopg
 import pytest
 from local_member import LocalMember, local_member
 from psycopg import errors
+from shared_members import SESSIONS, two_members
+from shared_members import at_once as at_once_on
 
 _SESSIONS = 6
 _EACH = 8
@@ -113,3 +115,19 @@ def test_what_was_told_is_not_taken_back(shared: LocalMember) -> None:
         assert connection.execute("select n from t").fetchall() == [(10,)]
         # Its turn is over.
         connection.execute("update t set n = 0")
+
+
+def test_different_rows_of_one_table_over_two_members(tmp_path: Path) -> None:
+    """Rows of one file, and of a table with a key: those of another member do not wait for a turn, and run again."""
+
+    def work(connection: psycopg.Connection[Any], number: int) -> None:
+        for step in range(_EACH):
+            assert connection.execute("update t set v = v + 1 where n = %s", (number,)).rowcount == 1
+            connection.execute("insert into t values (%s, 0)", (SESSIONS * (step + 2) + number,))
+            assert connection.execute("delete from t where n = %s", (SESSIONS * (step + 2) + number,)).rowcount == 1
+
+    with two_members(tmp_path) as members, members[0].connect() as connection:
+        connection.execute("create table t (n int primary key, v int)")
+        connection.execute("insert into t select n, 0 from generate_series(0, 7) n")
+        at_once_on(members, work)
+        assert connection.execute("select n, v from t order by n").fetchall() == [(n, _EACH) for n in range(SESSIONS)]
