@@ -29,7 +29,7 @@ def binaries() -> Path | None:
     return next((folder for folder in candidates if (folder / "initdb").exists()), None)
 
 
-def _unprivileged_user() -> str | None:
+def unprivileged_user() -> str | None:
     """Whom to run the server as: None is ourselves."""
     if os.geteuid() != 0:
         return None
@@ -37,7 +37,7 @@ def _unprivileged_user() -> str | None:
     return next(name for name in ("postgres", "nobody") if name in names)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -57,7 +57,7 @@ class PostgresServer:
         if folder is None:
             raise RuntimeError("PostgreSQL 15's server programs are not installed")
         self._binaries = folder
-        self._user = _unprivileged_user()
+        self._user = unprivileged_user()
         self._root: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self.port = 0
@@ -71,7 +71,7 @@ class PostgresServer:
         if self._user is not None:
             shutil.chown(self._root, self._user)
         self._initdb(self._root / "data")
-        self.port = _free_port()
+        self.port = free_port()
         with (self._root / "log").open("wb") as log:
             self._process = subprocess.Popen(
                 self._command(self._root / "data"), stdout=log, stderr=log, cwd=self._root, user=self._user
