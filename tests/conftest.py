@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from postgres_server import PostgresServer, binaries
+from recoveries import lines
 
 
 @pytest.fixture(scope="session")
@@ -16,6 +17,13 @@ def postgres() -> Iterator[PostgresServer]:
         pytest.skip("PostgreSQL 15's server programs are not installed")
     with PostgresServer() as server:
         yield server
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if measured := lines():
+        terminalreporter.section("recoveries")
+        for line in measured:
+            terminalreporter.write_line(line)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -23,6 +23,7 @@ from fault_ground import (
 )
 from member_process import MemberProcess, wait_until
 from psycopg import sql
+from recoveries import Recovery
 
 QUERY = "select count(*), sum(x) from t"
 #: Who stands still is lost when it is killed, and not before.
@@ -68,13 +69,19 @@ def test_what_each_policy_does(tmp_path: Path) -> None:
             client.connection.execute("commit")
         wait_clean(m1, m2, m3)
         with Client(m1, "retry") as client:
-            assert lose(m3, client, m1).result() == ANSWER
+            running = lose(m3, client, m1)
+            fault = Recovery("a participant is killed, sluice.fault_policy = retry")
+            assert running.result() == ANSWER
+            fault.reached("answered")
             assert client.notices == ["could not complete the query: member m3 was lost; it runs again on m1, m2"]
         wait_clean(m1, m2)
         m3 = ground.start("m3", mesh_address(m1), cluster=PATIENT)
         wait_up(m1, m2, m3)
         with Client(m1, "local") as client:
-            assert lose(m3, client, m1).result() == ANSWER
+            running = lose(m3, client, m1)
+            fault = Recovery("a participant is killed, sluice.fault_policy = local")
+            assert running.result() == ANSWER
+            fault.reached("answered")
             assert client.notices == [
                 "could not complete the query: member m3 was lost; it runs again on member m1 alone"
             ]
@@ -85,8 +92,10 @@ def test_what_each_policy_does(tmp_path: Path) -> None:
             running = lose(m3, client, m1)
             wait_until(lambda: bool(client.notices))
             assert client.notices == ["could not complete the query: member m3 was lost; it waits for m3"]
+            fault = Recovery("the member that a query waits for is started")
             m3 = ground.start("m3", mesh_address(m1), cluster=PATIENT)
             assert running.result() == ANSWER
+            fault.reached("answered")
             client.connection.execute("set statement_timeout = '5s'")
             with pytest.raises(psycopg.errors.QueryCanceled):
                 lose(m3, client, m1).result()

@@ -26,6 +26,7 @@ from fault_ground import (
     wait_up,
 )
 from member_process import wait_until
+from recoveries import Recovery
 
 TRANSIENT = ("40001", "57P01")
 
@@ -72,12 +73,17 @@ def test_a_participant_is_killed_while_a_portal_is_suspended_and_takes_part_agai
         begin_suspended(connection)
         wait_running(m2, m3)
         m3.kill()
+        fault = Recovery("a participant is killed, a portal suspended")
         expect_transient(lambda: connection.execute("fetch all from c").fetchall())
+        fault.reached("told")
         connection.execute("rollback")
         wait_clean(m1, m2)
         expect_usable(connection, among={"m1", "m2"})
+        fault.reached("another query answered, nothing left")
+        fault = Recovery("it is started again")
         again = ground.start("m3", mesh_address(m2))
         wait_up(m1, m2, again)
+        fault.reached("takes part")
         expect_usable(connection, among={"m1", "m2", "m3"})
         wait_clean(m1, m2, again)
 
@@ -88,9 +94,12 @@ def test_a_participant_is_killed_while_it_computes(ground: Ground) -> None:
         running = Running(connection, ENDLESS)
         wait_running(m1, m2, m3)
         m3.kill()
+        fault = Recovery("a participant is killed while it computes")
         expect_transient(running.result)
+        fault.reached("told")
         wait_clean(m1, m2)
         expect_usable(connection, among={"m1", "m2"})
+        fault.reached("another query answered, nothing left")
 
 
 def test_a_participant_is_killed_before_it_has_seen_the_start(ground: Ground) -> None:
@@ -141,12 +150,17 @@ def test_a_participant_stands_still_and_goes_on(ground: Ground) -> None:
         begin_suspended(connection)
         wait_running(m2, m3)
         m3.send(signal.SIGSTOP)
+        fault = Recovery("a participant stands still (failure_after 2 s)")
         expect_transient(lambda: connection.execute("fetch all from c").fetchall())
+        fault.reached("told")
         connection.execute("rollback")
         wait_clean(m1, m2)
         expect_usable(connection, among={"m1", "m2"})
+        fault.reached("another query answered, nothing left")
         m3.send(signal.SIGCONT)
+        fault = Recovery("it goes on")
         wait_up(m1, m2, m3)
+        fault.reached("takes part")
         wait_clean(m1, m2, m3)
         expect_usable(connection, among={"m1", "m2", "m3"})
 
@@ -164,9 +178,12 @@ def test_the_initiator_is_killed(ground: Ground, computes: bool) -> None:
         begin_suspended(connection)
     wait_running(m2, m3)
     m1.kill()
+    fault = Recovery(f"the initiator is killed while {'all compute' if computes else 'its portal is suspended'}")
     with pytest.raises(psycopg.OperationalError):
         _ = running.result() if computes else connection.execute("fetch all from c")
+    fault.reached("told")
     wait_clean(m2, m3)
+    fault.reached("nothing left on the others")
     with connect(m2) as connection:
         expect_usable(connection, among={"m2", "m3"})
         again = ground.start("m1", mesh_address(m2))
@@ -200,11 +217,14 @@ def test_connections_of_the_initiator_break(ground: Ground, wire: Wire, control:
     with connect(m1) as connection:
         begin_suspended(connection)
         assert wire.cut(control=control) > 0
+        fault = Recovery(f"{'all' if control else 'data'} connections are reset")
         expect_transient(lambda: connection.execute("fetch all from c").fetchall(), names="member m")
+        fault.reached("told")
         connection.execute("rollback")
         wait_up(m1, m2, m3)
         wait_clean(m1, m2, m3)
         expect_usable(connection, among={"m1", "m2", "m3"})
+        fault.reached("another query answered by all, nothing left")
 
 
 @pytest.mark.long
@@ -214,10 +234,14 @@ def test_data_connections_that_cannot_be_made(ground: Ground, wire: Wire) -> Non
     wire.target = ("127.0.0.1", 1)
     with connect(m1) as connection:
         running = Running(connection, "select x % 1000, count(*) from t group by 1")
+        fault = Recovery("data connections cannot be made")
         expect_transient(running.result, names="to member m1")
+        fault.reached("told")
         wire.target = m1.mesh
+        fault = Recovery("data connections can be made again")
         wait_clean(m1, m2, m3)
         expect_usable(connection, among={"m1", "m2", "m3"})
+        fault.reached("another query answered by all, nothing left")
 
 
 # -- clients ----------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ import psycopg
 import pytest
 from fault_ground import Ground, connect, mesh_address, wait_clean, wait_up
 from member_process import MemberProcess, wait_until
+from recoveries import Recovery
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
@@ -168,8 +169,10 @@ class Walk:
             return {location for (location,) in catalog.execute("select location from dropped")}
 
     def _start_again(self, number: int, seed: MemberProcess) -> None:
+        fault = Recovery("a member that was killed amid changes is started again")
         self._members[number] = self._ground.start(f"m{number + 1}", mesh_address(seed))
         wait_up(*self._members)
+        fault.reached("takes part")
 
 
 @pytest.fixture

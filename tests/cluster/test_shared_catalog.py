@@ -18,6 +18,7 @@ from catalog_writer import table
 from deltalake import DeltaTable
 from postgres_server import PostgresServer
 from psycopg import sql
+from recoveries import Recovery
 
 from engine.catalog.counters import Count
 from engine.catalog.objects import Constraint, Schema, Seen, Sequence, Table, TableColumn, View
@@ -230,8 +231,10 @@ def test_a_connection_that_broke_is_made_again(postgres_url: str) -> None:
         admin.execute(
             sql.SQL("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice catalog'")
         )
+    fault = Recovery("the connection to the catalog's database breaks")
     store.refresh()
     catalog.put(table(catalog.new_oid(), "after"))
+    fault.reached("a change committed")
     assert set(store.snapshot.relations) == {("public", "before"), ("public", "after")}
     store.close()
 

@@ -17,6 +17,7 @@ from fault_ground import Running
 from member_process import MemberProcess
 from member_state import wait_idle
 from postgres_server import PostgresServer, binaries
+from recoveries import Recovery
 
 from engine.catalog import store_postgres
 from wire.errors import IoError
@@ -81,14 +82,18 @@ def test_a_member_whose_catalog_stands_still_and_goes_on(database: PostgresServe
         reading.execute("declare c cursor for select x from t")
         assert len(reading.execute("fetch 10 from c").fetchall()) == 10
         with stopped(database):
+            fault = Recovery("the catalog is silent, six ask")
             running = [Running(client, COUNT) for client in clients[2:]]
             for each in running:
                 with pytest.raises(psycopg.errors.IoError, match="cannot be used"):
                     each.result()
+            fault.reached("all told")
+        fault = Recovery("the catalog answers again")
         assert len(reading.execute("fetch all from c").fetchall()) == 990
         reading.execute("commit")
         for client in clients:
             assert client.execute(COUNT).fetchone() == (1000,)
+        fault.reached("eight sessions answered")
         clients[0].execute("insert into t values (0)")
         assert clients[1].execute(COUNT).fetchone() == (1001,)
         clients[0].execute("drop table t")

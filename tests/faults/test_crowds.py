@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from member_process import MemberProcess, wait_until
 from member_state import client_sockets, status
+from recoveries import Recovery
 
 RESERVED = 3
 
@@ -34,8 +35,10 @@ def test_a_full_member(tmp_path: Path, most: int) -> None:
         for number, connection in enumerate([*come, *bosses]):
             assert connection.execute("select %s::int4", (number,)).fetchone() == (number,)
         come[0].close()
+        fault = Recovery(f"one of {most} sessions ends")
         wait_until(lambda: len(status(member)["connections"]) == most - 1)
         with member.connect(user="boss") as again:
             assert again.execute("select 1").fetchone() == (1,)
+        fault.reached("another one is let in")
         open_.close()
         wait_until(lambda: not client_sockets(member))

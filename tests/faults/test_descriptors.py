@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from member_process import MemberProcess, wait_until
 from member_state import status
+from recoveries import Recovery
 
 CROWD = 300
 
@@ -54,6 +55,8 @@ def test_clients_leave_descriptors_to_those_who_are_there(member: MemberProcess)
         wait_until(lambda: status(member)["sockets"] < len(kept) + 1)
         with pytest.raises(psycopg.OperationalError, match="too many clients already"):
             member.connect()
+    fault = Recovery("clients that took all descriptors leave")
     wait_until(lambda: status(member)["sockets"] == 0)
     with member.connect() as after:
         assert after.execute("select count(*) from t").fetchone() == (1005,)
+    fault.reached("another one is let in")

@@ -15,6 +15,7 @@ import psycopg
 import pytest
 from member_process import MemberProcess
 from member_state import spool_files, wait_idle
+from recoveries import Recovery
 
 ROWS = 1_000
 MUCH = "select x, md5(x::text) s from generate_series(1, 1000000) x"
@@ -91,8 +92,10 @@ def test_a_disk_is_full_and_has_room_again(member: MemberProcess, disk: Disk) ->
             "insert into t select x from generate_series(1, 1000000) x",
             "create schema s",
         ):
+            fault = Recovery(f"the disk is full: {statement[:14]} ...")
             with pytest.raises(psycopg.errors.DiskFull):
                 writing.execute(statement.encode())
+            fault.reached("told")
             assert reading.execute("select count(*) from t").fetchone() == (ROWS,)
             assert files(disk) == before
         with pytest.raises(psycopg.errors.DiskFull):
@@ -100,7 +103,9 @@ def test_a_disk_is_full_and_has_room_again(member: MemberProcess, disk: Disk) ->
         assert not [*(disk.folder / "tmp").iterdir(), *spool_files(member)]
         assert reading.execute("select count(*) from t").fetchone() == (ROWS,)
         disk.clear()
+        fault = Recovery("the disk has room again")
         writing.execute("insert into t values (0)")
+        fault.reached("a change committed")
         writing.execute("create schema s")
         assert reading.execute("select count(*) from t").fetchone() == (ROWS + 1,)
         writing.execute("drop table t")

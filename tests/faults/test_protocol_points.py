@@ -15,6 +15,7 @@ import psycopg
 import pytest
 from fault_ground import ROWS, Ground, Running, Wire, connect, held, suspended, wait_clean
 from member_process import wait_until
+from recoveries import Recovery
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 SUM = (ROWS, ROWS * (ROWS - 1) // 2)
@@ -59,10 +60,14 @@ def test_a_black_hole_before_the_first_batch(tmp_path: Path, stack: ExitStack) -
         running = Running(connection, QUERY)
         wait_until(lambda: "mesh.queries" in held(m2) and "mesh.queries" in held(m3))
         assert neighbour.execute(QUERY).fetchone() == SUM
+        fault = Recovery("data connections are swallowed, the query is cancelled")
         connection.cancel_safe()
         with pytest.raises(psycopg.errors.QueryCanceled):
             running.result()
+        fault.reached("told")
         wire.hold(False)
+        fault = Recovery("data connections are carried again")
         wait_clean(m1, m2, m3)
         assert connection.execute(QUERY).fetchone() == SUM
+        fault.reached("another query answered, nothing left")
         wait_clean(m1, m2, m3)

@@ -15,6 +15,7 @@ import pytest
 from fault_ground import Running
 from member_process import MemberProcess, wait_until
 from member_state import status, wait_idle
+from recoveries import Recovery
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(900)]
 #: What keeps Spark busy for longer than the test.
@@ -52,8 +53,10 @@ def test_the_jvm_is_killed_and_comes_again(member: MemberProcess) -> None:
         killed = jvm(member)
         family = [killed, *killed.children(recursive=True)]
         killed.kill()
+        fault = Recovery("the JVM is killed")
         with pytest.raises(psycopg.errors.SerializationFailure, match="Spark has ended unexpectedly"):
             running.result()
+        fault.reached("told")
         with pytest.raises(psycopg.errors.SerializationFailure):
             paging.execute("fetch all from c").fetchall()
         paging.execute("rollback")
@@ -63,6 +66,8 @@ def test_the_jvm_is_killed_and_comes_again(member: MemberProcess) -> None:
         wait_until(lambda: status(member)["engines"]["spark"] == "ended")
         assert streams(member) == 0
         descriptors = psutil.Process(member.pid).num_fds()
+        fault = Recovery("Spark has ended")
         assert paging.execute(count).fetchone() == computing.execute(count).fetchone() == (1000,)
+        fault.reached("the next query answered by a new JVM")
         assert status(member)["engines"]["spark"] == "ready"
         assert psutil.Process(member.pid).num_fds() <= descriptors + 5
