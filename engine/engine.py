@@ -18,6 +18,7 @@ from typing import Final, TypeVar
 
 from engine.advisory_locks import AdvisoryLocks, MemberLocks
 from engine.api import Client
+from engine.catalog.asking import asked_now
 from engine.catalog.elsewhere import StandIn
 from engine.catalog.files import DataRoots
 from engine.catalog.roles import Roles
@@ -157,7 +158,7 @@ class Engine:
 
     async def in_operation_pool(self, call: Callable[[], T]) -> T:
         """Run a call that may block, on the operation thread with the least to do."""
-        return await asyncio.wrap_future(self._operations.submit(None, call))
+        return await asyncio.wrap_future(self._operations.submit(None, asked_now(call)))
 
     @property
     def tables(self) -> Path:

@@ -23,6 +23,7 @@ from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
 
 from engine.catalog import rows
+from engine.catalog.asking import take_asked
 from engine.catalog.counters import Count
 from engine.catalog.rows import Content, Decision, StepKind
 from engine.catalog.snapshot import FIRST_OID, PUBLIC, PUBLIC_COMMENT, AnyChange, Snapshot
@@ -151,7 +152,7 @@ class _Link:
 
     def ask(self, work: Callable[[Connection], T]) -> T:
         """What `work` gives; tried again where the connection turns out to be broken. Raises SqlError."""
-        asked = time.monotonic()
+        asked = take_asked()
         with self._lock:
             if self._away is not None and self._away[0] > asked:
                 raise self._away[1]

@@ -20,6 +20,8 @@ from postgres_server import PostgresServer, binaries
 from recoveries import Recovery
 
 from engine.catalog import store_postgres
+from engine.catalog.asking import asked_now
+from engine.runtime.operation_pool import OperationPool
 from wire.errors import IoError
 
 pytestmark = [
@@ -67,6 +69,36 @@ def test_many_ask_a_database_that_is_silent(
                     catalog.version()
         assert catalog.version() == 0
     finally:
+        catalog.close()
+
+
+def test_those_who_wait_for_a_thread_are_told_with_the_others(
+    database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six ask, of whom two can be attended to: one finds out that nobody answers."""
+    monkeypatch.setattr(store_postgres, "_VERSION_SECONDS", 1.0)
+    monkeypatch.setattr(store_postgres, "_CONNECT_SECONDS", 2)
+    url = f"postgresql://postgres@{database.host}:{database.port}/postgres"
+    catalog, pool = store_postgres.PostgresDatabase(url, tmp_path), OperationPool(2)
+    asked: list[store_postgres.Connection] = []
+    version = store_postgres._version
+
+    def asking(connection: store_postgres.Connection) -> int:
+        asked.append(connection)
+        return version(connection)
+
+    try:
+        assert catalog.version() == 0
+        monkeypatch.setattr(store_postgres, "_version", asking)
+        with stopped(database):
+            told = [pool.submit(None, asked_now(catalog.version)) for _ in range(6)]
+            for each in told:
+                with pytest.raises(IoError, match="cannot be used"):
+                    each.result()
+        assert len(asked) == 1
+        assert pool.submit(None, asked_now(catalog.version)).result() == 0
+    finally:
+        pool.close()
         catalog.close()
 
 
