@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from engine.authority import Authority
 from engine.catalog.elsewhere import stand_in
 from engine.catalog.files import DataRoots, refresh
-from engine.catalog.objects import Relation, StoredRelation, Table, View
+from engine.catalog.objects import Relation, StoredRelation, SystemTable, Table, View
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.row_types import is_row_type, relation_of, row_type, row_type_oid
 from engine.catalog.store import CatalogStore
-from engine.catalog.system import PG_CATALOG, SystemCatalog, SystemContext
+from engine.catalog.system import PG_CATALOG, SYSTEM, SystemCatalog, SystemContext
 from engine.catalog.system.declared import INFORMATION_SCHEMA
 from engine.catalog.system.namespaces import schema_oid
 from engine.catalog.user_types import by_oid
@@ -44,6 +44,12 @@ class RecordingCatalog:
             return system
         self._require_usage(schema)
         return self._noted(self.context.snapshot.resolve(schema, name, search_path))
+
+    def of_now(self, table: SystemTable) -> Relation | None:
+        """A relation that a plan has read, as it is now: itself where only commits change it."""
+        if (table.schema, table.name) in SYSTEM and not self.system.is_volatile(table):
+            return table
+        return self.resolve(table.schema, table.name, (table.schema,))
 
     def _before_users(self, schema: str | None, name: str, search_path: Sequence[str]) -> Sequence[str]:
         """The schemas in which a relation of the system's would be found before one of users'."""

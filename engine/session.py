@@ -57,6 +57,7 @@ from engine.sql.binder import bind_query, regnames
 from engine.sql.copy_statement import CopyFrom, CopyTo
 from engine.sql.scope import BindContext, ParameterTypes, RowLock
 from engine.statement_cache import PlannedQuery
+from engine.system_rows import with_rows_of_now
 from engine.text_styles import check_styles, foreign_styles
 from engine.told_once import ToldOnce
 from engine.utility.definer import Definer
@@ -87,6 +88,8 @@ _LOOKED_IN: Final = (PG_CATALOG, INFORMATION_SCHEMA, SLUICE)
 _DEFINING: Final = (*DEFINITIONS, *defining.STATEMENTS, *ROLE_STATEMENTS, s.Truncate, s.CreateForeignTable, s.Drop)
 #: Of these, what writes rows of a query, however many.
 _WRITING: Final = (s.CreateTableAs, s.CreateMaterializedView, s.RefreshMaterializedView)
+#: Values of the context that are others each time.
+_MOMENTS: Final = ("now", "statement_timestamp")
 Bound = tuple[FinalNode, Bindings]
 
 
@@ -197,10 +200,12 @@ class Session(EngineSession):
             query.text, parameter_types, tuple(digits.items()), version, path, self.database,
             settings.date_order, settings.time_zone, settings.interval_style,
         )  # fmt: skip
-        if version is not None and (found := self._engine.statements.find(key)) and found.fresh():
+        own = (key, self.roles.session_name)
+        kept = self._engine.statements
+        if version is not None and (found := kept.find(key) or kept.find(own)) and found.fresh():
             for schema in found.schemas:
                 self.authority().require_usage(self.catalog.current(), schema)
-            return found
+            return await self._as_of_now(found) if found.of_session else found
         context, catalog = self.bind_context(parameter_types, digits)
 
         def bind() -> PlannedQuery:
@@ -208,12 +213,20 @@ class Session(EngineSession):
             return PlannedQuery(
                 optimise(bound.plan), tuple(bound.columns), tuple(bound.parameters), tuple(catalog.reads.values()),
                 bound.locks, context.accesses.finished(), frozenset(catalog.schemas), length=len(query.text),
+                of_session=catalog.volatile,
             )  # fmt: skip
 
         planned = await self._engine.in_operation_pool(bind)
-        if version is not None and context.stable and not catalog.volatile:
-            self._engine.statements.keep(key, planned)
+        if version is not None and context.stable:
+            kept.keep(own if planned.of_session else key, planned)
         return planned
+
+    async def _as_of_now(self, planned: PlannedQuery) -> PlannedQuery:
+        """One that was kept, with the system's rows as this session sees them now."""
+        catalog = self._recording_catalog()
+        find = functools.partial(with_rows_of_now, planned.plan, catalog.of_now)
+        plan = await self._engine.in_operation_pool(find)
+        return planned if plan is planned.plan else planned.with_plan(plan)
 
     def bind_context(self, parameter_types: Sequence[int], digits: Digits) -> tuple[BindContext, RecordingCatalog]:
         """A statement's, and the catalog in it, which notes what is asked for."""
@@ -258,9 +271,11 @@ class Session(EngineSession):
         members, key = data_members(self._engine.mesh), None
         values = tuple(map(repr, arguments))
         # Long values would be kept as the key, and in what is compiled.
-        if not planned.context_names and not planned.calls_session and sum(map(len, values)) <= _VALUES_LENGTH:
+        lasts = planned.context_names.isdisjoint(_MOMENTS) and not planned.calls_session
+        if lasts and sum(map(len, values)) <= _VALUES_LENGTH:
             zone, styles = self.settings.get("TimeZone"), foreign_styles(self.settings)
-            key = (terms, members, zone, styles, values)
+            context = tuple(map(self.context_value, sorted(planned.context_names)))
+            key = (terms, members, zone, styles, values, context)
             if found := planned.compiled.get(key):
                 return found
         plan, bindings = bound()

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from engine import session_functions
@@ -47,7 +47,7 @@ class PlannedQuery:
     locks: the relations of which FOR UPDATE asks for rows. requirements: what has to be permitted whenever it runs.
     schemas: those that it names, which have to be usable already when it is prepared.
     compiled: what it was compiled to, by the session's terms, the members, parameter values and context; the last few.
-    length: of its text. kept: whether the cache has it.
+    length: of its text. kept: whether the cache has it. of_session: it reads rows that are the session's (`engine.system_rows`).
     """
 
     plan: FinalNode
@@ -60,6 +60,11 @@ class PlannedQuery:
     compiled: OrderedDict[Hashable, CompiledQuery] = field(default_factory=OrderedDict)
     length: int = 0
     kept: bool = False
+    of_session: bool = False
+
+    def with_plan(self, plan: FinalNode) -> PlannedQuery:
+        """The same over other rows of the system's, which nobody keeps."""
+        return replace(self, plan=plan, compiled=OrderedDict(), kept=False)
 
     @functools.cached_property
     def tables(self) -> tuple[Table, ...]:

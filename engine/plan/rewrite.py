@@ -80,7 +80,10 @@ def rewrite_plan(node: Node, change: Callable[[Node], Node]) -> Node:
     """`change` applied to every node of the plan, inputs first, the plans of subqueries in expressions included."""
 
     def in_expr(expr: Expr) -> Expr:
-        return replace(expr, plan=rewrite_plan(expr.plan, change)) if isinstance(expr, Subquery) else expr
+        if not isinstance(expr, Subquery):
+            return expr
+        plan = rewrite_plan(expr.plan, change)
+        return expr if plan is expr.plan else replace(expr, plan=plan)
 
     below = map_inputs(node, lambda child: rewrite_plan(child, change))
     return change(map_expressions(below, lambda expr: rewrite_expr(expr, in_expr)))

@@ -213,6 +213,7 @@ class BindContext:
     role_oid: a role's OID by its name.
     find_type: a type that users have made, by its schema, if one was written, its name and the search path.
     type_names: what format_type says of those types, by their OIDs.
+    column_names: of trees, by their roots' `id()`: the roots, and the names that columns have anywhere in them.
     """
 
     catalog: Catalog
@@ -229,6 +230,7 @@ class BindContext:
     accesses: Accesses = field(default_factory=Accesses)
     find_type: Callable[[str | None, str, Sequence[str]], t.PgType | None] = lambda _schema, _name, _path: None
     type_names: Callable[[], Mapping[int, str]] = dict
+    column_names: dict[int, tuple[exp.Expr, frozenset[str]]] = field(default_factory=dict)
     _columns: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _ctes: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 

@@ -32,7 +32,7 @@ def added(
     context: BindContext, item: exp.Table, relation: Table | SystemTable, node: Node
 ) -> tuple[Node, tuple[SourceColumn, ...]]:
     """What reads a relation, with the system columns that the statement names anywhere; and these."""
-    named = _named(item, relation)
+    named = _named(context, item, relation)
     if not named:
         return node, ()
     consts = {name: Const(st.of(_TYPES[name]), _value(relation, name)) for name in named}
@@ -41,12 +41,20 @@ def added(
     return read, tuple(SourceColumn(c.name, e) for c, e in zip(columns, passed(columns), strict=True))
 
 
-def _named(item: exp.Table, relation: Table | SystemTable) -> list[str]:
+def _named(context: BindContext, item: exp.Table, relation: Table | SystemTable) -> list[str]:
     """The system columns among the statement's names that the relation has."""
     own = {column.name for column in relation.columns}
     foreign = isinstance(relation, Table) and relation.storage is None
     there = {"tableoid"} if foreign else set(_TYPES) - own
-    return sorted({column.name for column in item.root().find_all(exp.Column)} & there)
+    return sorted(_names(context, item.root()) & there)
+
+
+def _names(context: BindContext, root: exp.Expr) -> frozenset[str]:
+    known = context.column_names.get(id(root))
+    if known is None:
+        known = root, frozenset(column.name for column in root.find_all(exp.Column))
+        context.column_names[id(root)] = known
+    return known[1]
 
 
 def _value(relation: Table | SystemTable, name: str) -> int:
