@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from engine.zone_setting import zone_setting
 from wire.client_encodings import encoding_named
 from wire.errors import CantChangeRuntimeParam, InsufficientPrivilege, InvalidParameterValue, UndefinedObject
-from wire.time_zones import canonical_name
 
 _TIME_UNITS: Final = {"us": 0.001, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SIZE_UNITS: Final = {"B": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
@@ -164,26 +164,6 @@ def _date_style(value: str) -> str:
     return f"{style}, {order}"
 
 
-def _time_zone(value: str) -> str:
-    """An IANA name, in PostgreSQL any letter case, or an offset from UTC in hours (`+2`, `-3:30`)."""
-    text = value.strip()
-    if match := re.fullmatch(r"([+-]?)(\d{1,2})(?::?(\d{2}))?", text):
-        hours, minutes = int(match[2]), int(match[3] or 0)
-        if hours > 15 or minutes > 59:
-            raise ValueError
-        sign = "-" if match[1] == "-" else "+"
-        flipped = "+" if sign == "-" else "-"
-        tail = f":{minutes:02d}" if minutes else ""
-        return f"<{sign}{hours:02d}{tail}>{flipped}{hours:02d}{tail}"
-    if re.fullmatch(r"<[+-]\d\d(:\d\d)?>[+-]\d\d(:\d\d)?", text):
-        return text
-    if text.lower() in ("default", "local"):
-        return "UTC"
-    if (name := canonical_name(text)) is None:
-        raise ValueError
-    return name
-
-
 def _encoding(value: str) -> str:
     try:
         return encoding_named(value)
@@ -263,7 +243,7 @@ SETTINGS: Final[dict[str, Setting]] = {
             _s("standard_conforming_strings", "on", "bool", reported=True, fixed=True),
             _s("statement_timeout", "0", "time", "Cancels a statement that runs longer; 0 is never."),
             _s("TimeZone", "UTC", description="Time zone of timestamps with time zone.", reported=True,
-               canonical=_time_zone),
+               canonical=zone_setting),
             _s("tcp_keepalives_idle", "0", "integer"),
             _s("work_mem", "4MB", "size", maximum=1 << 41),
             _s("jit", "off", "bool"),

@@ -229,9 +229,9 @@ class _Rule:
         yield from sorted(found)
 
 
-#: PostgreSQL asks nothing of the names: whatever ends in a number may be a zone.
+#: PostgreSQL asks nothing of the names: whatever ends in a number may be a zone, and there need be none before hours and minutes.
 _POSIX: Final = re.compile(
-    r"(?P<std><[^>]*>|[^<0-9,+\-][^0-9,+\-]*)(?P<stdoff>[+-]?\d+(?::\d+){0,2})"
+    r"(?P<std><[^>]*>|[^<0-9,+\-][^0-9,+\-]*|(?=[+-]?\d+:))(?P<stdoff>[+-]?\d+(?::\d+){0,2})"
     r"(?:(?P<dst><[^>]*>|[^<0-9,+\-:][^0-9,+\-]*)(?P<dstoff>[+-]?\d+(?::\d+){0,2})?"
     r"(?:,(?P<begin>[^,]+),(?P<end>[^,]+))?)?"
 )

@@ -251,6 +251,7 @@ class LocalDatabase:
     def borrow(self, time_zone: str) -> LocalCursor:
         """A cursor in this time zone. Raises InvalidParameterValue for one that DuckDB does not know, FatalException where the
         database is of no more use."""
+        name = zone_name(time_zone)
         with self._lock:
             if self._retired:
                 raise duckdb.FatalException("the database has been retired")
@@ -260,7 +261,7 @@ class LocalDatabase:
                 return idle.pop()
         connection = self._root.cursor()
         try:
-            connection.execute("SET TimeZone = $1", [zone_name(time_zone)])
+            connection.execute("SET TimeZone = $1", [name])
         except duckdb.Error as error:
             connection.close()
             with self._lock:

@@ -1,18 +1,14 @@
-"""Time zones by the names that DuckDB (ICU) has for them."""
+"""Time zones by the names that DuckDB (ICU) and Spark (java.time) have for them."""
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
-#: `<+02>-02`, as PostgreSQL names a zone that was given by its offset.
-_OFFSET_ZONE: Final = re.compile(r"<([+-]\d\d)(?::?(\d\d))?>.*|([+-]\d\d):?(\d\d)?")
+from wire.time_zones import canonical_name, zone
 
 
 def zone_name(time_zone: str) -> str:
-    """DuckDB's (ICU's) name of a zone: offsets are spelled `GMT+02:00` there."""
-    found = _OFFSET_ZONE.fullmatch(time_zone)
-    if not found:
+    """The engines' name of a session's zone, which PostgreSQL may know by an offset: `GMT+02:00`, two hours east of Greenwich."""
+    if canonical_name(time_zone) is not None:
         return time_zone
-    hours, minutes = found[1] or found[3], found[2] or found[4] or "00"
-    return f"GMT{hours}:{minutes}"
+    east = int(zone(time_zone).offsets[0])
+    hours, minutes = divmod(abs(east) // 60, 60)
+    return f"GMT{'-' if east < 0 else '+'}{hours:02}:{minutes:02}"

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from engine.lakes import stores
 from engine.local.confined import CONFINED
-from engine.local.zone_names import zone_name
 from engine.told_error import TaskError
 
 #: Rows of a batch: with DuckDB's vectors, a multiple of 2048.
@@ -53,7 +52,7 @@ class ScanUnits:
         with duckdb.connect(":memory:", config=_SETTINGS) as connection:
             if self.stores:
                 connection.register_filesystem(stores.StoreFiles())
-            connection.execute("SET TimeZone = $1", [zone_name(self.time_zone)])
+            connection.execute("SET TimeZone = $1", [self.time_zone])
             try:
                 for number in numbers:
                     for unit in self.units[number]:

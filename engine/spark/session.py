@@ -34,6 +34,7 @@ from pyspark.sql.udf import _create_udf
 from pyspark.util import PythonEvalType
 
 from engine.config import SparkConfig
+from engine.local.zone_names import zone_name
 from engine.spark.collect import collect_arrow
 from engine.spark.errors import text_of
 from engine.spark.worker import SUMMARY_SCHEMA, idle
@@ -180,12 +181,12 @@ class SparkRuntime:
         self._warm()
 
     def session(self, time_zone: str) -> SparkSession:
-        """The session of a time zone. Raises SqlError if Spark does not know it."""
+        """The session of a time zone, as PostgreSQL calls it. Raises SqlError if Spark does not know it."""
         with self._lock:
             session = self._sessions.get(time_zone)
             if session is None:
                 session = self._root.newSession()
-                session.conf.set("spark.sql.session.timeZone", time_zone)
+                session.conf.set("spark.sql.session.timeZone", zone_name(time_zone))
                 self._sessions[time_zone] = session
             self._sessions.move_to_end(time_zone)
             while len(self._sessions) > _SESSIONS_MAX:

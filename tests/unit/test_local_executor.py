@@ -192,7 +192,9 @@ async def test_time_zones(executor: LocalExecutor) -> None:
 
 def test_zone_names() -> None:
     assert zone_name("<-03>03") == "GMT-03:00"
-    assert zone_name("+02:00") == "GMT+02:00"
+    assert zone_name("+02:00") == "GMT-02:00", "as POSIX has it, west of Greenwich"
+    assert zone_name("GMT+2") == "GMT-02:00"
+    assert zone_name("JST-9") == "GMT+09:00"
     assert zone_name("America/New_York") == "America/New_York"
 
 
