@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from engine.catalog.objects import SystemTable, Table
 from engine.executor import CompiledFragment, EngineName, OutputColumn
+from engine.plan.compile.grand_totals import with_grand_totals
 from engine.plan.compile.interruptible import watched_inputs
 from engine.plan.compile.relations import query
 from engine.plan.compile.scope import Bindings, Compilation, Scope
@@ -28,6 +29,7 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
     """
     compilation = Compilation(engine, bindings, query)
     if engine == "spark":
+        plan = with_grand_totals(plan)
         watched = (id(node) for node in watched_inputs(plan) if not is_small(node, bindings))
         compilation.watched = frozenset(watched)
     statement = query(plan, Scope(compilation))
