@@ -14,6 +14,7 @@ Source: Trino, "Client REST API"; buenavista.http.main.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Mapping
 from typing import Any, Final
@@ -47,6 +48,7 @@ _PATIENCE: Final = 1.0
 #: Of a statement's text.
 _TEXT_BYTES_MAX: Final = 16 << 20
 _JSON: Final = "application/json"
+_OFFSET: Final = re.compile(r"[+-]\d\d:\d\d")
 
 
 class Answer(schemas.QueryResult):
@@ -198,9 +200,11 @@ def _settings(headers: Headers) -> dict[str, str]:
     if any(role.startswith("ROLE{") for role in _pairs(headers.get("Role"), unquote).values()):
         raise FeatureNotSupported("not supported: roles in X-Trino-Role", hint="A user has the rights of its roles.")
     settings = _pairs(headers.get("Session"), unquote_plus)
-    for header, name in (("Time-Zone", "TimeZone"), ("Source", "application_name")):
-        if value := headers.get(header):
-            settings.setdefault(name, value)
+    if zone := headers.get("Time-Zone"):
+        # Trino's offsets are east of Greenwich; PostgreSQL reads `+02:00` as POSIX does.
+        settings.setdefault("TimeZone", f"INTERVAL '{zone}'" if _OFFSET.fullmatch(zone) else zone)
+    if source := headers.get("Source"):
+        settings.setdefault("application_name", source)
     if schema := headers.get("Schema"):
         settings.setdefault("search_path", '"' + schema.replace('"', '""') + '"')
     return settings

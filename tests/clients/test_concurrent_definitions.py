@@ -31,7 +31,7 @@ def postgres_url(postgres: PostgresServer) -> Iterator[str]:
         admin.execute("drop database definitions with (force)")
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.long])])
 def members(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[LocalMember]]:
     catalog = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
     with two_members(tmp_path, catalog) as both:

@@ -109,6 +109,17 @@ def test_values_and_types(member: LocalMember, sql: str, type_name: str, value: 
     assert cursor.description[0][1] == type_name
 
 
+@pytest.mark.parametrize(("said", "zone"), [("+05:30", "<+05:30>-05:30"), ("Asia/Tokyo", "Asia/Tokyo")])
+def test_offsets_are_east_of_greenwich(member: LocalMember, said: str, zone: str) -> None:
+    """The Python client knows no offsets; others do."""
+    headers = {"X-Trino-User": "ann", "X-Trino-Time-Zone": said}
+    address = f"http://127.0.0.1:{member.http_port}/v1/statement"
+    told = requests.post(address, "select current_setting('TimeZone')", headers=headers, timeout=30).json()
+    while "data" not in told:
+        told = requests.get(told["nextUri"], timeout=30).json()
+    assert told["data"] == [[zone]]
+
+
 def test_parameters(member: LocalMember) -> None:
     zone = dt.timezone(dt.timedelta(hours=2))
     moment = dt.datetime(2024, 2, 29, 1, 2, 3, tzinfo=zone)

@@ -66,6 +66,7 @@ def begin_suspended(connection: psycopg.Connection[Any], rows: int = 10) -> None
 # -- a participant ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_participant_is_killed_while_a_portal_is_suspended_and_takes_part_again(ground: Ground) -> None:
     m1, m2, m3 = ground.three()
     with connect(m1) as connection:
@@ -102,6 +103,7 @@ def test_a_participant_is_killed_while_it_computes(ground: Ground) -> None:
         fault.reached("another query answered, nothing left")
 
 
+@pytest.mark.long
 def test_a_participant_is_killed_before_it_has_seen_the_start(ground: Ground) -> None:
     """It is stopped when the query begins: the others' streams to it are being opened, and never will be."""
     m1, m2, m3 = ground.three(cluster={"failure_after": "60"})
@@ -115,6 +117,7 @@ def test_a_participant_is_killed_before_it_has_seen_the_start(ground: Ground) ->
         expect_usable(connection, among={"m1", "m2"})
 
 
+@pytest.mark.long
 def test_a_participant_is_killed_near_the_last_row(ground: Ground) -> None:
     """Every row or one error; nothing between."""
     m1, m2, m3 = ground.three()
@@ -129,6 +132,7 @@ def test_a_participant_is_killed_near_the_last_row(ground: Ground) -> None:
         wait_clean(m1, m2)
 
 
+@pytest.mark.long
 def test_a_participant_is_killed_while_the_query_is_cancelled(ground: Ground) -> None:
     m1, m2, m3 = ground.three()
     with connect(m1) as connection:
@@ -168,7 +172,7 @@ def test_a_participant_stands_still_and_goes_on(ground: Ground) -> None:
 # -- the initiator ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("computes", [False, True])
+@pytest.mark.parametrize("computes", [pytest.param(False, marks=pytest.mark.long), True])
 def test_the_initiator_is_killed(ground: Ground, computes: bool) -> None:
     m1, m2, m3 = ground.three()
     connection = connect(m1)
@@ -210,7 +214,7 @@ def test_the_initiator_stands_still_and_goes_on(ground: Ground) -> None:
 # -- connections ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("control", [False, True])
+@pytest.mark.parametrize("control", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_connections_of_the_initiator_break(ground: Ground, wire: Wire, control: bool) -> None:
     """Those by which its rows come, or all; the members live on."""
     m1, m2, m3 = ground.three(wire)

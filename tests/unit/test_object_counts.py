@@ -23,6 +23,8 @@ from engine.plan import input_size
 from engine.remembered import Remembered
 from engine.storage import delta
 
+# Each looks through all objects of the process a few times, of which a whole run of the tests has many.
+pytestmark = pytest.mark.long
 Connection = psycopg.Connection[Any]
 _ROUNDS = 8
 _VERSIONS = delta._VERSIONS
