@@ -5,8 +5,10 @@ action, named after its query, joined when it ends.
 
 **Cancel** has three parts, since the action may be anywhere: jobs of its group are cancelled, those under way and those that
 it has yet to start (`cancelJobGroupAndFutureJobs`); its Java thread is interrupted, which ends waits on the driver (listing
-files, a broadcast, a subquery); and `stopped` answers only when the thread has ended and the scheduler has no task of the
-group left.
+files, a broadcast, a subquery); and `wait_gone` returns only when the thread has ended and the scheduler has no task of the
+group left. Until then it cancels the group again and again: of the jobs that have yet to start Spark's scheduler refuses those
+of a result but not the stages that adaptive execution runs one by one (`submitMapStage`), so what was planned when the cancel
+came would run to its end.
 
 Not stoppable is what neither waits nor looks. On the driver that is analysis and planning, milliseconds for what people
 write: the thread is waited for. In a task it is a sort in memory, or what one batch of rows has to meet in a join of few keys
@@ -32,6 +34,7 @@ from wire.errors import QueryCanceled, SqlError
 
 _log = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.01
+_CANCEL_AGAIN_SECONDS: Final = 0.1
 _GONE_SECONDS: Final = 0.5
 _CAUSE_SECONDS: Final = 1.0
 _GROUPS: Final = itertools.count(1)
@@ -77,13 +80,16 @@ class SparkJob:
         if not self.running:
             return
         with self._runtime.unless_ended():
-            self._runtime.context._jsc.sc().cancelJobGroupAndFutureJobs(self.group)
+            self._cancel_group()
             if java_thread is not None:
                 java_thread.interrupt()
 
     def wait_gone(self) -> None:
-        """Wait until the thread has ended and no task of the group is left, for the tasks `_GONE_SECONDS` at most."""
-        self._thread.join()
+        """After `cancel`, wait until the thread has ended and no task of the group is left, for the tasks `_GONE_SECONDS` at most."""
+        while self.running:
+            self._thread.join(_CANCEL_AGAIN_SECONDS)
+            with self._runtime.unless_ended():
+                self._cancel_group()
         deadline = time.monotonic() + _GONE_SECONDS
         with self._runtime.unless_ended():
             while self._tasks_active():
@@ -91,6 +97,9 @@ class SparkJob:
                     _log.warning("%s: killed tasks have not noticed yet", self.group)
                     return
                 time.sleep(_POLL_SECONDS)
+
+    def _cancel_group(self) -> None:
+        self._runtime.context._jsc.sc().cancelJobGroupAndFutureJobs(self.group)
 
     def _run(self) -> None:
         result, error = None, None

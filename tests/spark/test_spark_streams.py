@@ -19,13 +19,17 @@ import pytest
 import pytest_asyncio
 import sqlglot
 import tpch
+from pyspark.sql import SparkSession
 
 from engine.catalog.infer import infer_columns
 from engine.catalog.objects import Table
 from engine.config import SparkConfig
 from engine.executor import CompiledFragment, ExecutionContext, OutputColumn, QueryId
 from engine.plan.compile.storage import relation_name
+from engine.spark.collect import collect_arrow
 from engine.spark.executor import SparkExecutor, SparkStream
+from engine.spark.jobs import SparkJob
+from engine.spark.session import SparkRuntime
 from engine.sql import types as st
 from wire import types as t
 from wire.errors import SqlError
@@ -87,9 +91,13 @@ class Ground:
         assert [t.name for t in threading.enumerate() if t.name.startswith("sluice-") and "spool" not in t.name] == []
         assert await self.executor.call(self._active_in_spark) == ([], [])
 
-    def _active_in_spark(self) -> tuple[list[int], list[int]]:
+    @property
+    def runtime(self) -> SparkRuntime:
         assert self.executor._starting is not None
-        runtime = self.executor._starting.result()
+        return self.executor._starting.result()
+
+    def _active_in_spark(self) -> tuple[list[int], list[int]]:
+        runtime = self.runtime
         runtime.settle()
         tracker = runtime.context.statusTracker()
         return list(tracker.getActiveJobsIds()), list(tracker.getActiveStageIds())
@@ -326,6 +334,39 @@ async def test_cancel_wherever_it_is(ground: Ground, phase: str) -> None:
     assert caught.value.sqlstate == "57014"
     await stream.close()
     assert (await ground.rows(ground.fragment("select 7L"))).to_pydict() == {"c0": [7]}
+
+
+async def test_cancel_between_planning_and_the_first_stage(ground: Ground) -> None:
+    """Spark's scheduler does not refuse the stages that adaptive execution submits for a group cancelled before."""
+    endless = (
+        "select count(*) from {lineitem} where java_method('java.lang.Thread', 'sleep', l_orderkey + 1000L) is not null"
+    )
+    statement = ground.executor.sql(ground.fragment(endless))
+    planned, cancelled = threading.Event(), threading.Event()
+    ended: list[SqlError | None] = []
+
+    def work(session: SparkSession) -> None:
+        frame = session.sql(statement)
+        planned.set()
+        assert cancelled.wait(60)
+        # The interrupt has met something that took it for its own and went on.
+        runtime.jvm.java.lang.Thread.interrupted()
+        collect_arrow(frame._jdf)
+
+    await ground.rows(ground.fragment("select count(*) from {lineitem}"))
+    runtime = ground.runtime
+    job = SparkJob(runtime, "planned", "UTC", work, lambda _result, error: ended.append(error))
+    job.start()
+    assert await asyncio.to_thread(planned.wait, 60)
+
+    def stop() -> None:
+        job.cancel()
+        cancelled.set()
+        job.wait_gone()
+
+    async with asyncio.timeout(60):
+        await ground.executor.call(stop)
+    assert [error.sqlstate for error in ended if error] == ["57014"]
 
 
 def python_workers() -> list[psutil.Process]:
