@@ -17,7 +17,7 @@ import pyarrow as pa
 from engine.carry import carrier_schema
 from engine.catalog.files import refresh
 from engine.catalog.objects import Table
-from engine.distribution import compile_query
+from engine.compiling import compile_aside
 from engine.executor import OutputColumn
 from engine.fault_policy import RepeatableQuery
 from engine.plan.compile import Bindings
@@ -80,7 +80,7 @@ async def _asked(session: Session, engine: Engine, plan: FinalNode) -> pa.Table:
         engine,
         "fail",
         terms,
-        lambda chosen: compile_query(ready, chosen, bindings, engine.mesh, engine.config.topology),
+        lambda chosen: compile_aside(engine, ready, chosen, bindings),
         context,
     ).open()
     batches = []

@@ -2,7 +2,7 @@
 
     engine = Engine(config); await engine.start()
     session = engine.session(user="ann", database="sluice", options={"TimeZone": "Europe/Paris"}, client=client)
-    [statement] = session.parse("select $1::int4 + 1")
+    [statement] = await session.parse("select $1::int4 + 1")
     prepared = await session.prepare(statement, parameter_types=(0,))
     execution = await session.execute(prepared, (41,))
     while (batch := await execution.stream.next_batch()) is not None: ...
@@ -212,7 +212,7 @@ class EngineSession(Protocol):
 
     settings: Settings
 
-    def parse(self, sql: str) -> Sequence[Statement]:
+    async def parse(self, sql: str) -> Sequence[Statement]:
         """Split and parse a query string; empty for one without statements. Raises SqlSyntaxError with a position."""
         ...
 

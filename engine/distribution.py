@@ -43,7 +43,7 @@ from engine.plan.rewrite import walk_all
 from engine.plan.spec import MemberSpec
 from engine.plan.topology import Topology
 from engine.plan.workload import workload
-from engine.runtime.mesh import Mesh
+from engine.runtime.mesh import Members
 from engine.settings import SessionSettings, size_text
 from wire.errors import (
     ConfigurationLimitExceeded,
@@ -103,7 +103,7 @@ class Terms:
         )
 
 
-def data_members(mesh: Mesh) -> tuple[str, ...]:
+def data_members(mesh: Members) -> tuple[str, ...]:
     """The members that may run fragments now. This one may also while it drains: for transactions that have begun."""
     return tuple(m.id for m in mesh.members() if m.role == "data" and (m.local or m.state in _TAKES_PART))
 
@@ -112,7 +112,7 @@ def compile_query(
     plan: logical.Final,
     terms: Terms,
     bindings: Bindings,
-    mesh: Mesh,
+    mesh: Members,
     topology: Topology | None,
     *,
     analyze: bool = False,
@@ -149,7 +149,7 @@ def physical_plan(
     query: CompiledQuery,
     terms: Terms,
     bindings: Bindings,
-    mesh: Mesh,
+    mesh: Members,
     topology: Topology | None,
 ) -> PhysicalPlan:
     """The query's plan as it is spread, also where nothing is."""
@@ -161,7 +161,7 @@ def _physical(
     choice: Choice,
     terms: Terms,
     bindings: Bindings,
-    mesh: Mesh,
+    mesh: Members,
     topology: Topology | None,
     change: StagedChange | None = None,
 ) -> PhysicalPlan:
@@ -173,7 +173,7 @@ def _placed(
     choice: Choice,
     terms: Terms,
     bindings: Bindings,
-    mesh: Mesh,
+    mesh: Members,
     topology: Topology | None,
     change: StagedChange | None,
 ) -> PhysicalPlan:
@@ -195,7 +195,7 @@ def _placed(
         return distribute(plan, replace(setting, members=(mesh.member,)), f"not distributed: {obstacle.message}")
 
 
-def _within(topology: Topology | None, mesh: Mesh) -> tuple[str, ...]:
+def _within(topology: Topology | None, mesh: Members) -> tuple[str, ...]:
     """The members that may run fragments now: where links say what may be sent, those that the topology names."""
     members = data_members(mesh)
     if topology is None or topology.is_open:
@@ -212,7 +212,7 @@ def _along_links(physical: PhysicalPlan, topology: Topology) -> PhysicalPlan:
     return relocate(physical, topology)
 
 
-def pinned_files(plan: logical.Final, mesh: Mesh) -> dict[str, str]:
+def pinned_files(plan: logical.Final, mesh: Members) -> dict[str, str]:
     """The member of each file, or stand-in for files, that only one can read.
 
     Raises SerializationFailure when one of those members cannot run anything now.
@@ -235,7 +235,7 @@ def _declared_tables(plan: logical.Final) -> Iterator[Table]:
             yield node.table
 
 
-def _holder_lost(table: Table, member: str, mesh: Mesh) -> SerializationFailure:
+def _holder_lost(table: Table, member: str, mesh: Members) -> SerializationFailure:
     known = next((info for info in mesh.members() if info.id == member), None)
     state: str = "not there" if known is None else known.state
     if known is not None and known.role == "lite":

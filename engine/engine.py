@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -58,7 +59,8 @@ _PARSED: Final = 1024
 _PARSED_ROOM: Final = 1 << 19
 #: What the name of the file of advisory locks has beyond the catalog's.
 _LOCKS: Final = "-locks"
-_PARSED_LENGTH: Final = 16_384
+#: One that is longer takes more than some ten milliseconds to parse.
+_PARSED_LENGTH: Final = 4096
 
 
 class Engine:
@@ -140,9 +142,11 @@ class Engine:
     def new_query_id(self) -> QueryId:
         return QueryId(self.config.member, next(self._query_numbers))
 
-    def parsed(self, sql: str) -> Sequence[Statement]:
-        """`parse(sql)`, remembered for texts of ordinary length without passwords."""
-        if len(sql) > _PARSED_LENGTH or names_password(sql):
+    async def parsed(self, sql: str) -> Sequence[Statement]:
+        """`parse(sql)`, remembered for texts of ordinary length without passwords; nobody else waits for a long one."""
+        if len(sql) > _PARSED_LENGTH:
+            return await self.in_operation_pool(functools.partial(parse, sql))
+        if names_password(sql):
             return parse(sql)
         return self._parsed.get(sql, lambda: parse(sql))
 

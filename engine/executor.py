@@ -71,6 +71,7 @@ class CompiledFragment:
     small: the output is small by construction (global aggregate, LIMIT n <= a few thousand rows): Spark collects it
         through the driver instead of streaming from its tasks.
     scans: on Spark: what its tasks read through DuckDB, by the names that the statement has for it.
+    text: the statement as the engine reads it, where that has been made already.
     """
 
     engine: EngineName
@@ -80,6 +81,7 @@ class CompiledFragment:
     ordered: bool = False
     small: bool = False
     scans: Mapping[str, Scan] = field(default_factory=dict)
+    text: str | None = None
 
     @functools.cached_property
     def schema(self) -> pa.Schema:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from engine.catalog.objects import Table
-from engine.distribution import CompiledQuery, DistributedQuery, Terms, compile_query, physical_plan
+from engine.compiling import compile_aside
+from engine.distribution import CompiledQuery, DistributedQuery, Terms, physical_plan
 from engine.executor import BatchStream, CompiledFragment, ExecutionContext
 from engine.local.executor import LocalStream
 from engine.plan import explain_physical, logical
@@ -63,9 +64,7 @@ async def explain(request: ExplainRequest, engine: Engine, started: float) -> li
     """The lines of the answer (JSON: one). started: when planning began, in seconds of `time.perf_counter`."""
     statement = request.statement
     request = replace(request, plan=pruned(request.plan, request.bindings.parameters))
-    query = compile_query(
-        request.plan, request.terms, request.bindings, engine.mesh, engine.config.topology, analyze=statement.analyze
-    )
+    query = await compile_aside(engine, request.plan, request.terms, request.bindings, analyze=statement.analyze)
     planning_ms = (time.perf_counter() - started) * 1e3
     run = await _run(query, engine, request.context) if statement.analyze else _Run({}, {})
     actual = summarised(statement, {"Planning Time": planning_ms, **run.counters})

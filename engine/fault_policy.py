@@ -26,7 +26,7 @@ that outlive connections, for all queries, to save those that break in the middl
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol
 
@@ -66,12 +66,12 @@ class RepeatableQuery:
     engine: Opener
     policy: Policy
     terms: Terms
-    compile_as: Callable[[Terms], CompiledQuery]
+    compile_as: Callable[[Terms], Awaitable[CompiledQuery]]
     context: ExecutionContext
 
     async def open(self) -> BatchStream:
         """Begin to run it. What runs on this member alone runs as it is."""
-        query = self.compile_as(self.terms)
+        query = await self.compile_as(self.terms)
         stream = await self.engine.open(query, self.context)
         if isinstance(query.runs, CompiledFragment) or self.policy == "fail":
             return stream
@@ -85,9 +85,9 @@ class RepeatableQuery:
         """Those that an attempt runs on."""
         return tuple(query.runs.members) if isinstance(query.runs, DistributedQuery) else (self.engine.mesh.member,)
 
-    def alone(self) -> CompiledQuery | None:
+    async def alone(self) -> CompiledQuery | None:
         """The attempt that needs no other member; None: there is none such."""
-        query = self.compile_as(replace(self.terms, distribution="off"))
+        query = await self.compile_as(replace(self.terms, distribution="off"))
         return None if isinstance(query.runs, DistributedQuery) else query
 
     def next_context(self) -> ExecutionContext:
@@ -109,7 +109,7 @@ class Repetition:
         self._repeats += 1
         match self._query.policy:
             case "local" if self._repeats == 1:
-                alone = self._query.alone()
+                alone = await self._query.alone()
                 if alone is None:
                     raise error
                 self._tell(error, f"it runs again on member {self._query.engine.mesh.member} alone")
@@ -120,7 +120,7 @@ class Repetition:
                 pass
             case _:
                 raise error
-        query = self._query.compile_as(self._query.terms)
+        query = await self._query.compile_as(self._query.terms)
         self._members = self._query.members_of(query)
         self._tell(error, f"it runs again on {', '.join(sorted(self._members))}")
         return query

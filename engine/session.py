@@ -24,9 +24,10 @@ from engine.catalog.snapshot import SLUICE, TEMPORARY
 from engine.catalog.system import PG_CATALOG, SystemCatalog, SystemContext
 from engine.catalog.system.declared import INFORMATION_SCHEMA
 from engine.catalog.transaction import SessionCatalog
+from engine.compiling import compile_aside
 from engine.copying.copy_from import copy_from
 from engine.copying.copy_to import copy_to
-from engine.distribution import CompiledQuery, Terms, compile_query, data_members
+from engine.distribution import CompiledQuery, Terms, data_members
 from engine.executor import ExecutionContext
 from engine.explaining import ExplainRequest, explain, summarised
 from engine.explaining_changes import explain_change
@@ -118,8 +119,8 @@ class Session(EngineSession):
 
     # -- statements ----------------------------------------------------------------------------------------------
 
-    def parse(self, sql: str) -> Sequence[s.Statement]:
-        return self._engine.parsed(sql)
+    async def parse(self, sql: str) -> Sequence[s.Statement]:
+        return await self._engine.parsed(sql)
 
     async def prepare(self, statement: s.Statement, parameter_types: Sequence[int]) -> Prepared:
         await self._engine.see_commits()
@@ -264,7 +265,7 @@ class Session(EngineSession):
         _require_same_columns(prepared.plan.columns, planned.columns)
         return planned
 
-    def _compile(
+    async def _compile(
         self, planned: PlannedQuery, arguments: Sequence[Any], bound: Callable[[], Bound], terms: Terms
     ) -> CompiledQuery:
         """What the query runs as, kept for the next time with the same values under the same terms."""
@@ -279,7 +280,7 @@ class Session(EngineSession):
             if found := planned.compiled.get(key):
                 return found
         plan, bindings = bound()
-        query = compile_query(plan, terms, bindings, self._engine.mesh, self._engine.config.topology)
+        query = await compile_aside(self._engine, plan, terms, bindings, nodes=planned.size)
         if key is not None:
             self._engine.statements.remember(planned, key, query)
         return query

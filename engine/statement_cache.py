@@ -86,7 +86,8 @@ class PlannedQuery:
         return all(refresh(table) is table for table in self.tables)
 
     @functools.cached_property
-    def _size(self) -> int:
+    def size(self) -> int:
+        """Of its plan, in nodes."""
         return size(self.plan)
 
     @property
@@ -97,11 +98,11 @@ class PlannedQuery:
     @functools.cached_property
     def _planned_bytes(self) -> int:
         files = sum(len(table.files) + (len(table.storage.added) if table.storage else 0) for table in self.tables)
-        return _NODE_BYTES * self._size + 2 * self.length + _FILE_BYTES * files
+        return _NODE_BYTES * self.size + 2 * self.length + _FILE_BYTES * files
 
     @property
     def _compiled_bytes(self) -> int:
-        return _COMPILED_NODE_BYTES * self._size + self.length
+        return _COMPILED_NODE_BYTES * self.size + self.length
 
     def remember(self, key: Hashable, query: CompiledQuery) -> None:
         """Keep what it was compiled to, where that is not too large."""

@@ -35,7 +35,7 @@ async def parse(exchange: Exchange, message: m.Parse) -> None:
 
 
 async def _analyse(exchange: Exchange, message: m.Parse) -> Command:
-    statements = exchange.commands.engine.parse(message.text)
+    statements = await exchange.commands.engine.parse(message.text)
     if not statements:
         return Command(None)
     if len(statements) > 1:

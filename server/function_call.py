@@ -60,7 +60,7 @@ async def function_call(exchange: Exchange, message: m.FunctionCall) -> None:
 async def _function(exchange: Exchange, oid: int) -> _Function:
     """Raises UndefinedFunction, and FeatureNotSupported for what is no plain function of types that are here."""
     engine = exchange.commands.engine
-    [statement] = engine.parse(_LOOK_UP)
+    [statement] = await engine.parse(_LOOK_UP)
     prepared = await engine.prepare(statement, (t.OID.oid,))
     found = await _one_row(await engine.execute(prepared, (oid,)))
     if found is None:

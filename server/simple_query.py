@@ -17,7 +17,7 @@ async def simple_query(exchange: Exchange, message: m.Query) -> None:
     """Answer a Query, up to but without ReadyForQuery. Raises SqlError."""
     await exchange.commands.portals.close("")
     exchange.commands.prepared.drop("")
-    statements = exchange.commands.engine.parse(message.text)
+    statements = await exchange.commands.engine.parse(message.text)
     if not statements:
         exchange.send(m.EmptyQueryResponse())
     shared = len(statements) > 1

@@ -194,7 +194,7 @@ class DuckSession:
         self._savepoints: list[tuple[str, int]] = []
         engine.counters.sessions += 1
 
-    def parse(self, sql: str) -> Sequence[s.Statement]:
+    async def parse(self, sql: str) -> Sequence[s.Statement]:
         return parse(sql, lambda message: self.client.notice(Notice(message)))
 
     async def prepare(self, statement: s.Statement, parameter_types: Sequence[int]) -> Prepared:

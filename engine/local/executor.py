@@ -213,7 +213,9 @@ class LocalExecutor:
 
     def sql(self, fragment: CompiledFragment) -> str:
         """The fragment's text, remembered for those that run often."""
-        return self._texts.get(id(fragment), lambda: (fragment, to_sql(fragment.statement, "local")))[1]
+        return (
+            fragment.text or self._texts.get(id(fragment), lambda: (fragment, to_sql(fragment.statement, "local")))[1]
+        )
 
     def statistics(self) -> Mapping[str, int]:
         if self._database is None or self._single is None or self._small is None:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from engine.catalog.files import refresh
 from engine.catalog.objects import DataFile, Table
 from engine.catalog.transaction import SessionCatalog
-from engine.distribution import Terms, compile_query
+from engine.compiling import compile_aside
+from engine.distribution import Terms
 from engine.executor import BatchStream, ExecutionContext
 from engine.fault_policy import RepeatableQuery
 from engine.memory_share import writer_bytes
@@ -137,7 +138,7 @@ async def _read(
         engine,
         "fail",
         terms,
-        lambda chosen: compile_query(plan, chosen, bindings, engine.mesh, engine.config.topology),
+        lambda chosen: compile_aside(engine, plan, chosen, bindings),
         context,
     ).open()
 

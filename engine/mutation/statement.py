@@ -18,7 +18,8 @@ from engine.catalog.files import refresh
 from engine.catalog.objects import Constraint, Relation, Table
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.snapshot import TEMPORARY
-from engine.distribution import CompiledQuery, DistributedQuery, Terms, compile_query
+from engine.compiling import compile_aside
+from engine.distribution import CompiledQuery, DistributedQuery, Terms
 from engine.executor import BatchStream, CompiledFragment, ExecutionContext
 from engine.fault_policy import Policy, RepeatableQuery, Repetition
 from engine.memory_share import MemoryShare
@@ -186,7 +187,7 @@ class SessionGround:
     async def feed(self, plan: Mutate, query: FinalNode) -> Written | BatchStream:
         """Participants write what they make, Spark's tasks where Spark alone makes the rows."""
         repeatable = await self._query(query, change=plan)
-        compiled, context = repeatable.compile_as(repeatable.terms), repeatable.context
+        compiled, context = await repeatable.compile_as(repeatable.terms), repeatable.context
         if isinstance(compiled.runs, DistributedQuery) and compiled.runs.area is None:
             return await self.open(query, here=True) if keeps_order(plan, compiled) else await repeatable.open()
         repetition = Repetition(repeatable, repeatable.members_of(compiled))
@@ -249,12 +250,12 @@ class SessionGround:
         node = await engine.in_operation_pool(lambda: self._ready(plan))
         bindings = self.bindings(node)
 
-        def compiled(chosen: Terms) -> CompiledQuery:
+        async def compiled_as(chosen: Terms) -> CompiledQuery:
             staged = None if change is None else self.staged(change)
-            return compile_query(node, chosen, bindings, engine.mesh, engine.config.topology, change=staged)
+            return await compile_aside(engine, node, chosen, bindings, change=staged)
 
         policy = cast("Policy", session.settings.get("sluice.fault_policy"))
-        return RepeatableQuery(engine, policy, self.terms(node, here=here), compiled, session.execution_context())
+        return RepeatableQuery(engine, policy, self.terms(node, here=here), compiled_as, session.execution_context())
 
     def _ready(self, plan: FinalNode) -> FinalNode:
         parameters = self._parameters()

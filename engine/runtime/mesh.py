@@ -42,8 +42,8 @@ class MemberInfo:
 Handler = Callable[[str, ControlMessage, bytes], None]
 
 
-class Mesh(Protocol):
-    """See the module's docstring. All methods are called on the loop's thread."""
+class Members(Protocol):
+    """Who is there, as a plan depends on it."""
 
     @property
     def member(self) -> str:
@@ -53,6 +53,25 @@ class Mesh(Protocol):
     def members(self) -> Sequence[MemberInfo]:
         """All that are known, this one included, ordered by id."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class MembersNow:
+    """The members of one moment, for other threads than the loop's (`Members`)."""
+
+    member: str
+    infos: Sequence[MemberInfo]
+
+    @classmethod
+    def of(cls, mesh: Members) -> MembersNow:
+        return cls(mesh.member, tuple(mesh.members()))
+
+    def members(self) -> Sequence[MemberInfo]:
+        return self.infos
+
+
+class Mesh(Members, Protocol):
+    """See the module's docstring. All methods are called on the loop's thread."""
 
     def send(self, member: str, message: ControlMessage, body: bytes = b"") -> bool:
         """Queue a message. False: the member cannot be reached now, and the message is dropped."""

@@ -208,7 +208,7 @@ class SparkExecutor:
         return tls.peer(tls.member) if tls is not None else None
 
     def sql(self, fragment: CompiledFragment) -> str:
-        return to_sql(fragment.statement, "spark")
+        return fragment.text or to_sql(fragment.statement, "spark")
 
     async def close(self) -> None:
         self._closing = True
@@ -322,8 +322,7 @@ class SparkStream:
         self._closing: asyncio.Task[None] | None = None
         self._lookups: set[asyncio.Task[None]] = set()
         statement, self._skip = _without_offset(fragment)
-        text = to_sql(statement, "spark")
-        work = functools.partial(self._collect, text) if fragment.small else functools.partial(self._send, text)
+        work = functools.partial(self._collect if fragment.small else self._send, statement)
         self._job = SparkJob(runtime, str(context.query), context.time_zone, work, self._job_done)
 
     def start(self) -> None:
@@ -364,12 +363,12 @@ class SparkStream:
 
     # On the job's thread.
 
-    def _frame(self, session: SparkSession, text: str) -> DataFrame:
+    def _frame(self, session: SparkSession, statement: exp.Expression) -> DataFrame:
         self._executor._views.require(session, views_of(self._fragment))
-        return session.sql(text)
+        return session.sql(to_sql(statement, "spark"))
 
-    def _collect(self, text: str, session: SparkSession) -> list[pa.RecordBatch]:
-        frame = self._frame(session, text)
+    def _collect(self, statement: exp.Expression, session: SparkSession) -> list[pa.RecordBatch]:
+        frame = self._frame(session, statement)
         schema = self._fitted(frame)
         batches = [with_infinities(carry_to(batch, schema)) for batch in collect_arrow(frame._jdf)]
         if self._analyze:
@@ -382,8 +381,8 @@ class SparkStream:
             return fitted(self._schema, to_arrow_schema(frame.schema))
         return self._schema
 
-    def _send(self, text: str, session: SparkSession) -> Sequence[int]:
-        frame = self._frame(session, text)
+    def _send(self, statement: exp.Expression, session: SparkSession) -> Sequence[int]:
+        frame = self._frame(session, statement)
         schema = self._fitted(frame)
         self._loop.call_soon_threadsafe(self._receiver.expect, schema)
         host, port = self._executor.listening

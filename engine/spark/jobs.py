@@ -85,7 +85,7 @@ class SparkJob:
                 java_thread.interrupt()
 
     def wait_gone(self) -> None:
-        """After `cancel`, wait until the thread has ended and no task of the group is left, for the tasks `_GONE_SECONDS` at most."""
+        """After `cancel`: wait until the thread has ended and no task of the group is left, `_GONE_SECONDS` at most for those."""
         while self.running:
             self._thread.join(_CANCEL_AGAIN_SECONDS)
             with self._runtime.unless_ended():

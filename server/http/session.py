@@ -253,7 +253,7 @@ class Session(core.Session):
             raise
 
     async def _execute(self, running: Running, result: Result, asked: Asked, sql: str) -> Ending:
-        statement = _only_one(running.commands.engine.parse(sql))
+        statement = _only_one(await running.commands.engine.parse(sql))
         running.begin(sql)
         running.require_usable(statement)
         command = await running.commands.prepare_simple(statement)

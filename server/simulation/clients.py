@@ -95,7 +95,7 @@ async def put(question: Question, topology: Topology | None) -> None:
             cancelling.cancel()
 
 
-def _compiled(question: Question, terms: Terms, topology: Topology | None) -> CompiledQuery:
+async def _compiled(question: Question, terms: Terms, topology: Topology | None) -> CompiledQuery:
     member, seed = question.member, question.manner.tasks
     query = member.lake.compile(question.asked.text, terms, member.mesh, topology)
     if seed is None or not isinstance(query.runs, DistributedQuery):

@@ -74,7 +74,7 @@ class Asked:
     def new_query_id(self) -> QueryId:
         return QueryId("m1", next(_TOKENS))
 
-    def compiled(self, terms: Terms) -> CompiledQuery:
+    async def compiled(self, terms: Terms) -> CompiledQuery:
         self.attempts.append(terms)
         if terms.distribution == "off" and not self.pinned:
             column = OutputColumn("c1", st.of(t.INT8))
