@@ -44,6 +44,7 @@ from server.membership import Timing
 from server.mesh_link import LinkOptions, MeshLink, new_incarnation
 from server.notification_routing import NotificationRouter
 from server.routing import CancelRouter, ServerMesh
+from server.unused_memory import UnusedMemory
 from wire.errors import SqlError
 from wire.mesh.control_messages import Identity
 
@@ -229,6 +230,8 @@ async def _serve(config: Config) -> None:
     # What has come so far stays: to look through it again and again for garbage stops every session for 0.1 s and more.
     gc.collect()
     gc.freeze()
+    unused = UnusedMemory()
+    unused.start()
     reloads: set[asyncio.Task[None]] = set()
 
     def reload() -> None:
@@ -244,6 +247,7 @@ async def _serve(config: Config) -> None:
         last.daemon = True
         last.start()
         await member.close()
+        unused.close()
         last.cancel()
         # What DuckDB's binding finds frozen when the interpreter ends, it takes for leaked and says so on and on.
         gc.unfreeze()
