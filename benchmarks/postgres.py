@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +27,8 @@ def running(ground: Ground, table: str) -> Iterator[str]:
     assert spec is not None
     assert spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
+    # Where its dataclasses look for it.
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     with module.PostgresServer() as server:
         _load(server.dsn, ground, table)

@@ -87,15 +87,14 @@ class Place:
 @contextmanager
 def browsed(folder: Path, postgres: PostgresServer, more: str = "") -> Iterator[tuple[Place, Place]]:
     """A member and a PostgreSQL with the objects, in this order. more: statements beside them, for both."""
-    with psycopg.connect(postgres.dsn, autocommit=True) as admin, local_member(folder) as member:
-        admin.execute(f"create database {DATABASE}".encode())
-        places = Place(member.port), Place(postgres.port)
-        try:
+    try:
+        with local_member(folder) as member, postgres.database(DATABASE):
+            places = Place(member.port), Place(postgres.port)
             for place in places:
                 with psycopg.connect(place.dsn, autocommit=True) as connection:
                     for statement in (OBJECTS + more).strip().removesuffix(";").split(";\n"):
                         connection.execute(statement.encode())
             yield places
-        finally:
-            admin.execute(f"drop database {DATABASE} with (force)".encode())
-            admin.execute(b"drop role if exists browsed_reader, browsed_writer")
+    finally:
+        with psycopg.connect(postgres.dsn, autocommit=True) as admin:
+            admin.execute("drop role if exists browsed_reader, browsed_writer")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from postgres_server import PostgresServer, binaries
+from postgres_server import Database, PostgresServer, binaries
 from recoveries import lines
 
 
@@ -17,6 +17,13 @@ def postgres() -> Iterator[PostgresServer]:
         pytest.skip("PostgreSQL 15's server programs are not installed")
     with PostgresServer() as server:
         yield server
+
+
+@pytest.fixture
+def postgres_database(postgres: PostgresServer) -> Iterator[Database]:
+    """A database of the test's own in PostgreSQL, with the name that a member's has."""
+    with postgres.database("sluice") as made:
+        yield made
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -2,7 +2,8 @@
 
 `PostgresServer` makes a cluster in a temporary directory (C locale, UTF8, time zone UTC, trust authentication), runs it on a
 free port of 127.0.0.1 and removes everything when it stops. PostgreSQL refuses to run as root, so that root runs it as an
-unprivileged user. Nothing else in the tests starts one: use the `postgres` fixture of `conftest.py`.
+unprivileged user. Nothing else in the tests starts one: use the fixtures of `conftest.py`, `postgres` and, for a database of a
+test's own, `postgres_database` or the server's `database`.
 """
 
 from __future__ import annotations
@@ -15,8 +16,15 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
+
+import psycopg
+from psycopg import sql
 
 _PACKAGED = ("/usr/lib/postgresql/15/bin", "/usr/pgsql-15/bin", "/opt/homebrew/opt/postgresql@15/bin")
 _START_SECONDS = 60.0
@@ -43,10 +51,30 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@dataclass(frozen=True)
+class Database:
+    """One of a server's databases, to its superuser."""
+
+    host: str
+    port: int
+    name: str
+
+    @property
+    def dsn(self) -> str:
+        return f"host={self.host} port={self.port} user=postgres dbname={self.name}"
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres@{self.host}:{self.port}/{self.name}"
+
+    def connect(self, **more: Any) -> psycopg.Connection[tuple[Any, ...]]:
+        return psycopg.connect(self.dsn, **{"autocommit": True, **more})
+
+
 class PostgresServer:
     """A context manager around one server.
 
-    host, port: where it listens while it runs. dsn: a libpq connection string for its superuser and database `postgres`.
+    host, port: where it listens while it runs. dsn, url: for its superuser and database `postgres`.
     Raises RuntimeError with the server's log when it does not start.
     """
 
@@ -64,7 +92,31 @@ class PostgresServer:
 
     @property
     def dsn(self) -> str:
-        return f"host={self.host} port={self.port} user=postgres dbname=postgres"
+        return self._database.dsn
+
+    @property
+    def url(self) -> str:
+        return self._database.url
+
+    @property
+    def _database(self) -> Database:
+        return Database(self.host, self.port, "postgres")
+
+    @contextmanager
+    def database(self, name: str, *, owner: str = "postgres", ctype: str = "C") -> Iterator[Database]:
+        """A new database, dropped at the end with whoever is still connected to it. ctype: its character type; with `C.UTF-8`
+        letters beyond ASCII have cases and classes, as in a member."""
+        named = sql.Identifier(name)
+        make = sql.SQL("create database {} owner {} template template0 lc_ctype {}")
+        self._execute(make.format(named, sql.Identifier(owner), sql.Literal(ctype)))
+        try:
+            yield Database(self.host, self.port, name)
+        finally:
+            self._execute(sql.SQL("drop database {} with (force)").format(named))
+
+    def _execute(self, statement: sql.Composed) -> None:
+        with self._database.connect() as connection:
+            connection.execute(statement)
 
     def start(self) -> None:
         self._root = Path(tempfile.mkdtemp(prefix="sluice-postgres-"))

@@ -84,6 +84,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     with ExitStack() as stack:
         member = stack.enter_context(local_member(folder / "data", access))
         server = stack.enter_context(PostgresServer())
+        stack.enter_context(server.database("sluice"))
         _configure(server, shown)
         for port in (member.port, server.port):
             with psycopg.connect(f"host=127.0.0.1 port={port} user=postgres dbname=sluice", autocommit=True) as admin:
@@ -98,7 +99,6 @@ def _configure(server: PostgresServer, shown: TlsFiles) -> None:
         server.give(name, Path(path).read_text())
     server.give("pg_hba.conf", _RULES)
     with psycopg.connect(server.dsn, autocommit=True) as admin:
-        admin.execute("create database sluice")
         admin.execute("alter system set ssl = on")
         admin.execute("alter system set ssl_ca_file = 'root.crt'")
         admin.execute("select pg_reload_conf()")

@@ -15,25 +15,15 @@ from typing import Any
 import psycopg
 import pytest
 from local_member import LocalMember, Said, say
-from postgres_server import PostgresServer
 from psycopg import errors, pq
 from shared_members import SESSIONS, at_once, two_members
 
 Session = psycopg.Connection[Any]
 
 
-@pytest.fixture
-def postgres_url(postgres: PostgresServer) -> Iterator[str]:
-    """A database of the test's own."""
-    with psycopg.connect(postgres.dsn, autocommit=True) as admin:
-        admin.execute("create database definitions")
-        yield f"postgresql://postgres@{postgres.host}:{postgres.port}/definitions"
-        admin.execute("drop database definitions with (force)")
-
-
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.long])])
 def members(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[LocalMember]]:
-    catalog = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
+    catalog = request.getfixturevalue("postgres_database").url if request.param == "postgres" else None
     with two_members(tmp_path, catalog) as both:
         yield both
 

@@ -58,15 +58,14 @@ def _told(connection: psycopg.Connection[Any], query: str) -> tuple[list[tuple[s
 def both(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> Iterator[list[psycopg.Connection[Any]]]:
     with (
         local_member(Path(tmp_path_factory.mktemp("views"))) as member,
-        psycopg.connect(postgres.dsn, autocommit=True) as admin,
+        postgres.database("sluice") as database,
+        member.connect() as here,
+        database.connect() as there,
     ):
-        admin.execute("create database sluice")
-        with member.connect() as here, psycopg.connect(postgres.dsn, dbname="sluice", autocommit=True) as there:
-            for statement in _OBJECTS:
-                here.execute(statement.encode())
-                there.execute(statement.encode())
-            yield [here, there]
-        admin.execute("drop database sluice")
+        for statement in _OBJECTS:
+            here.execute(statement.encode())
+            there.execute(statement.encode())
+        yield [here, there]
 
 
 def _own(connection: psycopg.Connection[Any], view: str) -> tuple[list[Any], list[str]]:

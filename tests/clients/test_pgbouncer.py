@@ -43,10 +43,8 @@ def server(
         with local_member(tmp_path_factory.mktemp("pooled")) as member:
             yield member.port, "sluice"
         return
-    with psycopg.connect(postgres.dsn, autocommit=True) as admin:
-        admin.execute("create database bounced")
-        yield postgres.port, "bounced"
-        admin.execute("drop database bounced with (force)")
+    with postgres.database("bounced") as database:
+        yield database.port, database.name
 
 
 @pytest.fixture(params=["session", "transaction"])

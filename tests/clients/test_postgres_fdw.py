@@ -85,12 +85,10 @@ def both(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> 
     where the tables are, if it can."""
     with (
         local_member(tmp_path_factory.mktemp("fdw")) as member,
-        psycopg.connect(postgres.dsn, autocommit=True) as admin,
+        postgres.database("federated") as federated,
     ):
-        admin.execute("create database federated")
-        far = {"member": (member.port, "sluice"), "itself": (postgres.port, "federated")}
-        owned = psycopg.connect(postgres.dsn, dbname="federated", autocommit=True)
-        with member.connect(user="postgres") as here, owned as there:
+        far = {"member": (member.port, "sluice"), "itself": (federated.port, federated.name)}
+        with member.connect(user="postgres") as here, federated.connect() as there:
             for statement in _OBJECTS:
                 here.execute(statement.encode())
                 there.execute(statement.encode())
@@ -105,14 +103,10 @@ def both(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> 
                 ):
                     there.execute(statement.encode())
         joins = " ".join(f"-c enable_{way}=off" for way in ("hashjoin", "mergejoin", "nestloop"))
-        sessions = [
-            psycopg.connect(postgres.dsn, dbname="federated", options=f"-c search_path=far_{name} {joins}")
-            for name in far
-        ]
+        sessions = [federated.connect(options=f"-c search_path=far_{name} {joins}", autocommit=False) for name in far]
         yield sessions
         for session in sessions:
             session.close()
-        admin.execute("drop database federated with (force)")
 
 
 def _said(session: psycopg.Connection[Any], statements: tuple[str, ...]) -> list[Any]:

@@ -65,18 +65,16 @@ def _printed(dsn: str, *commands: str) -> str:
 @pytest.fixture(scope="module")
 def dsns(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> Iterator[tuple[str, str]]:
     """Of a member and of a database of its own in PostgreSQL, each with the same objects."""
-    with psycopg.connect(postgres.dsn, autocommit=True) as admin:
-        admin.execute("create database described")
-    theirs = postgres.dsn.replace("dbname=postgres", "dbname=described")
-    with local_member(Path(tmp_path_factory.mktemp("described"))) as running:
-        ours = _as_postgres(running)
+    with (
+        local_member(Path(tmp_path_factory.mktemp("described"))) as running,
+        postgres.database("described") as database,
+    ):
+        ours, theirs = _as_postgres(running), database.dsn
         for dsn in (ours, theirs):
             with psycopg.connect(dsn, autocommit=True) as connection:
                 for statement in _SCHEMA.split(";\n"):
                     connection.execute(statement.encode())
         yield ours, theirs
-    with psycopg.connect(postgres.dsn, autocommit=True) as admin:
-        admin.execute("drop database described")
 
 
 def _as_postgres(member: LocalMember) -> str:

@@ -107,14 +107,12 @@ def topology(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory)
     pq.write_table(pa.table({"x": pa.array(range(100_000), pa.int64())}), folder / "data" / "t.parquet")
     with psycopg.connect(postgres.dsn, autocommit=True) as admin:
         admin.execute("create role sluice superuser login")
-        admin.execute("create database sluice owner sluice")
     topology = Topology(folder, postgres)
-    with ExitStack() as stack:
+    with postgres.database("sluice", owner="sluice"), ExitStack() as stack:
         for service in ("spark", "worker", *member_names()):
             stack.enter_context(topology.running(service))
         yield topology
     with psycopg.connect(postgres.dsn, autocommit=True) as admin:
-        admin.execute("drop database sluice with (force)")
         admin.execute("drop role sluice")
     shutil.rmtree(folder)
 

@@ -16,7 +16,7 @@ import pytest
 import storage_ground
 from catalog_writer import table
 from deltalake import DeltaTable
-from postgres_server import PostgresServer
+from postgres_server import Database
 from psycopg import sql
 from recoveries import Recovery
 
@@ -32,21 +32,12 @@ from wire import types as t
 from wire.errors import DataCorrupted, IoError, SerializationFailure
 
 
-@pytest.fixture
-def postgres_url(postgres: PostgresServer) -> Iterator[str]:
-    """A database of the test's own."""
-    with psycopg.connect(postgres.dsn, autocommit=True) as admin:
-        admin.execute("create database catalog")
-        yield f"postgresql://postgres@{postgres.host}:{postgres.port}/catalog"
-        admin.execute("drop database catalog with (force)")
-
-
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "catalog.sqlite")
-    url: str = request.getfixturevalue("postgres_url")
-    return url
+    database: Database = request.getfixturevalue("postgres_database")
+    return database.url
 
 
 @pytest.fixture
@@ -223,11 +214,11 @@ def test_a_file_that_is_no_catalog_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.postgres
-def test_a_connection_that_broke_is_made_again(postgres_url: str) -> None:
-    store = CatalogStore(postgres_url)
+def test_a_connection_that_broke_is_made_again(postgres_database: Database) -> None:
+    store = CatalogStore(postgres_database.url)
     catalog = SessionCatalog(store)
     catalog.put(table(catalog.new_oid(), "before"))
-    with psycopg.connect(postgres_url, autocommit=True) as admin:
+    with postgres_database.connect() as admin:
         admin.execute(
             sql.SQL("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice catalog'")
         )

@@ -30,13 +30,11 @@ def _statements(name: str) -> list[str]:
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> Iterator[tuple[Connection, Connection]]:
     """Connections to a member and to a database of its own in PostgreSQL, each with the same objects."""
-    made = "create database browsed template template0 encoding 'UTF8' lc_collate 'C' lc_ctype 'C.UTF-8'"
-    with psycopg.connect(postgres.dsn, autocommit=True) as admin:
-        admin.execute(made)
     with (
         local_member(Path(tmp_path_factory.mktemp("browsed"))) as member,
         member.connect() as ours,
-        psycopg.connect(postgres.dsn, dbname="browsed", autocommit=True) as theirs,
+        postgres.database("browsed", ctype="C.UTF-8") as database,
+        database.connect() as theirs,
     ):
         for connection in (ours, theirs):
             for statement in _statements("objects.sql"):
@@ -44,8 +42,6 @@ def both(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> 
         # It counts rows in its own time, once a second at most.
         theirs.execute("select pg_stat_force_next_flush()")
         yield ours, theirs
-    with psycopg.connect(postgres.dsn, autocommit=True) as admin:
-        admin.execute("drop database browsed")
 
 
 @pytest.mark.parametrize("statement", _statements("lookups.sql"))

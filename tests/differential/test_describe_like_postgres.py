@@ -38,16 +38,12 @@ def catalog() -> TestCatalog:
 
 @pytest.fixture(scope="module")
 def connection(postgres: PostgresServer) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(postgres.dsn, autocommit=True) as connection:
-        connection.execute("create database binding")
-    with psycopg.connect(postgres.dsn, dbname="binding", autocommit=True) as connection:
+    with postgres.database("binding") as database, database.connect() as connection:
         for ddl in TABLES:
             connection.execute(f"create table {ddl}".encode())
         for name, definition in VIEWS:
             connection.execute(f"create view {name} as {definition}".encode())
         yield connection
-    with psycopg.connect(postgres.dsn, autocommit=True) as connection:
-        connection.execute("drop database binding")
 
 
 def theirs(connection: psycopg.Connection, sql: str) -> Answer:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import psycopg
 import pytest
 import rows_text
 import rows_time
@@ -22,20 +21,12 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-_DATABASE = "sluice_ctype"
-
 
 @pytest.fixture(scope="module")
 def oracle(postgres: PostgresServer) -> Iterator[Oracle]:
-    with psycopg.connect(postgres.dsn, autocommit=True) as server:
-        server.execute(
-            f"create database {_DATABASE} template template0 encoding 'UTF8' lc_collate 'C' lc_ctype 'C.UTF-8'"
-        )
-        dsn = postgres.dsn.replace("dbname=postgres", f"dbname={_DATABASE}")
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            connection.execute(f"set timezone = '{ZONE}'")
-            yield connection
-        server.execute(f"drop database {_DATABASE} with (force)")
+    with postgres.database("sluice_ctype", ctype="C.UTF-8") as database, database.connect() as connection:
+        connection.execute(f"set timezone = '{ZONE}'")
+        yield connection
 
 
 async def check(engine: Engine, oracle: Oracle, tables: Sequence[str], *, every: int = 1, errors: int = 1) -> None:

@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
-import psycopg
 import pytest
 from change_scripts import Script, compare
 from fault_ground import Ground
 from local_member import LocalMember, local_member
 from member_process import MemberProcess
-from postgres_server import PostgresServer
+from postgres_server import Database
 
 pytestmark = pytest.mark.postgres
 
@@ -26,14 +25,6 @@ def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMember]:
         yield running
 
 
-@pytest.fixture
-def database(postgres: PostgresServer) -> Iterator[str]:
-    with psycopg.connect(postgres.dsn, autocommit=True) as admin:
-        admin.execute("create database random_changes")
-        yield postgres.dsn.replace("dbname=postgres", "dbname=random_changes")
-        admin.execute("drop database random_changes with (force)")
-
-
 @pytest.fixture(scope="module")
 def members(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[MemberProcess]]:
     with ExitStack() as stack:
@@ -41,16 +32,16 @@ def members(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[MemberPro
 
 
 @pytest.mark.parametrize("seed", [*range(3), *(pytest.param(n, marks=pytest.mark.long) for n in range(3, 30))])
-def test_same(seed: int, member: LocalMember, database: str) -> None:
-    with member.connect() as ours, psycopg.connect(database, autocommit=True) as theirs:
+def test_same(seed: int, member: LocalMember, postgres_database: Database) -> None:
+    with member.connect() as ours, postgres_database.connect() as theirs:
         compare(Script(seed), _STATEMENTS, ours, theirs)
 
 
 @pytest.mark.parametrize("seed", [pytest.param(n, marks=pytest.mark.long) for n in range(100, 115)])
-def test_several_members(seed: int, members: list[MemberProcess], database: str) -> None:
+def test_several_members(seed: int, members: list[MemberProcess], postgres_database: Database) -> None:
     settings = "-c sluice.engine=local -c sluice.distribution=always"
     ours = members[seed % 3].connect(options=settings)
-    with closing(ours), psycopg.connect(database, autocommit=True) as theirs:
+    with closing(ours), postgres_database.connect() as theirs:
         compare(Script(seed), _STATEMENTS, ours, theirs)
 
 
@@ -58,7 +49,7 @@ def test_several_members(seed: int, members: list[MemberProcess], database: str)
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("seed", [200])
-def test_several_sparks(seed: int, members: list[MemberProcess], database: str) -> None:
+def test_several_sparks(seed: int, members: list[MemberProcess], postgres_database: Database) -> None:
     ours = members[seed % 3].connect(options="-c sluice.engine=spark -c sluice.distribution=always")
-    with closing(ours), psycopg.connect(database, autocommit=True) as theirs:
+    with closing(ours), postgres_database.connect() as theirs:
         compare(Script(seed), _STATEMENTS // 3, ours, theirs)

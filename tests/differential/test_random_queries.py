@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-import psycopg
 import pytest
 from answers import Connection, ask, differences
 from fault_ground import Ground
@@ -33,15 +32,9 @@ _SPARK = {"SLUICE_SPARK__MASTER": "local[1]", "SLUICE_SPARK__DRIVER_MEMORY": "60
 
 @pytest.fixture(scope="module")
 def theirs(postgres: PostgresServer) -> Iterator[Connection]:
-    with psycopg.connect(postgres.dsn, autocommit=True) as admin:
-        admin.execute("create database random_queries")
-    with psycopg.connect(
-        postgres.dsn.replace("dbname=postgres", "dbname=random_queries"), autocommit=True
-    ) as connection:
+    with postgres.database("random_queries") as database, database.connect() as connection:
         prepare(connection)
         yield connection
-    with psycopg.connect(postgres.dsn, autocommit=True) as admin:
-        admin.execute("drop database random_queries with (force)")
 
 
 @pytest.fixture(scope="module")

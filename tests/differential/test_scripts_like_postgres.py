@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 from local_member import LocalMember, Said, local_member, say
-from postgres_server import PostgresServer
+from postgres_server import Database
 
 pytestmark = pytest.mark.postgres
 
@@ -27,14 +27,6 @@ _UNORDERED = ("update", "delete", "with", "insert into loop (id) select")
 def member(tmp_path: Path) -> Iterator[LocalMember]:
     with local_member(tmp_path) as running:
         yield running
-
-
-@pytest.fixture
-def database(postgres: PostgresServer) -> Iterator[str]:
-    with psycopg.connect(postgres.dsn, autocommit=True) as admin:
-        admin.execute("create database sluice")
-        yield postgres.dsn.replace("dbname=postgres", "dbname=sluice")
-        admin.execute("drop database sluice with (force)")
 
 
 def _compared(said: Said, statement: str) -> Said:
@@ -51,9 +43,9 @@ def _tables(connection: psycopg.Connection[tuple[Any, ...]]) -> dict[str, list[s
 
 
 @pytest.mark.parametrize("script", sorted(SCRIPTS), ids=lambda script: f"{script.parent.name}-{script.stem}")
-def test_same(script: Path, member: LocalMember, database: str) -> None:
+def test_same(script: Path, member: LocalMember, postgres_database: Database) -> None:
     statements = script.read_text().split(";\n")
-    with member.connect() as ours, psycopg.connect(database, autocommit=True) as theirs:
+    with member.connect() as ours, postgres_database.connect() as theirs:
         for statement in filter(None, map(str.strip, statements)):
             expected = _compared(say(theirs, statement), statement)
             assert _compared(say(ours, statement), statement) == expected, statement

@@ -58,9 +58,7 @@ def test_many_ask_a_database_that_is_silent(
     """Each is told within the time of one; when it goes on, so do they."""
     monkeypatch.setattr(store_postgres, "_VERSION_SECONDS", 1.0)
     monkeypatch.setattr(store_postgres, "_CONNECT_SECONDS", 2)
-    catalog = store_postgres.PostgresDatabase(
-        f"postgresql://postgres@{database.host}:{database.port}/postgres", tmp_path
-    )
+    catalog = store_postgres.PostgresDatabase(database.url, tmp_path)
     try:
         assert catalog.version() == 0
         with stopped(database):
@@ -78,8 +76,7 @@ def test_those_who_wait_for_a_thread_are_told_with_the_others(
     """Six ask, of whom two can be attended to: one finds out that nobody answers."""
     monkeypatch.setattr(store_postgres, "_VERSION_SECONDS", 1.0)
     monkeypatch.setattr(store_postgres, "_CONNECT_SECONDS", 2)
-    url = f"postgresql://postgres@{database.host}:{database.port}/postgres"
-    catalog, pool = store_postgres.PostgresDatabase(url, tmp_path), OperationPool(2)
+    catalog, pool = store_postgres.PostgresDatabase(database.url, tmp_path), OperationPool(2)
     asked: list[store_postgres.Connection] = []
     version = store_postgres._version
 
@@ -104,8 +101,7 @@ def test_those_who_wait_for_a_thread_are_told_with_the_others(
 
 @pytest.mark.long
 def test_a_member_whose_catalog_stands_still_and_goes_on(database: PostgresServer, tmp_path: Path) -> None:
-    url = f"postgresql://postgres@{database.host}:{database.port}/postgres"
-    environment = {"SLUICE_SPARK__START": "lazy", "SLUICE_CATALOG": url}
+    environment = {"SLUICE_SPARK__START": "lazy", "SLUICE_CATALOG": database.url}
     with MemberProcess(tmp_path, environment=environment) as member, ExitStack() as stack:
         clients = [stack.enter_context(member.connect()) for _ in range(8)]
         clients[0].execute("create table t as select x from generate_series(1, 1000) x")

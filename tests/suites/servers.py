@@ -69,5 +69,5 @@ def _postgres() -> Iterator[Server]:
     with PostgresServer() as server:
         with psycopg.connect(server.dsn, autocommit=True) as connection:
             connection.execute("create role tester superuser login")
-            connection.execute("create database sluice owner tester")
-        yield Server("postgres", server.host, server.port)
+        with server.database("sluice", owner="tester"):
+            yield Server("postgres", server.host, server.port)

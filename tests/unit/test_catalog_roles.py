@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-import psycopg
 import pytest
-from postgres_server import PostgresServer
+from postgres_server import Database
 
 from engine.catalog.roles import Membership, Role, Roles
 from engine.catalog.store import CatalogStore
@@ -22,17 +21,12 @@ _BI = Role(20_001, "bi", inherit=False, valid_until=7, member_of=(Membership(20_
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
     """Opens the store once more, as another member does."""
     if request.param == "sqlite":
-        yield lambda: CatalogStore(tmp_path / "catalog.sqlite")
-        return
-    server: PostgresServer = request.getfixturevalue("postgres")
-    with psycopg.connect(server.dsn, autocommit=True) as admin:
-        admin.execute("create database catalog_of_roles")
-        url = f"postgresql://postgres@{server.host}:{server.port}/catalog_of_roles"
-        yield lambda: CatalogStore(url, tmp_path)
-        admin.execute("drop database catalog_of_roles with (force)")
+        return lambda: CatalogStore(tmp_path / "catalog.sqlite")
+    database: Database = request.getfixturevalue("postgres_database")
+    return lambda: CatalogStore(database.url, tmp_path)
 
 
 def test_they_are_what_they_were(reopen: Open) -> None:
