@@ -1,7 +1,7 @@
 """A member's links to the others, as a part of a world (`learned.Part`): `MeshLink` with the membership machine, and its
 `ControlConnection`s with their channels, all of them the product's.
 
-What is left out is what needs a network: who is dialled is written down (`Dialled`), and a transport writes down what it is told.
+What is left out is what needs a network: who is dialled is written down (`Dialled`), and what a transport is told.
 Bytes go over a connection as a channel made them, the handshake's proofs included.
 """
 
@@ -11,10 +11,11 @@ import asyncio
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from learned import Event, readers_memory
 from parts import STANDSTILL
+from transport import Transport
 
 from server.membership import Timing
 from server.mesh_link import ControlConnection, LinkOptions, MeshLink
@@ -198,6 +199,9 @@ class Links:
     def did(self, effect: Effect) -> None:
         self._effects.append(effect)
 
+    def wrote(self, number: int, data: bytes) -> None:
+        self.did(Sent(number, data))
+
     def broke(self, number: int, *, aborted: bool) -> None:
         self.did(Ended(number, aborted))
         self._broken.append(number)
@@ -208,7 +212,7 @@ class Links:
 
     def _made(self, connection: ControlConnection) -> None:
         self.ends[connection.number] = connection
-        connection.connection_made(cast("asyncio.BaseTransport", _Transport(self, connection.number)))
+        connection.connection_made(cast("asyncio.BaseTransport", Transport(self, connection.number)))
 
     def _acted(self, member: str, message: ControlMessage, _body: bytes) -> None:
         assert isinstance(message, Check)
@@ -239,39 +243,6 @@ class Links:
             "connections are held that are none, or the other way round"
         )
         assert not self.link._closing
-
-
-class _Transport:
-    """Writes down what a connection does."""
-
-    def __init__(self, links: Links, number: int) -> None:
-        self._links = links
-        self._number = number
-        self._closing = False
-
-    def write(self, data: bytes) -> None:
-        if not self._closing:
-            self._links.did(Sent(self._number, bytes(data)))
-
-    def writelines(self, data: Iterable[bytes]) -> None:
-        self.write(b"".join(data))
-
-    def is_closing(self) -> bool:
-        return self._closing
-
-    def close(self) -> None:
-        self._end(aborted=False)
-
-    def abort(self) -> None:
-        self._end(aborted=True)
-
-    def get_extra_info(self, _name: str) -> Any:
-        return None
-
-    def _end(self, *, aborted: bool) -> None:
-        if not self._closing:
-            self._closing = True
-            self._links.broke(self._number, aborted=aborted)
 
 
 def _no_load() -> int:

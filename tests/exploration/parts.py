@@ -2,7 +2,7 @@
 
 - `Coordinator`: `engine.runtime.queries.MemberQueries`, with the query machines in it;
 - `Inlets`: the receiving side: `DataListener`, `DataConnection`s with their `DataReceiver`s and credits, `Mailboxes`,
-  `Receiver`s and `InboundStream`s. The transport of a connection writes down what it is told;
+  `Receiver`s and `InboundStream`s. What the transport of a connection is told is written down;
 - `Outlet`: one stream's `DataSender` with its credits.
 
 The receiving side was written for an event loop, of which it uses little: the time (which stands still), a deadline (which is
@@ -22,6 +22,7 @@ from unittest import mock
 
 import pyarrow as pa
 from learned import Event, readers_memory
+from transport import Transport
 
 from engine.operators.spool import Spooler
 from engine.plan.spec import EdgeSpec
@@ -280,7 +281,7 @@ class Inlets:
 
     def _connect(self, number: int) -> None:
         connection = self.connections[number] = DataConnection(self.listener)
-        connection.connection_made(cast("asyncio.BaseTransport", _Transport(self, number)))
+        connection.connection_made(cast("asyncio.BaseTransport", Transport(self, number)))
 
     def _hear(self, number: int, data: bytes) -> None:
         connection = self.connections[number]
@@ -299,8 +300,11 @@ class Inlets:
     def _lost(self, query: str, opening: Open, fatal: bool) -> None:
         self._effects.append(Lost(query, opening.partition, fatal))
 
-    def did(self, effect: Effect) -> None:
-        self._effects.append(effect)
+    def wrote(self, number: int, data: bytes) -> None:
+        self._effects.append(Written(number, data))
+
+    def broke(self, number: int, *, aborted: bool) -> None:
+        self._effects.append(Closed(number, aborted))
 
 
 class _Listening:
@@ -308,36 +312,6 @@ class _Listening:
 
     def is_serving(self) -> bool:
         return True
-
-
-class _Transport:
-    """Writes down what a connection does."""
-
-    def __init__(self, inlets: Inlets, number: int) -> None:
-        self._inlets = inlets
-        self._number = number
-        self._closing = False
-
-    def write(self, data: bytes) -> None:
-        if not self._closing:
-            self._inlets.did(Written(self._number, bytes(data)))
-
-    def is_closing(self) -> bool:
-        return self._closing
-
-    def close(self) -> None:
-        self._end(aborted=False)
-
-    def abort(self) -> None:
-        self._end(aborted=True)
-
-    def get_extra_info(self, _name: str) -> None:
-        return None
-
-    def _end(self, *, aborted: bool) -> None:
-        if not self._closing:
-            self._closing = True
-            self._inlets.did(Closed(self._number, aborted))
 
 
 def driven(work: Coroutine[Any, Any, T]) -> T:
