@@ -1,4 +1,4 @@
-"""What EXPLAIN ANALYZE says that operators gave."""
+"""What EXPLAIN ANALYZE says that operators gave, and tables to ask it of."""
 
 from __future__ import annotations
 
@@ -7,9 +7,19 @@ from typing import Any
 
 import psycopg
 
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+def make_tables(connection: Connection) -> None:
+    """`t` of 5000 rows and `u` of 20."""
+    connection.execute("create table t (a int, b int, s text)")
+    connection.execute("insert into t select i, i % 10, 'w' || i % 17 from generate_series(1, 5000) i")
+    connection.execute("create table u (k int, v int)")
+    connection.execute("insert into u select i, i from generate_series(1, 20) i")
+
 
 def explained_rows(
-    connection: psycopg.Connection[tuple[Any, ...]], query: str, options: str = "analyze, costs off"
+    connection: Connection, query: str, options: str = "analyze, costs off"
 ) -> list[tuple[str, int | None]]:
     """(operator, its actual rows) from the top."""
     found = []

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-import psycopg
 import pytest
-from explained_rows import explained_rows
+from explained_rows import Connection, explained_rows, make_tables
 from local_member import local_member
 
 pytestmark = pytest.mark.spark
-Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 @pytest.fixture(scope="module")
 def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
     # Files' names have to be found in what Spark says of them.
     with local_member(tmp_path_factory.mktemp("actual rows é")) as member, member.connect() as connection:
-        connection.execute("create table t (a int, b int, s text)")
-        connection.execute("insert into t select i, i % 10, 'w' || i % 17 from generate_series(1, 5000) i")
-        connection.execute("create table u (k int, v int)")
-        connection.execute("insert into u select i, i from generate_series(1, 20) i")
+        make_tables(connection)
         connection.execute("set sluice.engine = spark")
         yield connection
 

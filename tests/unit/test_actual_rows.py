@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import psycopg
 import pytest
-from explained_rows import explained_rows
+from explained_rows import Connection, explained_rows, make_tables
 from local_member import local_member
 
 from engine.profile import Line, Operator, counters, tree
 from engine.runtime.analysis import analysis_of
 
-Connection = psycopg.Connection[tuple[Any, ...]]
-
 
 @pytest.fixture(scope="module")
 def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
     with local_member(tmp_path_factory.mktemp("actual")) as member, member.connect() as connection:
-        connection.execute("create table t (a int, b int, s text)")
-        connection.execute("insert into t select i, i % 10, 'w' || i % 17 from generate_series(1, 5000) i")
-        connection.execute("create table u (k int, v int)")
-        connection.execute("insert into u select i, i from generate_series(1, 20) i")
+        make_tables(connection)
         yield connection
 
 
