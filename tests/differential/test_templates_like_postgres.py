@@ -5,7 +5,7 @@ functions compute it, and templates of the usual make over a table, which are co
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from wire.errors import SqlError
 
 pytestmark = pytest.mark.postgres
 
+Connection = psycopg.Connection[tuple[Any, ...]]
+
 _TOKENS = (
     *["9"] * 12, *["0"] * 6, "999", "099", "9.9", ".99", "V9", ",", "G", ".", "D", "FM", "fm", "S", "MI", "PL", "SG", "PR", "Pr",
     "L", "TH", "th", "V", "RN", "rn", "B", "C", "SP", "EEEE", "E", "-", "$", " ", "x", '"ab"', "é", '"\\"q"', '\\"',
@@ -32,12 +34,12 @@ _ODD_FLOATS = ("NaN", "Infinity", "-Infinity", "1e20", "-1.5e-7", "-0")
 
 
 @pytest.fixture
-def oracle(postgres: PostgresServer) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+def oracle(postgres: PostgresServer) -> Iterator[Connection]:
     with psycopg.connect(postgres.dsn, autocommit=True) as connection:
         yield connection
 
 
-def _asked(connection: psycopg.Connection[tuple[Any, ...]], query: str, *given: Any) -> Any:
+def _asked(connection: Connection, query: str, *given: Any) -> Any:
     try:
         row = connection.execute(query, given).fetchone()
     except psycopg.Error as error:
@@ -95,7 +97,7 @@ _FUNCTIONS: dict[str, tuple[Callable[[random.Random], str], Callable[..., Any]]]
 
 
 @pytest.mark.parametrize("function", _FUNCTIONS)
-def test_numbers(function: str, oracle: psycopg.Connection[tuple[Any, ...]]) -> None:
+def test_numbers(function: str, oracle: Connection) -> None:
     chance = random.Random(function)
     make, compute = _FUNCTIONS[function]
     for _ in range(500):
@@ -153,7 +155,7 @@ _AT = "timestamp 'epoch' + (%s || ' us')::interval"
 
 
 @pytest.mark.parametrize("zone", _ZONES)
-def test_moments(zone: str, oracle: psycopg.Connection[tuple[Any, ...]]) -> None:
+def test_moments(zone: str, oracle: Connection) -> None:
     chance = random.Random(zone)
     oracle.execute(f"set timezone = '{zone}'".encode())
     for _ in range(150):
@@ -190,7 +192,13 @@ def member(tmp_path: Path) -> Iterator[LocalMember]:
         yield running
 
 
-def test_compiled_templates(member: LocalMember, oracle: psycopg.Connection[tuple[Any, ...]]) -> None:
+def _run(statements: Sequence[str], *connections: Connection) -> None:
+    for statement in statements:
+        for connection in connections:
+            connection.execute(statement.encode())
+
+
+def test_compiled_templates(member: LocalMember, oracle: Connection) -> None:
     chance = random.Random(1)
     rows = ", ".join(f"({n}, {v}, round({v})::int, round({v})::bigint, {v}, {v})" for n, v in enumerate(_NUMBERS))
     odd = "(100, null, null, null, 'NaN', '-Infinity'), (101, null, null, null, null, null)"
@@ -199,9 +207,7 @@ def test_compiled_templates(member: LocalMember, oracle: psycopg.Connection[tupl
         f"insert into numbers values {rows}, {odd}",
     )
     with member.connect() as ours:
-        for statement in setup:
-            ours.execute(statement.encode())
-            oracle.execute(statement.encode())
+        _run(setup, ours, oracle)
         for _ in range(60):
             shown = ", ".join(f"to_char({column}, '{_layout(chance)}')" for column in "nilfr")
             query = f"select id, {shown} from numbers order by id"
@@ -217,7 +223,7 @@ _SPANS = (
 )  # fmt: skip
 
 
-def test_compiled_moments(member: LocalMember, oracle: psycopg.Connection[tuple[Any, ...]]) -> None:
+def test_compiled_moments(member: LocalMember, oracle: Connection) -> None:
     chance = random.Random(2)
     moments = ", ".join(f"({n}, '{v}', '{v}', null)" for n, v in enumerate(_MOMENTS))
     spans = ", ".join(f"({n + 50}, null, null, '{v}')" for n, v in enumerate(_SPANS))
@@ -227,9 +233,7 @@ def test_compiled_moments(member: LocalMember, oracle: psycopg.Connection[tuple[
         f"insert into moments values {moments}, {spans}",
     )
     with member.connect() as ours:
-        for statement in setup:
-            ours.execute(statement.encode())
-            oracle.execute(statement.encode())
+        _run(setup, ours, oracle)
         for _ in range(30):
             template = _moment_template(chance)
             said, reads = _reading(chance)
