@@ -23,7 +23,7 @@ from server.gate import Access, Gate
 from server.hba import parse
 from server.http.door import Door
 from server.http.session import Bounds
-from server.listener import ListenerOptions
+from server.listener import ListenerOptions, trust
 from server.session import UNADMITTED_MAX
 
 _HEAD = b"GET /v1/info HTTP/1.1\r\nHost: x\r\n"
@@ -31,9 +31,7 @@ _HEAD = b"GET /v1/info HTTP/1.1\r\nHost: x\r\n"
 
 @asynccontextmanager
 async def _door(seconds: float = 60.0, gate: Gate | None = None, clients: int = 500) -> AsyncIterator[int]:
-    options = ListenerOptions(authentication_timeout=seconds, max_connections=clients)
-    if gate is not None:
-        options = ListenerOptions(authentication_timeout=seconds, max_connections=clients, gate=gate)
+    options = ListenerOptions(authentication_timeout=seconds, max_connections=clients, gate=gate or trust())
     async with serve(options) as server:
         door = Door(server.listener.host, Bounds())
         await door.start(Address("127.0.0.1", 0))
