@@ -43,6 +43,12 @@ def answered(connection: Connection, statement: str) -> Answer:
     return Answer(None, columns, rows)
 
 
+def value(connection: Connection, query: str, *arguments: Any) -> Any:
+    """What the one row of one column has that a query gives."""
+    [(found,)] = connection.execute(query.encode(), arguments or None).fetchall()
+    return found
+
+
 def _same_value(oid: int, a: str | None, b: str | None, *, trailing_zeros: bool) -> bool:
     if a == b or a is None or b is None:
         return a == b

@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from answers import value
 from local_member import LocalMember, local_member, say
 
 from engine.catalog.objects import DataFile
@@ -30,9 +31,7 @@ def connection(kept: LocalMember) -> Iterator[Connection]:
 
 
 def files(connection: Connection, table: str = "t") -> int:
-    row = connection.execute("select files from sluice.tables where name = %s", [table]).fetchone()
-    assert row is not None
-    return int(row[0])
+    return int(value(connection, "select files from sluice.tables where name = %s", table))
 
 
 def test_small_files_become_one_with_the_same_rows(connection: Connection) -> None:

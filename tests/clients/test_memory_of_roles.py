@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
+from answers import value
 from local_member import LocalMember, local_member, say
 
 #: What cannot be spilled, and takes some 40 MB: a list of every value, by group.
@@ -37,24 +37,19 @@ def local(tmp_path: Path) -> Iterator[LocalMember]:
         yield member
 
 
-def _one(connection: psycopg.Connection[tuple[Any, ...]], sql: str) -> Any:
-    row = connection.execute(sql.encode()).fetchone()
-    return row[0] if row is not None else None
-
-
 def test_what_cannot_be_spilled_ends_the_statement(local: LocalMember) -> None:
     with local.connect(user="narrow") as narrow, local.connect(user="wide") as wide:
-        assert _one(narrow, "show sluice.memory_max") == "32MB"
+        assert value(narrow, "show sluice.memory_max") == "32MB"
         said = say(narrow, LISTS.format(4_000_000))
         assert said.error is not None
         assert said.error[:4] == TOLD
-        assert _one(wide, LISTS.format(4_000_000)) == 3
-        assert _one(narrow, LISTS.format(1_000_000)) == 3
+        assert value(wide, LISTS.format(4_000_000)) == 3
+        assert value(narrow, LISTS.format(1_000_000)) == 3
 
 
 def test_what_can_be_spilled_is(local: LocalMember) -> None:
     with local.connect(user="narrow") as narrow:
-        assert _one(narrow, SORTED.format(3_000_000)) == 3_000_000
+        assert value(narrow, SORTED.format(3_000_000)) == 3_000_000
     assert local.engine.statistics()["local"]["role_databases"] == 1
 
 
@@ -62,15 +57,15 @@ def test_sessions_of_a_role_share_it(local: LocalMember) -> None:
     """One holds most of it, the hash table of a join in a cursor that is read to its first row; the other finds too little."""
     held = "declare c cursor for select g from generate_series(1, 5000000) g join generate_series(1, 400000) h on h = g"
     with local.connect(user="narrow") as one, local.connect(user="narrow") as other, local.connect(user="wide") as wide:
-        assert _one(other, LISTS.format(2_600_000)) == 3
+        assert value(other, LISTS.format(2_600_000)) == 3
         one.execute("begin")
         one.execute(held.encode())
         assert one.execute("fetch 1 from c").fetchone() is not None
         told = [say(other, LISTS.format(2_600_000)) for _ in range(2)]
         assert [said.error and said.error[:4] for said in told] == [TOLD, TOLD]
-        assert _one(wide, LISTS.format(2_600_000)) == 3
+        assert value(wide, LISTS.format(2_600_000)) == 3
         one.execute("rollback")
-        assert _one(other, LISTS.format(2_600_000)) == 3
+        assert value(other, LISTS.format(2_600_000)) == 3
 
 
 def test_who_exceeds_it_costs_nobody_else_anything(local: LocalMember) -> None:
@@ -81,7 +76,7 @@ def test_who_exceeds_it_costs_nobody_else_anything(local: LocalMember) -> None:
 
     def wide(_: int) -> Any:
         with local.connect(user="wide") as connection:
-            return _one(connection, LISTS.format(500_000))
+            return value(connection, LISTS.format(500_000))
 
     with ThreadPoolExecutor(8) as threads:
         failing, going = threads.map(narrow, range(4)), threads.map(wide, range(4))
@@ -97,18 +92,18 @@ def test_rows_that_are_told_are_counted(local: LocalMember) -> None:
         said = say(narrow, insert.format(600_000))
         assert said.error is not None
         assert said.error[:4] == TOLD
-        assert _one(narrow, "select count(*) from t") == 0
+        assert value(narrow, "select count(*) from t") == 0
         assert len(narrow.execute(insert.format(1000).encode()).fetchall()) == 1000
         narrow.execute("insert into t select g, repeat('x', 100) from generate_series(1, 600000) g")
-        assert _one(narrow, "select count(*) from t") == 601_000
+        assert value(narrow, "select count(*) from t") == 601_000
 
 
 def test_system_catalog_and_small_files_are_within_it(local: LocalMember) -> None:
     with local.connect(user="narrow") as narrow:
         narrow.execute("create table few as select g from generate_series(1, 3) g")
         for _ in range(3):
-            assert _one(narrow, "select sum(g) from few") == 6
-            assert _one(narrow, "select count(*) from pg_class where relname = 'few'") == 1
+            assert value(narrow, "select sum(g) from few") == 6
+            assert value(narrow, "select count(*) from pg_class where relname = 'few'") == 1
         said = say(narrow, "select count(a) from (select array_agg(a.oid) a from pg_proc a, pg_proc b, pg_proc c) x")
         assert said.error is not None
         assert said.error[:4] == TOLD
@@ -134,5 +129,5 @@ def test_databases_that_nobody_uses_are_few(local: LocalMember) -> None:
             admin.execute(f"alter role r{number} set sluice.memory_max = '32MB'".encode())
     for number in range(12):
         with local.connect(user=f"r{number}") as connection:
-            assert _one(connection, "select sum(g) from generate_series(1, 10) g") == 55
+            assert value(connection, "select sum(g) from generate_series(1, 10) g") == 55
     assert local.engine.statistics()["local"]["role_databases"] == 8

@@ -13,6 +13,7 @@ from typing import Any
 import asyncpg
 import psycopg
 import pytest
+from answers import value
 from local_member import local_member
 from member_process import wait_until
 from pgbouncer import Mode, PgBouncer
@@ -58,35 +59,29 @@ def pool(request: pytest.FixtureRequest, server: tuple[int, str]) -> Iterator[Po
         yield Pool(request.param, bouncer.dsn, bouncer.port, direct)
 
 
-def _one(connection: psycopg.Connection[Any], query: str, *arguments: Any) -> Any:
-    row = connection.execute(query.encode(), arguments or None).fetchone()
-    assert row is not None
-    return row[0]
-
-
 def test_connects_and_asks(pool: Pool) -> None:
     with pool.connect(application_name="me") as connection:
         assert connection.info.server_version // 10000 == 15
         assert connection.info.parameter_status("server_encoding") == "UTF8"
         assert connection.info.parameter_status("standard_conforming_strings") == "on"
-        assert _one(connection, "select current_user") == "postgres"
-        assert _one(connection, "show application_name") == "me"
+        assert value(connection, "select current_user") == "postgres"
+        assert value(connection, "show application_name") == "me"
         rows = connection.execute("select g, 'n' || g from generate_series(1, 20000) g").fetchall()
         assert (len(rows), rows[-1]) == (20000, (20000, "n20000"))
-        assert _one(connection, "select %s::int + 1", 41) == 42
+        assert value(connection, "select %s::int + 1", 41) == 42
         with pytest.raises(psycopg.errors.DivisionByZero):
             connection.execute("select 1/0")
-        assert _one(connection, "select %b::text || 'x'", "a") == "ax"
+        assert value(connection, "select %b::text || 'x'", "a") == "ax"
 
 
 def test_shares_a_connection(pool: Pool) -> None:
     with pool.connect() as first:
-        backend = _one(first, "select pg_backend_pid()")
+        backend = value(first, "select pg_backend_pid()")
         if pool.mode == "transaction":
             with pool.connect() as second:
-                assert _one(second, "select pg_backend_pid()") == backend
+                assert value(second, "select pg_backend_pid()") == backend
     with pool.connect() as third:
-        assert _one(third, "select pg_backend_pid()") == backend
+        assert value(third, "select pg_backend_pid()") == backend
 
 
 def test_leaves_nothing_for_the_next(pool: Pool) -> None:
@@ -94,19 +89,19 @@ def test_leaves_nothing_for_the_next(pool: Pool) -> None:
     if pool.mode == "transaction":
         pytest.skip("a session's state is nobody's in transaction mode")
     with pool.connect() as connection:
-        before = _one(connection, "show work_mem")
+        before = value(connection, "show work_mem")
         for statement in (
             "set work_mem = '7MB'", "create temp table mine (a int)", "prepare p as select 1", "listen news",
             "declare c cursor with hold for select 1", "select pg_advisory_lock(7)",
         ):  # fmt: skip
             connection.execute(statement.encode())
     with pool.connect() as connection:
-        assert _one(connection, "show work_mem") == before
-        assert _one(connection, "select to_regclass('mine')") is None
+        assert value(connection, "show work_mem") == before
+        assert value(connection, "select to_regclass('mine')") is None
         for left in ("pg_prepared_statements", "pg_cursors", "pg_listening_channels()"):
-            assert _one(connection, f"select count(*) from {left}") == 0
+            assert value(connection, f"select count(*) from {left}") == 0
     with psycopg.connect(pool.direct, autocommit=True) as other:
-        assert _one(other, "select pg_try_advisory_lock(7)") is True
+        assert value(other, "select pg_try_advisory_lock(7)") is True
 
 
 def test_settings_follow_their_client(pool: Pool) -> None:
@@ -117,13 +112,13 @@ def test_settings_follow_their_client(pool: Pool) -> None:
         first.execute("set client_encoding = 'LATIN1'")
         if pool.mode == "transaction":
             with pool.connect(application_name="second") as second:
-                assert _one(second, "show TimeZone") != "Asia/Tokyo"
-                assert _one(second, "show application_name") == "second"
-                assert _one(second, "select 'grüße'") == "grüße"
-        assert _one(first, "show TimeZone") == "Asia/Tokyo"
-        assert _one(first, "show application_name") == "first one"
-        assert _one(first, "show client_encoding") == "LATIN1"
-        assert _one(first, "select chr(252)") == "ü"
+                assert value(second, "show TimeZone") != "Asia/Tokyo"
+                assert value(second, "show application_name") == "second"
+                assert value(second, "select 'grüße'") == "grüße"
+        assert value(first, "show TimeZone") == "Asia/Tokyo"
+        assert value(first, "show application_name") == "first one"
+        assert value(first, "show client_encoding") == "LATIN1"
+        assert value(first, "select chr(252)") == "ü"
 
 
 def test_transactions(pool: Pool) -> None:
@@ -150,7 +145,7 @@ def test_who_vanishes_in_a_transaction_leaves_no_rows(pool: Pool) -> None:
     connection.execute("insert into pooled values (1, 'a')")
     connection.pgconn.finish()
     with pool.connect() as other:
-        assert _one(other, "select count(*) from pooled") == 0
+        assert value(other, "select count(*) from pooled") == 0
 
 
 def test_cursors_and_pages(pool: Pool) -> None:
@@ -172,7 +167,7 @@ def test_copies(pool: Pool) -> None:
             connection.cursor().copy("copy pooled from stdin") as copy,
         ):
             copy.write("1\n")
-        assert _one(connection, "select count(*) from pooled") == 3000
+        assert value(connection, "select count(*) from pooled") == 3000
 
 
 async def test_prepared_and_binary(pool: Pool) -> None:
@@ -202,7 +197,7 @@ def test_cancels(pool: Pool) -> None:
     with pool.connect() as connection, psycopg.connect(pool.direct, autocommit=True) as other:
 
         def cancel() -> None:
-            wait_until(lambda: _one(other, running))
+            wait_until(lambda: value(other, running))
             # Which waits as Python does: a member in this process has to answer.
             connection.cancel_safe()
 
@@ -211,20 +206,20 @@ def test_cancels(pool: Pool) -> None:
         with pytest.raises(psycopg.errors.QueryCanceled, match="canceling statement due to user request"):
             connection.execute("select pg_sleep(600)")
         thread.join()
-        assert _one(connection, "select 1") == 1
+        assert value(connection, "select 1") == 1
 
 
 def test_a_server_that_went_is_not_handed_out(pool: Pool) -> None:
     with pool.connect() as connection:
-        backend = _one(connection, "select pg_backend_pid()")
+        backend = value(connection, "select pg_backend_pid()")
     with psycopg.connect(pool.direct, autocommit=True) as other:
-        assert _one(other, "select pg_terminate_backend(%s)", backend) is True
+        assert value(other, "select pg_terminate_backend(%s)", backend) is True
 
     def another() -> bool:
         """It may be handed out until it has said that it ends."""
         with pool.connect() as connection:
             try:
-                return bool(_one(connection, "select pg_backend_pid()") != backend)
+                return bool(value(connection, "select pg_backend_pid()") != backend)
             except psycopg.errors.AdminShutdown:
                 return False
 

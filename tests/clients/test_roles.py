@@ -10,11 +10,11 @@ import struct
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import asyncpg
 import psycopg
 import pytest
+from answers import value
 from certificates import Authority
 from local_member import LocalMember, local_member, say
 from member_process import MemberProcess, wait_until
@@ -40,14 +40,9 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMember]:
         yield running
 
 
-def _one(connection: psycopg.Connection[tuple[Any, ...]], sql: str) -> Any:
-    row = connection.execute(sql.encode()).fetchone()
-    return row[0] if row is not None else None
-
-
 def test_nobody_is_locked_out_by_the_first_role(local: LocalMember) -> None:
     with local.connect(user="somebody") as other:
-        assert _one(other, "select current_setting('is_superuser')") == "on"
+        assert value(other, "select current_setting('is_superuser')") == "on"
         assert other.info.parameter_status("is_superuser") == "on"
         assert other.execute("select rolname, rolsuper from pg_roles where rolname !~ '^pg_' order by oid").fetchall() == [
             ("tester", True), ("ann", False), ("bi", False)
@@ -58,23 +53,23 @@ def test_nobody_is_locked_out_by_the_first_role(local: LocalMember) -> None:
 
 def test_a_role_begins_with_its_settings(local: LocalMember) -> None:
     with local.connect(user="bi") as bi:
-        assert _one(bi, "show statement_timeout") == "7s"
-        assert _one(bi, "select current_schema()") == "sales"
+        assert value(bi, "show statement_timeout") == "7s"
+        assert value(bi, "select current_schema()") == "sales"
         with pytest.raises(psycopg.OperationalError, match='too many connections for role "bi"'):
             local.connect(user="bi")
     with local.connect(user="bi", options="-c statement_timeout=1min") as bi:
-        assert _one(bi, "show statement_timeout") == "1min"
+        assert value(bi, "show statement_timeout") == "1min"
         bi.execute("set statement_timeout = 0")
         bi.execute("reset all")
-        assert _one(bi, "show statement_timeout") == "1min"
+        assert value(bi, "show statement_timeout") == "1min"
 
 
 def test_a_role_to_begin_with_is_checked(local: LocalMember) -> None:
     with local.connect(user="bi", options="-c role=ann") as bi:
-        assert _one(bi, "select current_user") == "ann"
+        assert value(bi, "select current_user") == "ann"
         bi.execute("set role bi")
         bi.execute("reset role")
-        assert _one(bi, "select current_user") == "ann"
+        assert value(bi, "select current_user") == "ann"
     for role, told in (("tester", "permission denied to set role"), ("nosuch", 'role "nosuch" does not exist')):
         with pytest.raises(psycopg.OperationalError, match=told):
             local.connect(user="bi", options=f"-c role={role}")
@@ -99,8 +94,8 @@ def test_what_a_role_sees_of_others_and_may_do_to_them(local: LocalMember) -> No
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege, match=told):
                 connection.execute(f"select pg_cancel_backend({pid})".encode())
-        assert _one(bi, f"select pg_cancel_backend({ann.info.backend_pid})") is True
-        assert _one(admin, f"select pg_terminate_backend({ann.info.backend_pid})") is True
+        assert value(bi, f"select pg_cancel_backend({ann.info.backend_pid})") is True
+        assert value(admin, f"select pg_terminate_backend({ann.info.backend_pid})") is True
 
 
 def test_files_of_the_server_are_for_superusers(local: LocalMember) -> None:
@@ -134,7 +129,7 @@ def test_a_session_whose_role_is_dropped_has_no_rights(local: LocalMember) -> No
     with local.connect() as admin:
         admin.execute("create role gone superuser login")
         with local.connect(user="gone") as gone:
-            assert _one(gone, "select count(*) > 0 from pg_authid") is True
+            assert value(gone, "select count(*) > 0 from pg_authid") is True
             admin.execute("drop role gone")
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 gone.execute("select * from pg_authid")
@@ -145,7 +140,7 @@ def test_a_session_whose_role_is_dropped_has_no_rights(local: LocalMember) -> No
 def test_passwords_are_not_shown(local: LocalMember) -> None:
     with local.connect() as admin, local.connect() as watcher:
         admin.execute("alter role ann password 'right'")
-        shown = _one(watcher, f"select query from pg_stat_activity where pid = {admin.info.backend_pid}")
+        shown = value(watcher, f"select query from pg_stat_activity where pid = {admin.info.backend_pid}")
         assert shown == "alter role ann password '***'"
 
 
@@ -156,8 +151,8 @@ def test_a_role_may_run_so_many_statements_at_once(local: LocalMember) -> None:
         said = say(admin, "alter role busy set sluice.statements_max = -1")
         assert said.error is not None
     with local.connect(user="busy") as one, local.connect(user="busy") as other:
-        assert _one(one, "show sluice.statements_max") == "1"
-        assert _one(other, "select 1") == 1
+        assert value(one, "show sluice.statements_max") == "1"
+        assert value(other, "select 1") == 1
         for forbidden in ("set sluice.statements_max = 0", "reset sluice.statements_max",
                           "alter role busy set sluice.statements_max = 0",
                           "select set_config('sluice.statements_max', '0', false)"):  # fmt: skip
@@ -172,7 +167,7 @@ def test_a_role_may_run_so_many_statements_at_once(local: LocalMember) -> None:
             assert said.error is not None
             assert said.error[:2] == ("53400", "too many statements of one user: 1 are running already")
             copy.write("1\n")
-        assert _one(other, "select 1") == 1
+        assert value(other, "select 1") == 1
 
 
 def test_a_role_is_given_so_many_rows(local: LocalMember) -> None:
@@ -188,7 +183,7 @@ def test_a_role_is_given_so_many_rows(local: LocalMember) -> None:
             with cursor.copy("copy (select x from generate_series(1, 101) x) to stdout") as copy:
                 list(copy)
         # What is computed on the way is no row that is given.
-        assert _one(few, "select count(*) from generate_series(1, 10000) x") == 10000
+        assert value(few, "select count(*) from generate_series(1, 10000) x") == 10000
         with few.transaction():
             few.execute("declare c no scroll cursor for select x from generate_series(1, 10000) x")
             assert len(few.execute("fetch 60 from c").fetchall()) == 60
@@ -199,7 +194,7 @@ def test_a_role_is_given_so_many_rows(local: LocalMember) -> None:
         few.execute("create temporary table t (a int4)")
         with pytest.raises(psycopg.errors.ProgramLimitExceeded):
             few.execute("insert into t select x from generate_series(1, 101) x returning a")
-        assert _one(few, "select count(*) from t") == 0
+        assert value(few, "select count(*) from t") == 0
 
 
 def test_a_role_cannot_lift_its_limits(local: LocalMember) -> None:
@@ -219,13 +214,13 @@ def test_a_role_cannot_lift_its_limits(local: LocalMember) -> None:
                 assert said.error[0] == "42501", forbidden
         for harmless in ("reset all", "discard all", "alter role kept reset all", "set role none"):
             say(kept, harmless)
-        assert _one(kept, "show sluice.rows_max") == "1"
+        assert value(kept, "show sluice.rows_max") == "1"
         kept.execute("set statement_timeout = 0")
         with pytest.raises(psycopg.errors.QueryCanceled):
             kept.execute("select pg_sleep(60)")
     with local.connect(user="kept") as again:
-        assert _one(again, "show sluice.rows_max") == "1"
-        assert _one(again, "show sluice.statement_timeout_max") == "100ms"
+        assert value(again, "show sluice.rows_max") == "1"
+        assert value(again, "show sluice.statement_timeout_max") == "100ms"
 
 
 def test_psql(local: LocalMember) -> None:
@@ -269,11 +264,11 @@ async def test_rules_and_certificates_are_read_anew(tmp_path: Path) -> None:
             member.send(signal.SIGHUP)
             wait_until(lambda: "were read anew" in log.read_text())
             assert _shown(member) == _der(second)
-            assert _one(connection, "select 1") == 1
+            assert value(connection, "select 1") == 1
         with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
             member.connect(**whole, **{"user": "ann", "password": "wrong"})
         with member.connect(**whole, user="ann", password="right", channel_binding="require") as connection:
-            assert _one(connection, "select current_user") == "ann"
+            assert value(connection, "select current_user") == "ann"
         ann = await asyncpg.connect(
             host=member.host, port=member.port, user="ann", password="right", database="sluice", ssl="require"
         )

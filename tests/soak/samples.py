@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import psutil
+from answers import value
 from member_process import MemberProcess
 from member_state import in_use, spool_files, status
 
@@ -48,9 +49,7 @@ def sample(member: MemberProcess) -> dict[str, float]:
 def _table_files(member: MemberProcess) -> float:
     """Those that tables have; VACUUM removes what they had before."""
     with member.connect() as connection:
-        row = connection.execute("select coalesce(sum(files), 0) from sluice.tables").fetchone()
-    assert row is not None
-    return float(row[0])
+        return float(value(connection, "select coalesce(sum(files), 0) from sluice.tables"))
 
 
 def _heap(process: psutil.Process) -> float | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from answers import value
 from postgres_server import PostgresServer
 from value_corpora import DATES_AND_TIMES, INTERVALS, LITERALS
 
@@ -112,9 +113,8 @@ def test_dates_and_times(oracle: psycopg.Connection[Any], name: str, order: Any,
         oracle.execute(
             "select set_config('datestyle', %s, true), set_config('timezone', %s, true)", (f"ISO,{order}", zone)
         )
-        row = oracle.execute("select (extract(epoch from now()) * 1000000)::int8").fetchone()
-        assert row is not None
-        settings = InputSettings(date_order=order, time_zone=zone, now=row[0])
+        now = value(oracle, "select (extract(epoch from now()) * 1000000)::int8")
+        settings = InputSettings(date_order=order, time_zone=zone, now=now)
         found = []
         for text in DATES_AND_TIMES:
             with oracle.transaction(force_rollback=True):
@@ -176,11 +176,8 @@ def test_strings_that_are_too_long_for_their_column(oracle: psycopg.Connection[A
         for text in ("ab", "abc", "abc  ", "abcd", "éèêë"):
             mine = ours(typ, text, InputSettings(), 3 + 4)
             try:
-                row = oracle.execute(
-                    f"insert into too_long({column}) values (%s) returning {column}", (text,)
-                ).fetchone()
-                assert row is not None
-                theirs: tuple[Any, ...] = ("value", repr(row[0]))
+                kept = value(oracle, f"insert into too_long({column}) values (%s) returning {column}", text)
+                theirs: tuple[Any, ...] = ("value", repr(kept))
             except psycopg.Error as error:
                 theirs = ("error", error.diag.sqlstate, error.diag.message_primary, None, None)
             assert mine == theirs, text
