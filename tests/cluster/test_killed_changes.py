@@ -8,13 +8,11 @@ or over when the kill came is left to chance: all are to be right.
 
 from __future__ import annotations
 
-import os
 import random
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -22,13 +20,12 @@ from typing import Any, Final
 import psycopg
 import pytest
 from fault_ground import Ground, connect, mesh_address, wait_clean, wait_up
-from member_process import MemberProcess, wait_until
+from member_process import MemberProcess
 from recoveries import Recovery
+from swept_files import require_swept
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
-#: More than `sluice.vacuum_retention`.
-_OLD_SECONDS: Final = 7200.0
 _SIGNS: Final = "count(*), sum(id), sum(v), sum(id * (v + 1) % 1000003)"
 _TABLES: Final = ("a", "b")
 _Signs = tuple[Any, ...]
@@ -143,30 +140,10 @@ class Walk:
         return tuple(tuple(found) for found in signs if found is not None)
 
     def _require_swept(self, member: MemberProcess) -> None:
-        """What was committed shows in Delta's logs a moment later; until then VACUUM has to leave what it took away. Of a member
-        that is gone, whoever commits next writes it there."""
+        """Of a member that is gone, whoever commits next writes to Delta's logs what it committed."""
         with member.connect() as connection:
             connection.execute("comment on table a is 'swept'")
-            wait_until(lambda: self._swept(connection))
-
-    def _swept(self, connection: psycopg.Connection[Any]) -> bool:
-        then = time.time() - _OLD_SECONDS
-        for path in (self.folder / "tables").rglob("*"):
-            with suppress(FileNotFoundError):
-                os.utime(path, (then, then))
-        connection.execute("vacuum")
-        named = connection.execute("select sum(files) from sluice.tables").fetchone()
-        dropped = self._dropped()
-        files = self.folder.glob("tables/*/**/*.parquet")
-        there = [file for file in files if not {"_delta_log", *dropped} & set(file.parts)]
-        assert named is not None
-        assert len(there) >= named[0], "a file that a table has is gone"
-        return len(there) == named[0] and not list(self.folder.glob("tables/*/_staging-*"))
-
-    def _dropped(self) -> set[str]:
-        """Folders of dropped tables, which are kept for those who still read them."""
-        with closing(sqlite3.connect(self.folder / "catalog.sqlite")) as catalog:
-            return {location for (location,) in catalog.execute("select location from dropped")}
+            require_swept(connection, self.folder)
 
     def _start_again(self, number: int, seed: MemberProcess) -> None:
         fault = Recovery("a member that was killed amid changes is started again")

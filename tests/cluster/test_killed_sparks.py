@@ -4,11 +4,9 @@ later ones have fewer."""
 
 from __future__ import annotations
 
-import os
 import threading
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,13 +16,12 @@ import psycopg
 import pytest
 from fault_ground import ROWS, Ground, connect, held
 from member_process import MemberProcess, wait_until
+from swept_files import require_swept
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(900)]
 
 _SPARK: Final = {"SLUICE_SPARK__MASTER": "local[1]", "SLUICE_SPARK__DRIVER_MEMORY": "600m"}
 _OPTIONS: Final = "-c sluice.engine=spark -c sluice.distribution=always"
-#: More than `sluice.vacuum_retention`.
-_OLD_SECONDS: Final = 7200.0
 #: Rows that take their time, so that somebody can come between.
 _INSERT: Final = "insert into {} select x, s, x % 97, length(repeat(s, 400)) from t"
 _SHORT: Final = "insert into {} select x, s, 1, 1 from t where x % 10 = 1"
@@ -50,20 +47,8 @@ class Sparks:
                 assert session.execute(asked).fetchone() == (rows,)
 
     def require_swept(self) -> None:
-        """VACUUM leaves what the tables have, and no other file."""
         with self.alive[0].connect() as session:
-            wait_until(lambda: self._swept(session))
-
-    def _swept(self, session: psycopg.Connection[Any]) -> bool:
-        then = time.time() - _OLD_SECONDS
-        for path in (self.folder / "tables").rglob("*"):
-            with suppress(FileNotFoundError):
-                os.utime(path, (then, then))
-        session.execute("vacuum")
-        [(named,)] = session.execute("select sum(files) from sluice.tables").fetchall()
-        there = [path for path in self.folder.glob("tables/*/**/*.parquet") if "_delta_log" not in path.parts]
-        assert len(there) >= named, "a file that a table has is gone"
-        return len(there) == named and not list(self.folder.glob("tables/*/_staging-*"))
+            require_swept(session, self.folder)
 
 
 @pytest.fixture(scope="module")
