@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import psutil
 import psycopg
+from postgres_server import free_port
 
 COMMAND = (sys.executable, "-m", "server.cli", "cluster")
 
@@ -21,12 +21,6 @@ def cluster_command(*words: str) -> subprocess.CompletedProcess[str]:
     """Run `sluice cluster ...`; wide enough for its table."""
     environment = {**os.environ, "COLUMNS": "200"}
     return subprocess.run([*COMMAND, *words], capture_output=True, text=True, env=environment, check=False, timeout=240)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def processes_over(folder: Path) -> list[psutil.Process]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import psycopg
 import pytest
 from answers import value
 from local_member import LocalMember, local_member, say
+from member_process import wait_until
 
 from engine.catalog.objects import DataFile
 from engine.mutation.compaction import small_files
@@ -110,13 +110,6 @@ def test_who_takes_a_compacted_file_away_later_conflicts(kept: LocalMember, conn
         with pytest.raises(psycopg.errors.SerializationFailure):
             other.execute("commit")
     assert connection.execute("select count(*) from t").fetchone() == (4,)
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_many_small_files_are_compacted_in_the_background(kept: LocalMember, connection: Connection) -> None:

@@ -19,9 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from compose_file import ROOT, compose, environment_of, member_names
-from local_cluster import free_port
 from member_process import wait_until
-from postgres_server import PostgresServer
+from postgres_server import PostgresServer, free_port
 
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.postgres, pytest.mark.timeout(900)]
 START_SECONDS = 120.0

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import tpch
 from local_member import LocalMember, local_member
+from member_process import wait_until
 
 from engine.catalog.files import refresh
 from engine.catalog.objects import Table
@@ -275,7 +275,7 @@ def test_of_rows_that_conflict_among_themselves_tasks_write_one(
 def test_cancel_leaves_nothing(member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]]) -> None:
     spark.execute("create table t (k int8, s text)")
     insert = Insert(spark)
-    wait_until(lambda: on_disk(member) or insert.ended)
+    wait_until(lambda: on_disk(member) or insert.ended, 120)
     with member.connect() as other:
         assert one(other, f"select pg_cancel_backend({spark.info.backend_pid})") == (True,)
     assert insert.end() == "57014"
@@ -290,7 +290,7 @@ def test_a_task_that_is_tried_again_doubles_no_rows(
 ) -> None:
     spark.execute("create table t (k int8 check (k > 0), s text)")
     insert = Insert(spark)
-    wait_until(lambda: on_disk(member) or insert.ended)
+    wait_until(lambda: on_disk(member) or insert.ended, 120)
     begun = on_disk(member)
     for worker in python_workers():
         worker.kill()
@@ -323,12 +323,6 @@ class Insert:
             self._connection.execute(_LONG)
         except psycopg.Error as error:
             self._state = error.sqlstate
-
-
-def wait_until(condition: Callable[[], Any]) -> None:
-    """The test's own timeout ends it."""
-    while not condition():
-        time.sleep(0.01)
 
 
 def python_workers() -> list[psutil.Process]:
