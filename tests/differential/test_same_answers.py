@@ -2,8 +2,9 @@
 
 The corpus lies in `corpus/`, by topic, one statement after the other. `-- ordered` behind one says that the order of its
 rows is told; otherwise they compare as a multiset. `-- refused: spark` names the engines that lack what it needs and must
-say so with 0A000; when one has learnt it, this fails and the mark goes. Values compare as PostgreSQL prints them; floats may
-differ in the last digits, since their sums depend on the order of addition.
+say so with 0A000; when one has learnt it, this fails and the mark goes. `-- no plan` is behind one that reads a table and is wrong
+before anything runs, which is nothing for `test_distributed_answers`. Values compare as PostgreSQL prints them; floats may differ
+in the last digits, since their sums depend on the order of addition.
 """
 
 from __future__ import annotations

@@ -1,36 +1,36 @@
 select * from nowhere;
-select nope from nation;
-select n.nope from nation n;
-select x.n_name from nation n;
-select n_name from nation, nation;
-select n_comment, r_comment, comment from nation, region;
-select n_nationkey from nation a, nation b;
+select nope from nation; -- no plan
+select n.nope from nation n; -- no plan
+select x.n_name from nation n; -- no plan
+select n_name from nation, nation; -- no plan
+select n_comment, r_comment, comment from nation, region; -- no plan
+select n_nationkey from nation a, nation b; -- no plan
 selec 1;
 select from where;
 select 1 +;
-select * from nation where n_name;
-select * from nation where n_name = 1;
-select sum(n_name) from nation;
-select count(distinct) from nation;
+select * from nation where n_name; -- no plan
+select * from nation where n_name = 1; -- no plan
+select sum(n_name) from nation; -- no plan
+select count(distinct) from nation; -- no plan
 select 1 union select 1, 2;
 select 1 union select 'x';
-select max(count(*)) from nation;
+select max(count(*)) from nation; -- no plan
 select * from (select 1);
-select a.* from nation b;
-select 1 as a, 2 as b from nation group by 3;
+select a.* from nation b; -- no plan
+select 1 as a, 2 as b from nation group by 3; -- no plan
 select interval 'nonsense';
 select 'x'::nosuchtype;
 select $1::int + 1;
-select * from nation limit 'x';
+select * from nation limit 'x'; -- no plan
 select array[1,2]['a'];
 select cast(1 as date);
 select date '2020-01-01' + date '2020-01-01';
 select (select 1, 2);
 select 1 in (select 1, 2);
 with a as (select 1) select * from b;
-select lag(1) from nation;
-select row_number() over (order by nope) from nation;
-select 1 from nation having n_name = 'x';
+select lag(1) from nation; -- no plan
+select row_number() over (order by nope) from nation; -- no plan
+select 1 from nation having n_name = 'x'; -- no plan
 select ln(0);
 select sqrt(-1);
 select (-8) ^ 0.5; -- refused: spark

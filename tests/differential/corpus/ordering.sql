@@ -14,8 +14,8 @@ select n_name from nation order by n_nationkey limit null offset 22; -- ordered
 select x from (values ('b'),('A'),('a'),('Z'),('é'),('')) t(x) order by x; -- ordered
 select x from (values (1.5),('NaN'::float8),(-1),('Infinity')) t(x) order by x; -- ordered
 select n_name from nation order by n_nationkey limit -1;
-select n_name from nation order by nope;
-select n_name from nation order by 7;
-select distinct n_regionkey from nation order by n_name;
+select n_name from nation order by nope; -- no plan
+select n_name from nation order by 7; -- no plan
+select distinct n_regionkey from nation order by n_name; -- no plan
 select o_orderkey, o_totalprice from orders order by o_totalprice desc, o_orderkey limit 10; -- ordered
 select x, y from (values (true, 'a'),(false,'b'),(null,'c')) t(x,y) order by x, y; -- ordered

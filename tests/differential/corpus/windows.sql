@@ -14,4 +14,4 @@ select x, sum(x) filter (where x > 1) over (order by x) from (values (1),(2),(3)
 select o_orderdate, o_totalprice - lag(o_totalprice) over (partition by o_custkey order by o_orderdate, o_orderkey) from orders where o_custkey < 20;
 select n_name from (select n_name, row_number() over (partition by n_regionkey order by n_name) r from nation) t where r = 1;
 select x, rank() over (order by x desc nulls last) from (values (1),(null),(3)) t(x);
-select row_number() over () from nation where row_number() over () < 3;
+select row_number() over () from nation where row_number() over () < 3; -- no plan
