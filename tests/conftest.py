@@ -11,10 +11,15 @@ from recoveries import lines
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    """A running PostgreSQL 15, one for the whole session; skips where its packages are not installed."""
+def postgres_packages() -> None:
+    """Skips where PostgreSQL 15's packages are not installed: for those that start one of their own."""
     if binaries() is None:
         pytest.skip("PostgreSQL 15's server programs are not installed")
+
+
+@pytest.fixture(scope="session")
+def postgres(postgres_packages: None) -> Iterator[PostgresServer]:
+    """A running PostgreSQL 15, one for the whole session."""
     with PostgresServer() as server:
         yield server
 

@@ -75,7 +75,7 @@ class Ground:
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+def ground(tmp_path_factory: pytest.TempPathFactory, postgres_packages: None) -> Iterator[Ground]:
     folder = tmp_path_factory.mktemp("authentication")
     authority = Authority(folder / "authority")
     shown = authority.issue("localhost", names="DNS:localhost,IP:127.0.0.1")

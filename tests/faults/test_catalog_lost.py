@@ -16,7 +16,7 @@ import pytest
 from fault_ground import Running
 from member_process import MemberProcess
 from member_state import wait_idle
-from postgres_server import PostgresServer, binaries
+from postgres_server import PostgresServer
 from recoveries import Recovery
 
 from engine.catalog import store_postgres
@@ -24,15 +24,12 @@ from engine.catalog.asking import asked_now
 from engine.runtime.operation_pool import OperationPool
 from wire.errors import IoError
 
-pytestmark = [
-    pytest.mark.postgres,
-    pytest.mark.skipif(binaries() is None, reason="PostgreSQL 15's server programs are not installed"),
-]
+pytestmark = pytest.mark.postgres
 COUNT = "select count(*) from t"
 
 
 @pytest.fixture
-def database() -> Iterator[PostgresServer]:
+def database(postgres_packages: None) -> Iterator[PostgresServer]:
     """One that the test may break."""
     with PostgresServer() as server:
         yield server
