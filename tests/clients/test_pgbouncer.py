@@ -84,10 +84,9 @@ def test_shares_a_connection(pool: Pool) -> None:
         assert value(third, "select pg_backend_pid()") == backend
 
 
+@pytest.mark.parametrize("pool", ["session"], indirect=True)
 def test_leaves_nothing_for_the_next(pool: Pool) -> None:
     """In session mode it says DISCARD ALL; in transaction mode it does not, and clients must not do this."""
-    if pool.mode == "transaction":
-        pytest.skip("a session's state is nobody's in transaction mode")
     with pool.connect() as connection:
         before = value(connection, "show work_mem")
         for statement in (
