@@ -238,6 +238,7 @@ async def _told(port: int, user: str, database: str, script: list[Callable[[RawC
     return found
 
 
+@pytest.mark.postgres
 @pytest.mark.parametrize("name", SCRIPTS)
 async def test_messages(sluice: LocalMember, postgres: PostgresServer, name: str) -> None:
     ours = await _told(sluice.port, "tester", "sluice", SCRIPTS[name])

@@ -64,6 +64,7 @@ def _compare(both: tuple[Connection, Connection]) -> None:
         assert sorted(map(repr, found)) == sorted(map(repr, expected)), query_
 
 
+@pytest.mark.postgres
 def test_orders_and_groups_as_on_postgresql(both: tuple[Connection, Connection]) -> None:
     ours, _ = both
     rows = "select i * 7 % 300 + {first}, i % 5, 's' || i % 11, 'p' || i % 6 from generate_series(1, 400) i"

@@ -12,6 +12,7 @@ import pytest
 from local_member import LocalMember, local_member
 from postgres_server import PostgresServer
 
+pytestmark = pytest.mark.postgres
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
