@@ -67,7 +67,11 @@ class PgBouncer:
         self._process = subprocess.Popen(
             [self._program, "-q", str(settings)], cwd=self._folder, user=runs_as, stderr=subprocess.DEVNULL
         )
-        wait_until(self._listens)
+        try:
+            wait_until(self._listens)
+        except BaseException:
+            self._end()
+            raise
         return self
 
     def _listens(self) -> bool:
@@ -78,6 +82,9 @@ class PgBouncer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._end()
+
+    def _end(self) -> None:
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(10)
         shutil.rmtree(self._folder)
