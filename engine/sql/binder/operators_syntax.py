@@ -224,8 +224,11 @@ def _connected(
 def bind_not(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
     at = position(node)
     inner = node.this
-    if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null) and position(inner) == at:
+    written_together = position(inner) == at
+    if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null) and written_together:
         return is_null(binder.bind(inner.this, scope), True, at)
+    if type(inner) in _PATTERNS and isinstance(inner.expression, exp.Any | exp.All) and written_together:
+        return _pattern(binder, inner, None, scope, at, negated=True)
     return negate(binder.as_boolean(binder.bind(inner, scope), "NOT"), at)
 
 
@@ -424,12 +427,15 @@ def bind_escape(binder: ExpressionBinder, node: exp.Expression, scope: Scope) ->
     return _pattern(binder, node.this, binder.bind(node.expression, scope), scope, position(node.this))
 
 
-def _pattern(binder: ExpressionBinder, node: exp.Expression, escape: Expr | None, scope: Scope, at: int) -> Expr:
+def _pattern(
+    binder: ExpressionBinder, node: exp.Expression, escape: Expr | None, scope: Scope, at: int, *, negated: bool = False
+) -> Expr:
+    """negated: NOT LIKE of an array or a query, which asks of each element whether it does not match."""
     symbol = _PATTERNS[type(node)]
     if isinstance(node.expression, exp.Any | exp.All):
         if symbol == "~" or escape is not None:
             raise FeatureNotSupported("not supported: SIMILAR TO ANY, LIKE ANY with ESCAPE", position=cursor(at))
-        return bind_quantified(binder, symbol, node.this, node.expression, scope, at)
+        return bind_quantified(binder, f"!{symbol}" if negated else symbol, node.this, node.expression, scope, at)
     pattern = binder.bind(node.expression, scope)
     if symbol == "~":
         pattern = _rewritten(binder, "similar_to_escape", patterns.similar_to_escape, pattern, escape, at)

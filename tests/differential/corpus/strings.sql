@@ -15,3 +15,7 @@ select substring('x' from 1 for -1);
 select chr(0);
 select 'a' < 'B', 'a' > 'B', 'abc' < 'abd', '' < 'a', 'é' > 'z';
 select length(n_comment), upper(left(n_comment, 5)), strpos(n_comment, 'e') from nation where n_nationkey < 5;
+select n_name from nation where n_name not like any (array['A%', 'B%']);
+select n_name from nation where n_name not like all (array['A%', 'B%']) and n_name not ilike all ('{c%,%d}');
+select 'a' not like any (array['b', 'a']), 'a' not like all (array['b', 'a']), not 'a' like any (array['b', 'a']), 'a' not ilike any ('{A,null}');
+select n_name from nation where n_name not like all (select r_name from region);
