@@ -214,7 +214,7 @@ class Session(EngineSession):
             return PlannedQuery(
                 optimise(bound.plan), tuple(bound.columns), tuple(bound.parameters), tuple(catalog.reads.values()),
                 bound.locks, context.accesses.finished(), frozenset(catalog.schemas), length=len(query.text),
-                of_session=catalog.volatile,
+                of_session=catalog.volatile, primary_keys=bound.primary_keys,
             )  # fmt: skip
 
         planned = await self._engine.in_operation_pool(bind)

@@ -46,6 +46,7 @@ class PlannedQuery:
     plan: after all passes. columns, parameters: as Describe tells them. reads: the relations it names directly.
     locks: the relations of which FOR UPDATE asks for rows. requirements: what has to be permitted whenever it runs.
     schemas: those that it names, which have to be usable already when it is prepared.
+    primary_keys: OIDs of those without which its GROUP BY would be an error.
     compiled: what it was compiled to, by the session's terms, the members, parameter values and context; the last few.
     length: of its text. kept: whether the cache has it. of_session: it reads rows that are the session's (`engine.system_rows`).
     """
@@ -57,6 +58,7 @@ class PlannedQuery:
     locks: tuple[RowLock, ...] = ()
     requirements: tuple[Requirement, ...] = ()
     schemas: frozenset[str] = frozenset()
+    primary_keys: tuple[int, ...] = ()
     compiled: OrderedDict[Hashable, CompiledQuery] = field(default_factory=OrderedDict)
     length: int = 0
     kept: bool = False

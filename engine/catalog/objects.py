@@ -276,6 +276,7 @@ class View:
     sees: what the names in its text mean, whatever relations and columns are called by now. Empty for a view of an earlier
     release, whose names are looked up along the search path.
     options: reloptions, checked: security_barrier, security_invoker.
+    keys: OIDs of the primary keys without which its GROUP BY would be an error.
     """
 
     oid: int
@@ -288,6 +289,7 @@ class View:
     comment: str | None = None
     sees: tuple[Seen, ...] = ()
     options: tuple[tuple[str, str], ...] = ()
+    keys: tuple[int, ...] = ()
 
     def has_option(self, name: str) -> bool:
         """Whether a Boolean option is on."""

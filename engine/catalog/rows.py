@@ -290,6 +290,7 @@ class _ViewBody(msgspec.Struct, omit_defaults=True):
     comment: str | None = None
     sees: tuple[Seen, ...] = ()
     options: tuple[tuple[str, str], ...] = ()
+    keys: tuple[int, ...] = ()
 
 
 class _SequenceBody(msgspec.Struct, omit_defaults=True):
@@ -342,7 +343,9 @@ def _encoded(relation: StoredRelation) -> msgspec.Struct:
 
 def _view_body(view: View) -> _ViewBody:
     path, depends = list(view.search_path), list(view.depends)
-    return _ViewBody(_rows(view.columns), view.definition, path, depends, view.comment, view.sees, view.options)
+    return _ViewBody(
+        _rows(view.columns), view.definition, path, depends, view.comment, view.sees, view.options, view.keys
+    )
 
 
 def _rows(columns: Iterable[TableColumn]) -> list[_Column]:
@@ -384,7 +387,7 @@ def _view(schema: str, name: str, oid: int, body: _ViewBody, find: TypeOf) -> Vi
     path, depends = tuple(body.search_path), tuple(body.depends)
     return View(
         oid, schema, name, _columns(body.columns, find), body.definition, path, depends, body.comment, body.sees,
-        body.options,
+        body.options, body.keys,
     )  # fmt: skip
 
 

@@ -193,6 +193,15 @@ class Rows:
 NOBODYS: Final = Rows()
 
 
+@dataclass(frozen=True, slots=True)
+class PrimaryKey:
+    """A FROM item's primary key. constraint: its OID. columns: the ids of its columns; of: those of all that the key tells."""
+
+    constraint: int
+    columns: frozenset[int]
+    of: frozenset[int]
+
+
 class QueryBinder(Protocol):
     """What expressions need of the query binder."""
 
@@ -210,6 +219,7 @@ class BindContext:
     parameter_digits: (precision, scale) of numeric parameters whose values are known (at Bind); empty at Parse.
     stable: set to False by whoever folds something that holds for this execution only, so that the plan is not cached.
     row_locks: what FOR UPDATE and its kin ask for. accesses: what has to be permitted before the statement runs.
+    primary_keys: OIDs of those without which GROUP BY would be an error.
     role_oid: a role's OID by its name.
     find_type: a type that users have made, by its schema, if one was written, its name and the search path.
     type_names: what format_type says of those types, by their OIDs.
@@ -228,6 +238,7 @@ class BindContext:
     origins: dict[int, tuple[int, int]] = field(default_factory=dict)
     row_locks: list[RowLock] = field(default_factory=list)
     accesses: Accesses = field(default_factory=Accesses)
+    primary_keys: set[int] = field(default_factory=set)
     find_type: Callable[[str | None, str, Sequence[str]], t.PgType | None] = lambda _schema, _name, _path: None
     type_names: Callable[[], Mapping[int, str]] = dict
     column_names: dict[int, tuple[exp.Expr, frozenset[str]]] = field(default_factory=dict)
@@ -282,6 +293,7 @@ class Source:
     scalar: a function that returns one plain value: its whole row is that value.
     row_type: gives the type of a table's rows. placed: they lie in a table, where PostgreSQL's would have a ctid.
     rows: whose rows its own are. system: columns that are found by name, but are not among its own (`tableoid`).
+    key: of a table, its primary key, by which a group has one row of it.
     """
 
     name: str
@@ -298,6 +310,7 @@ class Source:
     system: tuple[SourceColumn, ...] = ()
     row_type: Callable[[], t.PgType] | None = None
     placed: bool = False
+    key: PrimaryKey | None = None
 
     def find(self, name: str, at: int) -> Expr | None:
         """The column of that name. Raises AmbiguousColumn where there are two."""

@@ -97,6 +97,9 @@ class Dependencies:
                     assert constraint.references is not None
                     if set(constraint.references.columns) == numbers:
                         yield Thing(constraint.oid, kind="constraint"), False
+                for view in self._snapshot.dependents(table.oid):
+                    if key.oid in view.keys:
+                        yield Thing(view.oid), False
             case "default" | "attribute":
                 return
 
@@ -343,7 +346,7 @@ def check_layout(table: Table, column: TableColumn, what: str) -> None:
 def _because(found: _Found, dependencies: Dependencies) -> str:
     assert found.on is not None
     on = dependencies.describe(found.on)
-    if found.on.kind == "constraint":
+    if found.on.kind == "constraint" and found.thing.kind == "constraint":
         # A foreign key depends on the index that the key has.
         on = f"index {quoted(dependencies.constraint(found.on.oid)[1].name)}"
     return f"{dependencies.describe(found.thing)} depends on {on}"

@@ -40,6 +40,7 @@ def create(statement: CreateMaterializedView, planned: PlannedQuery, definer: De
         definer.search_path,
         depends,
         sees=sees,
+        keys=planned.primary_keys,
     )
     made = replace(table, query=query, populated=statement.with_data)
     definer.catalog.put(made, replacing=True)

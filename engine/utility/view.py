@@ -59,6 +59,7 @@ def create_view(
         comment=existing.comment if existing is not None else None,
         sees=sees,
         options=checked(statement.options),
+        keys=planned.primary_keys,
     )
     catalog.put(view, replacing=statement.replace)
 

@@ -22,8 +22,9 @@ from engine.plan.logical import CteReader, Join, JoinKind, Node, TableReader, Va
 from engine.sql.binder import joins, sampling, system_columns, table_functions, versions
 from engine.sql.binder.blocks import passed, project
 from engine.sql.binder.seen import SeenCatalog
+from engine.sql.expr import Column
 from engine.sql.parser import parse
-from engine.sql.scope import CommonTable, Rows, Scope, Source, SourceColumn, cursor, position
+from engine.sql.scope import CommonTable, PrimaryKey, Rows, Scope, Source, SourceColumn, cursor, position
 from engine.sql.statements import Query
 from wire.errors import (
     DuplicateAlias,
@@ -218,7 +219,17 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     source.placed = isinstance(relation, SystemTable) or (isinstance(relation, Table) and relation.storage is not None)
     if isinstance(relation, Table) and not rows.kind:
         source.row_type = partial(row_type, relation)
+        source.key = _primary_key(relation, node.columns[:own])
     return node, [offered(scope, source)]
+
+
+def _primary_key(table: Table, columns: Sequence[Column]) -> PrimaryKey | None:
+    """A table's; one that may be judged later says nothing of the rows of now (check_functional_grouping)."""
+    for key in table.constraints:
+        if key.kind == "primary key" and not key.deferrable:
+            ids = {declared.name: column.id for declared, column in zip(table.columns, columns, strict=True)}
+            return PrimaryKey(key.oid, frozenset(ids[name] for name in key.columns), frozenset(ids.values()))
+    return None
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """GROUP BY, HAVING and aggregates (parse_clause.c: transformGroupClause; parse_agg.c: parseCheckAggregates).
 
 A grouped level has an AGGREGATOR over its FROM and WHERE. Every other clause is then rewritten: what equals a group key
-becomes the key's column, an aggregate becomes its column, and a column that is left over is PostgreSQL's error 42803.
+becomes the key's column, an aggregate becomes its column, and a column that is left over is PostgreSQL's error 42803, unless
+the primary key of its table is grouped by: then a group has one value of it, and it is a further key that changes no group.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from engine.sql.binder.levels import (
 from engine.sql.binder.sorting import Target, find_target
 from engine.sql.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, GroupingCall, WindowCall
 from engine.sql.positions import leftmost
-from engine.sql.scope import Scope, cursor
+from engine.sql.scope import PrimaryKey, Scope, cursor
 from wire import types as t
 from wire.errors import FeatureNotSupported, GroupingError, ProgramLimitExceeded
 
@@ -141,9 +142,12 @@ def aggregated(
     collected = _Collected(binder, group, keys_in, scope)
     above = [collected.rewritten(expr) for expr in exprs]
     test = collected.rewritten(having) if having is not None else None
-    columns = (*collected.keys, *collected.columns, *collected.grouping_columns)
-    plan = Aggregator(columns, node, keys_in, tuple(collected.calls), group.sets, tuple(collected.groupings), test)
-    return plan, above
+    keys = (*collected.keys, *collected.told.values())
+    told = range(len(collected.keys), len(keys))
+    sets = None if group.sets is None else tuple((*s, *told) for s in group.sets)
+    columns = (*keys, *collected.columns, *collected.grouping_columns)
+    calls, groupings = tuple(collected.calls), tuple(collected.groupings)
+    return Aggregator(columns, node, (*keys_in, *collected.told), calls, sets, groupings, test), above
 
 
 def _with_keys(binder: QueryBinder, node: Node, keys: list[Expr]) -> tuple[Node, tuple[Column, ...]]:
@@ -161,11 +165,14 @@ class _Collected:
         self._context = binder.context
         self._scope = scope
         self._exprs = group.keys
+        self._primary_keys = _primary_keys(group, scope)
         self.keys = [emitted(binder.context, c.name, key) for key, c in zip(group.keys, keys_in, strict=True)]
         self.calls: list[AggregateCall] = []
         self.columns: list[Column] = []
         self.groupings: list[tuple[int, ...]] = []
         self.grouping_columns: list[Column] = []
+        #: What primary keys among the keys tell, by the columns below.
+        self.told: dict[Column, Column] = {}
 
     def rewritten(self, expr: Expr) -> Expr:
         found = replace_parts(expr, self._change)
@@ -178,6 +185,8 @@ class _Collected:
                 if _same(part, expr):
                     return ColumnRef(part.type, key)
         match part:
+            case ColumnRef():
+                return self._told(part)
             case AggregateCall() if belongs_to(part, self._scope, depth):
                 return self._aggregate(part)
             case GroupingCall() if belongs_to(part, self._scope, depth):
@@ -186,6 +195,16 @@ class _Collected:
                 return self._window(part, depth)
             case _:
                 return None
+
+    def _told(self, part: ColumnRef) -> Expr | None:
+        """A column of a table by whose primary key is grouped."""
+        for key in self._primary_keys:
+            if part.column.id in key.of:
+                self._context.primary_keys.add(key.constraint)
+                if part.column not in self.told:
+                    self.told[part.column] = emitted(self._context, part.column.name, part)
+                return ColumnRef(part.type, self.told[part.column])
+        return None
 
     def _window(self, window: WindowCall, depth: int) -> Expr:
         """An aggregate over a window stays; what it computes over is rewritten."""
@@ -228,6 +247,15 @@ class _Collected:
                 else f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate function'
             )
             raise GroupingError(message, position=cursor(column.position))
+
+
+def _primary_keys(group: GroupBy, scope: Scope) -> list[PrimaryKey]:
+    """Those that are in every grouping set."""
+    common = list(range(len(group.keys)))
+    for one in group.sets or ():
+        common = [index for index in common if index in one]
+    ids = {key.column.id for index in common if isinstance(key := group.keys[index], ColumnRef)}
+    return [source.key for source in scope.known if source.key is not None and source.key.columns <= ids]
 
 
 def _same(part: Expr, key: Expr) -> bool:

@@ -27,12 +27,14 @@ from wire.errors import FeatureNotSupported
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """A query bound: its plan, and what Describe tells of it. locks: what its FOR UPDATE asks for."""
+    """A query bound: its plan, and what Describe tells of it. locks: what its FOR UPDATE asks for. primary_keys: OIDs of those
+    without which it would be an error."""
 
     plan: Final
     columns: tuple[ResultColumn, ...]
     parameters: tuple[t.PgType, ...]
     locks: tuple[RowLock, ...] = ()
+    primary_keys: tuple[int, ...] = ()
 
 
 def bind_query(query: Query, context: BindContext) -> BoundQuery:
@@ -48,7 +50,8 @@ def bind_query(query: Query, context: BindContext) -> BoundQuery:
             ResultColumn(name, column.type, *context.origins.get(column.id, (0, 0)))
             for name, column in zip(bound.names, bound.columns, strict=True)
         )
-        return BoundQuery(plan, columns, context.parameters.finish(), tuple(context.row_locks))
+        locks, keys = tuple(context.row_locks), tuple(sorted(context.primary_keys))
+        return BoundQuery(plan, columns, context.parameters.finish(), locks, keys)
 
 
 class QueryBinder:
