@@ -44,6 +44,7 @@ class _Layout:
     numbered: int | None
     returning: tuple[int, ...]
     moved: tuple[int, ...]
+    fresh: int | None
 
     @classmethod
     def of(cls, plan: Mutate) -> _Layout:
@@ -62,6 +63,7 @@ class _Layout:
             one(plan.numbered),
             tuple(index[c.id] for c in plan.columns),
             (*(index[c.id] for _, c in plan.before), *(index[c.id] for c in _now(plan))),
+            one(plan.fresh),
         )
 
 
@@ -108,7 +110,7 @@ class RowSink:
             raise changed_twice(self._plan.kind)
         self._passed_over.update(n for n, i in enumerate(layout.again) if pc.any(batch.column(i)).as_py())
         require_one_key(self._passed_over)
-        filled = self._filled(batch.num_rows)
+        filled = self._filled(batch)
         rows = _with(batch.select(layout.rows), filled)
         if self._plan.kind != "delete":
             self._judge(rows, [batch.column(i) for i in layout.checks], changed)
@@ -148,11 +150,16 @@ class RowSink:
 
     # -- values of sequences -------------------------------------------------------------------------------------
 
-    def _filled(self, count: int) -> Mapping[int, pa.Array]:
-        """New values by the index of their column in the row."""
-        found = {}
+    def _filled(self, batch: pa.RecordBatch) -> Mapping[int, pa.Array]:
+        """The columns that take values of sequences, by their index in the row."""
+        layout, found = self._layout, {}
+        fresh = None if layout.fresh is None else batch.column(layout.fresh)
+        count = batch.num_rows if fresh is None else pc.sum(fresh).as_py() or 0
         for column, sequence in self._plan.filled:
-            found[self._plan.rows.index(column)] = _integers(column, self._take(sequence, count))
+            index = self._plan.rows.index(column)
+            values = _integers(column, self._take(sequence, count))
+            there = batch.column(layout.rows[index])
+            found[index] = values if fresh is None else pc.replace_with_mask(there, fresh, values)
         return found
 
     # -- constraints ---------------------------------------------------------------------------------------------

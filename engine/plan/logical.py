@@ -299,7 +299,7 @@ class Mutate(Node):
     whole: what it does depends on all rows of the table.
     before: columns of keys that an UPDATE may change: the name, and the input's column with the value that was there.
     filled: columns of `rows` that take values of a sequence (its OID) as they are written; `passed`: the columns that
-        RETURNING has of them, each with the one of `rows` that it shows.
+        RETURNING has of them, each with the one of `rows` that it shows. fresh: true where a row takes them; None: all do.
     forbidden: rows that there may be none of before anything is done; None: not asked.
     requirement: the order in which rows come. numbered: where they come in another, a column by which RETURNING's are ordered.
     arrival: the column of the one or the other, where that is whatever order they come in: whoever makes some of the rows may
@@ -329,6 +329,7 @@ class Mutate(Node):
     forbidden: Forbidden | None = None
     before: tuple[tuple[str, Column], ...] = ()
     parts: PartForm | None = None
+    fresh: Column | None = None
 
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,) if self.located is None else (self.input, self.located)

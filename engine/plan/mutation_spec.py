@@ -53,6 +53,7 @@ def mutation_spec(change: StagedChange) -> MutationSpec:
         change.output,
         change.alone,
         plan.parts,
+        place(plan.fresh),
     )
 
 
@@ -105,4 +106,5 @@ def rules_of(spec: MutationSpec) -> Mutate:
         filled=tuple((given[place], told.oid) for place, told in spec.filled),
         passed=tuple((given[shown], given[row]) for shown, row in spec.passed),
         parts=spec.parts,
+        fresh=column(spec.fresh),
     )

@@ -92,7 +92,7 @@ class MutationSpec(Struct, frozen=True):
         statement's folder in it, where files are staged. partition_by, sort_by: as in `engine.catalog.objects.Storage`.
     input: Arrow IPC schema message of the rows, in carriers. The rest says which of its columns is what, by index, as
         `engine.plan.logical.Mutate`: rows; checks, each with its constraint's name; changed, dropped and twice, -1 for none;
-        again; filled, each with its sequence; returning; passed.
+        again; filled, each with its sequence; returning; passed; fresh.
     output: how values are written in messages. alone: whether Spark, where it makes the rows, may write them without us.
     parts: how rows are written where they become no table's.
     """
@@ -118,6 +118,7 @@ class MutationSpec(Struct, frozen=True):
     output: OutputSettings
     alone: bool
     parts: PartForm | None = None
+    fresh: int = -1
 
 
 class FragmentSpec(Struct, frozen=True):

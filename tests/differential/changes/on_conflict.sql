@@ -65,3 +65,14 @@ insert into once select * from (values (1,5),(1,6)) x(k, v) on conflict (k) do u
 insert into once select * from (values (3,5),(3,6)) x(k, v) on conflict (k) do update set v=excluded.v where false;
 select * from once order by 1;
 drop table once;
+
+-- Rows of a query that nobody has numbered.
+create table numbered(id serial primary key, name text unique, qty int default 5, kind text default 'd');
+insert into numbered (name, qty) values ('a', 1), ('b', 2);
+insert into numbered (name, qty) select 'c', 3 on conflict (name) do nothing returning *;
+insert into numbered (name, qty) select 'a', 10 on conflict (name) do update set qty = excluded.qty + numbered.qty returning *;
+insert into numbered (name) select 'b' on conflict do nothing returning *;
+insert into numbered (name, qty) select x, 9 from (values ('b'), ('c')) v (x) on conflict (name) do update set qty = excluded.qty where numbered.qty < 3;
+insert into numbered (name) select 'e' union all select 'e' on conflict (name) do update set qty = 1;
+select name, qty, kind, id < 4 from numbered order by id;
+drop table numbered;

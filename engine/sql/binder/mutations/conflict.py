@@ -21,6 +21,7 @@ from sqlglot import exp
 
 from engine.catalog.objects import Constraint, Table
 from engine.plan.compile.block import is_volatile
+from engine.plan.free_columns import references
 from engine.plan.logical import (
     Aggregator,
     Evaluator,
@@ -70,9 +71,13 @@ class _New:
 
 def on_conflict(binder: QueryBinder, statement: Insert, conflict: OnConflict, change: Change, scope: Scope) -> Change:
     """`change`, an INSERT's, with what its ON CONFLICT asks."""
-    if change.filled:
-        raise FeatureNotSupported("not supported: ON CONFLICT with rows of a query that take values of a sequence")
     arbiters = _arbiters(binder, change.table, conflict)
+    numbered = _numbered_names(change)
+    if any(numbered & set(key.columns) for key in arbiters):
+        if conflict.columns or conflict.formulas or conflict.constraint is not None:
+            raise FeatureNotSupported("not supported: ON CONFLICT of a column that INSERT ... SELECT numbers")
+        # A number that nobody had before is in no conflict; one that is there all the same is an error.
+        arbiters = tuple(key for key in arbiters if not numbered & set(key.columns))
     if conflict.columns or conflict.formulas or conflict.constraint is not None:
         named = {name for key in arbiters for name in key.columns}
         binder.context.accesses.target(change.table).select(c for c in change.table.columns if c.name in named)
@@ -97,6 +102,13 @@ def on_conflict(binder: QueryBinder, statement: Insert, conflict: OnConflict, ch
     return replace(change, keys=rest, requirement=requirement, whole=True)
 
 
+def _numbered_names(change: Change) -> set[str]:
+    """The columns whose values are known only as rows are written."""
+    pairs = zip(change.rows, change.table.columns, strict=True)
+    later = {column for column, _ in change.filled}
+    return {declared.name for column, declared in pairs if column in later}
+
+
 def _forbidden(binder: QueryBinder, statement: Insert, change: Change, new: _New) -> Forbidden | None:
     """What NOT NULL and CHECK say of rows is said before keys are looked at, so of rows that are not inserted, too. None: nothing
     is said, or the rows may be others when they are asked for again."""
@@ -111,8 +123,9 @@ def _forbidden(binder: QueryBinder, statement: Insert, change: Change, new: _New
         (*passed(new.rows), *(holds(condition) for _, condition in asked), refer(new.number)),
     )
     wrong: list[Expr] = [Not(_BOOL, refer(mark)) for mark in marks]
+    later = {column for column, _ in change.filled}
     for column, declared in zip(new.rows, table.columns, strict=True):
-        if not declared.nullable:
+        if not declared.nullable and column not in later:
             wrong.append(IsNull(_BOOL, refer(column)))
     if not wrong:
         return None
@@ -250,6 +263,7 @@ def _updating(
     inner = _conflict_scope(binder, statement, table, there, new, scope)
     values = assignments(binder, table, conflict.assignments, inner, "ON CONFLICT")
     condition = _condition(binder, conflict, inner)
+    _require_known(change, [*values.values(), *([] if condition is None else [condition])])
     again = binder.context.new_column("again", _INT8)
     repeated: Node
     if condition is None:
@@ -265,8 +279,9 @@ def _updating(
         if declared.number in values:
             kept = Case(declared.type, ((refer(changed), values[declared.number]),), kept)
         emit.append(Case(declared.type, ((refer(inserted), refer(fresh)),), kept))
-    others = (changed, twice, new.number)
+    others = (changed, twice, inserted, new.number)
     top = Evaluator((*rows, *others), marked, (*emit, *passed(others)))
+    written_as = dict(zip(new.rows, rows, strict=True))
     written = {c.name for c in table.columns if c.number in values}
     broken = tuple(k for k in change.keys if k is not key or written & set(k.columns))
     return replace(
@@ -282,7 +297,15 @@ def _updating(
         requirement=(),
         numbered=new.number,
         whole=True,
+        filled=tuple((written_as[column], sequence) for column, sequence in change.filled),
+        fresh=inserted if change.filled else None,
     )
+
+
+def _require_known(change: Change, exprs: Sequence[Expr]) -> None:
+    later = {column for column, _ in change.filled}
+    if any(column in later for expr in exprs for column in references(expr)):
+        raise FeatureNotSupported("not supported: excluded's column that INSERT ... SELECT numbers")
 
 
 def _deciding(

@@ -4,13 +4,13 @@ new (parse_merge.c: transformMergeStmt; nodeModifyTable.c: ExecMerge).
 Two parts, one below the other. What is there: the files that hold matched rows, joined by file and number to the pairs whose
 first fitting WHEN MATCHED changes or deletes; two such pairs for one row are 21000. What is new: the rows of the source that
 match no row of the table, as their first fitting WHEN NOT MATCHED has them. The source is read by both, so it may not be
-volatile.
+volatile; values of sequences that nothing was said of are taken as rows are written (`Mutate.filled`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from engine.catalog import acl
@@ -23,7 +23,7 @@ from engine.sql.binder import from_clause
 from engine.sql.binder.blocks import passed, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.generated import computed, with_generated
-from engine.sql.binder.mutations.insert import cells, whole_row
+from engine.sql.binder.mutations.insert import cells, filled_columns, unfilled, whole_row
 from engine.sql.binder.mutations.outcome import Change, completed
 from engine.sql.binder.mutations.rewrite import assignments, same_place
 from engine.sql.binder.mutations.target import (
@@ -71,10 +71,8 @@ class _Part:
     changed: Column
     dropped: Column
     twice: Column
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return (*self.rows, self.changed, self.dropped, self.twice)
+    fresh: Column
+    filled: tuple[tuple[Column, int], ...] = ()
 
 
 def bind(binder: QueryBinder, statement: Merge, outer: Scope) -> tuple[Mutate, tuple[str, ...]]:
@@ -114,6 +112,8 @@ def bind(binder: QueryBinder, statement: Merge, outer: Scope) -> tuple[Mutate, t
         keys=tuple(key for key in keys(table) if inserts or written & set(key.columns)),
         foreign_keys=tuple(key for key in foreign_keys(table) if inserts or written & set(key.columns)),
         whole=inserts,
+        filled=whole.filled,
+        fresh=whole.fresh if whole.filled else None,
     )
     return completed(binder, computed(binder, change), (), outer)
 
@@ -244,16 +244,20 @@ def _rewritten(
     ]
     more = binder.expressions.operator(">", [refer(again), Const(_INT8, 1)], -1)
     never = Const(_BOOL, False)
-    marks = (hit, Coalesce(_BOOL, (refer(gone), never)), Coalesce(_BOOL, (more, never)))
+    marks = (hit, Coalesce(_BOOL, (refer(gone), never)), Coalesce(_BOOL, (more, never)), never)
     return _part(binder, table, node, values, marks)
 
 
 def _part(binder: QueryBinder, table: Table, node: Node, values: Sequence[Expr], marks: Sequence[Expr]) -> _Part:
     rows = row_columns(binder, table)
-    names = ("changed", "dropped", "twice")
-    changed, dropped, twice = (binder.context.new_column(name, _BOOL) for name in names)
-    top = Evaluator((*rows, changed, dropped, twice), node, (*values, *marks))
-    return _Part(top, rows, changed, dropped, twice)
+    told = _told(binder)
+    return _Part(Evaluator((*rows, *told), node, (*values, *marks)), rows, *told)
+
+
+def _told(binder: QueryBinder) -> tuple[Column, Column, Column, Column]:
+    """Columns for a part's marks."""
+    new = binder.context.new_column
+    return new("changed", _BOOL), new("dropped", _BOOL), new("twice", _BOOL), new("fresh", _BOOL)
 
 
 # -- rows that are new ------------------------------------------------------------------------------------------------
@@ -267,28 +271,38 @@ def _new(binder: QueryBinder, table: Table, statement: Merge, whens: Sequence[Me
     choice = binder.context.new_column("choice", _INT4)
     told = Evaluator((*columns, choice), missed, (*passed(columns), _chosen(binder, whens, sides.source_scope)))
     kept = Evaluator(told.columns, told, passed(told.columns), _one_of(choice, whens, ("insert",)))
-    rows = {
+    given = {
         n: _inserted(binder, table, when, sides.source_scope)
         for n, when in enumerate(whens, 1)
         if when.action == "insert"
     }
+    left = {n: filled_columns(table, sides.rows.columns, row) for n, row in given.items()}
+    (filled, *others) = left.values()
+    if any(other != filled for other in others):
+        raise FeatureNotSupported("not supported: MERGE that numbers the rows of some of its INSERTs only")
+    later = unfilled(table, sides.rows.columns, filled)
+    rows = {n: whole_row(binder, table, {**later, **row}) for n, row in given.items()}
     values = [
         _per_choice(choice, [(n, row[i]) for n, row in rows.items()], None, column.type)
         for i, column in enumerate(table.columns)
     ]
-    return _part(binder, table, kept, values, (Const(_BOOL, True), Const(_BOOL, False), Const(_BOOL, False)))
+    yes, no = Const(_BOOL, True), Const(_BOOL, False)
+    part = _part(binder, table, kept, values, (yes, no, no, yes))
+    written_as = dict(zip(sides.rows.columns, part.rows, strict=True))
+    return replace(part, filled=tuple((written_as[column], sequence) for column, sequence in filled))
 
 
-def _inserted(binder: QueryBinder, table: Table, when: MergeWhen, scope: Scope) -> tuple[Expr, ...]:
+def _inserted(binder: QueryBinder, table: Table, when: MergeWhen, scope: Scope) -> dict[int, Expr]:
+    """What an INSERT says of a row, by the columns' numbers."""
     if when.values is None:
         binder.context.accesses.target(table).insert(())
-        return whole_row(binder, table, {})
+        return {}
     columns = table.columns if when.columns is None else find_columns(table, when.columns)
     binder.context.accesses.target(table).insert(columns)
     row = cells(binder, when, columns, when.values, scope)
     for value in row.values():
         check_plain(value, "VALUES", scope)
-    return whole_row(binder, table, row)
+    return row
 
 
 # -- both -------------------------------------------------------------------------------------------------------------
@@ -298,7 +312,8 @@ def _united(binder: QueryBinder, table: Table, parts: Sequence[_Part]) -> _Part:
     if len(parts) == 1:
         return parts[0]
     first, second = parts
-    rows = row_columns(binder, table)
-    changed, dropped, twice = (binder.context.new_column(name, _BOOL) for name in ("changed", "dropped", "twice"))
-    node = SetOperation((*rows, changed, dropped, twice), "union", True, first.node, second.node)
-    return _Part(node, rows, changed, dropped, twice)
+    rows, told = row_columns(binder, table), _told(binder)
+    node = SetOperation((*rows, *told), "union", True, first.node, second.node)
+    written_as = dict(zip(second.rows, rows, strict=True))
+    filled = tuple((written_as[column], sequence) for column, sequence in second.filled)
+    return _Part(node, rows, *told, filled)

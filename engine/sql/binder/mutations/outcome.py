@@ -58,6 +58,7 @@ class Change:
     arrival: Column | None = None
     forbidden: Forbidden | None = None
     before: tuple[tuple[str, Column], ...] = ()
+    fresh: Column | None = None
 
 
 def completed(
@@ -99,13 +100,14 @@ def completed(
         arrival=change.arrival,
         forbidden=change.forbidden,
         before=change.before,
+        fresh=change.fresh,
     )
     return plan, tuple(names)
 
 
 def _kept(change: Change, returns: bool) -> tuple[Column, ...]:
     """The columns of the rows' node that are wanted above: rows, marks, sort keys; each once."""
-    wanted = [*change.rows, *(c for c in (change.changed, change.dropped, change.twice) if c is not None)]
+    wanted = [*change.rows, *(c for c in (change.changed, change.dropped, change.twice, change.fresh) if c is not None)]
     wanted += change.again
     wanted += [column for _, column in change.before]
     wanted += [key.column for key in change.requirement]
