@@ -11,17 +11,24 @@ import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from engine.zone_setting import zone_setting
 from wire.client_encodings import encoding_named
-from wire.errors import CantChangeRuntimeParam, InsufficientPrivilege, InvalidParameterValue, UndefinedObject
+from wire.errors import (
+    CantChangeRuntimeParam,
+    FeatureNotSupported,
+    InsufficientPrivilege,
+    InvalidParameterValue,
+    UndefinedObject,
+)
 
 _TIME_UNITS: Final = {"us": 0.001, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SIZE_UNITS: Final = {"B": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _TRUE: Final = ("on", "true", "yes", "1", "t", "y", "tr", "tru", "ye")
 _FALSE: Final = ("off", "false", "no", "0", "f", "n", "fa", "fal", "fals", "of")
 
+N = TypeVar("N", int, float)
 Kind = Literal["bool", "integer", "real", "string", "enum", "time", "size"]
 
 
@@ -29,11 +36,11 @@ Kind = Literal["bool", "integer", "real", "string", "enum", "time", "size"]
 class Setting:
     """One setting.
 
-    kind: how a value is read; `time` is in milliseconds and `size` in bytes when no unit is given.
+    kind: how a value is read; `time` is in milliseconds when no unit is given, and `size` in `unit`.
     values: for enum. minimum, maximum: for numbers, in the base unit.
     reported: told to clients by ParameterStatus (GUC_REPORT). fixed: cannot be changed.
     privileged: only a superuser may change it (PGC_SUSET), and does so for a role by ALTER ROLE ... SET.
-    canonical: a further reading of a string, raising ValueError for what it refuses.
+    canonical: a further reading of a string, raising ValueError for what it refuses. only: the one value that it may be set to.
     """
 
     name: str
@@ -47,17 +54,30 @@ class Setting:
     fixed: bool = False
     privileged: bool = False
     canonical: Callable[[str], str] | None = field(default=None, compare=False)
+    unit: str = "B"
+    only: str | None = None
 
     def read(self, value: str) -> str:
-        """`value` as SHOW will print it. Raises InvalidParameterValue."""
+        """`value` as SHOW will print it. Raises InvalidParameterValue, and FeatureNotSupported for what `only` leaves out."""
         try:
-            return _READERS[self.kind](self, value)
+            found = _READERS[self.kind](self, value)
+        except _UnknownUnit as error:
+            raise self._invalid(value, hint=str(error)) from None
         except ValueError as error:
             hint = f"Available values: {', '.join(self.values)}." if self.values else None
-            detail = str(error) or None
-            raise InvalidParameterValue(
-                f'invalid value for parameter "{self.name}": "{value}"', detail=detail, hint=hint
-            ) from None
+            raise self._invalid(value, detail=str(error) or None, hint=hint) from None
+        if self.only is not None and found != self.only:
+            raise FeatureNotSupported(f"not supported: {self.name} = {found}")
+        return found
+
+    def _invalid(self, value: str, detail: str | None = None, hint: str | None = None) -> InvalidParameterValue:
+        if self.kind == "bool":
+            return InvalidParameterValue(f'parameter "{self.name}" requires a Boolean value')
+        return InvalidParameterValue(f'invalid value for parameter "{self.name}": "{value}"', detail=detail, hint=hint)
+
+
+class _UnknownUnit(ValueError):
+    """A number with a unit that is none of the setting's; what it says is the hint."""
 
 
 def truth(value: str) -> bool | None:
@@ -73,22 +93,32 @@ def _read_bool(_setting: Setting, value: str) -> str:
     return "on" if said else "off"
 
 
-def _in_range(setting: Setting, number: float) -> None:
+def _in_range(setting: Setting, number: float, unit: str = "", size: float = 1) -> None:
+    """unit: in which the message counts; size: how much of the number it is."""
     if not setting.minimum <= number <= setting.maximum:
+        shown = "g" if setting.kind == "real" else ".0f"
+        said, lowest, highest = (f"{x / size:{shown}}" for x in (number, setting.minimum, setting.maximum))
         raise InvalidParameterValue(
-            f'{number:g} is outside the valid range for parameter "{setting.name}" '
-            f"({setting.minimum:g} .. {setting.maximum:g})"
+            f'{said}{unit and f" {unit}"} is outside the valid range for parameter "{setting.name}" ({lowest} .. {highest})'
         )
 
 
+def _number(read: Callable[[str], N], value: str) -> N:
+    """Raises ValueError that says nothing."""
+    try:
+        return read(value.strip())
+    except ValueError:
+        raise ValueError from None
+
+
 def _read_integer(setting: Setting, value: str) -> str:
-    number = int(value.strip(), 0)
+    number = _number(lambda text: int(text, 0), value)
     _in_range(setting, number)
     return str(number)
 
 
 def _read_real(setting: Setting, value: str) -> str:
-    number = float(value)
+    number = _number(float, value)
     _in_range(setting, number)
     return f"{number:g}"
 
@@ -106,8 +136,11 @@ def _read_enum(setting: Setting, value: str) -> str:
 
 def _with_unit(value: str, units: Mapping[str, float], default: str) -> float:
     match = re.fullmatch(r"\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
-    if not match or (match[2] and match[2] not in units):
-        raise ValueError(f"Valid units for this parameter are {', '.join(units)}.")
+    if not match:
+        raise ValueError
+    if match[2] and match[2] not in units:
+        *names, last = (f'"{unit}"' for unit in units)
+        raise _UnknownUnit(f"Valid units for this parameter are {', '.join(names)}, and {last}.")
     return float(match[1]) * units[match[2] or default]
 
 
@@ -122,13 +155,13 @@ def _largest_unit(number: int, units: Mapping[str, float], names: tuple[str, ...
 
 def _read_time(setting: Setting, value: str) -> str:
     number = round(_with_unit(value, _TIME_UNITS, "ms"))
-    _in_range(setting, number)
+    _in_range(setting, number, "ms")
     return _largest_unit(number, _TIME_UNITS, ("d", "h", "min", "s", "ms"))
 
 
 def _read_size(setting: Setting, value: str) -> str:
-    number = round(_with_unit(value, _SIZE_UNITS, "B"))
-    _in_range(setting, number)
+    number = round(_with_unit(value, _SIZE_UNITS, setting.unit))
+    _in_range(setting, number, setting.unit, _SIZE_UNITS[setting.unit])
     return _largest_unit(number, _SIZE_UNITS, ("TB", "GB", "MB", "kB", "B"))
 
 
@@ -171,6 +204,24 @@ def _encoding(value: str) -> str:
         raise ValueError from None
 
 
+#: PostgreSQL's planner's: what is said of them is kept, and changes nothing.
+_PLANNER_SWITCHES: Final = (
+    "enable_async_append", "enable_bitmapscan", "enable_gathermerge", "enable_hashagg", "enable_hashjoin",
+    "enable_incremental_sort", "enable_indexonlyscan", "enable_indexscan", "enable_material", "enable_memoize",
+    "enable_mergejoin", "enable_nestloop", "enable_parallel_append", "enable_parallel_hash", "enable_partition_pruning",
+    "enable_seqscan", "enable_sort", "enable_tidscan", "geqo", "parallel_leader_participation",
+)  # fmt: skip
+_PLANNER_COSTS: Final = {
+    "cpu_index_tuple_cost": "0.005", "cpu_operator_cost": "0.0025", "cpu_tuple_cost": "0.01", "parallel_setup_cost": "1000",
+    "parallel_tuple_cost": "0.1", "random_page_cost": "4", "seq_page_cost": "1",
+}  # fmt: skip
+#: With the least and the most that they may be.
+_PLANNER_LIMITS: Final = {
+    "from_collapse_limit": ("8", 1, 2_147_483_647), "geqo_threshold": ("12", 2, 2_147_483_647),
+    "join_collapse_limit": ("8", 1, 2_147_483_647), "max_parallel_workers": ("8", 0, 1024),
+    "max_parallel_workers_per_gather": ("2", 0, 1024),
+}  # fmt: skip
+
 _TRANSACTION_MODES: Final = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
 _ISOLATION: Final = ("serializable", "repeatable read", "read committed", "read uncommitted")
 
@@ -190,7 +241,7 @@ SETTINGS: Final[dict[str, Setting]] = {
     for s in sorted(
         (
             _s("application_name", "", description="Name that the client gives itself.", reported=True),
-            _s("bytea_output", "hex", "enum", "Output format of bytea.", values=("hex", "escape")),
+            _s("bytea_output", "hex", "enum", "Output format of bytea.", values=("escape", "hex")),
             _s("client_encoding", "UTF8", description="Character set of the client.", reported=True, canonical=_encoding),
             _s(
                 "client_min_messages", "notice", "enum", "Least severe message sent to the client.",
@@ -240,12 +291,19 @@ SETTINGS: Final[dict[str, Setting]] = {
             _s("server_version", "15.18 (Sluice 0.1.0)", reported=True, fixed=True),
             _s("server_version_num", "150018", "integer", fixed=True),
             _s("session_authorization", "", reported=True),
-            _s("standard_conforming_strings", "on", "bool", reported=True, fixed=True),
+            _s("standard_conforming_strings", "on", "bool", reported=True, only="on"),
             _s("statement_timeout", "0", "time", "Cancels a statement that runs longer; 0 is never."),
             _s("TimeZone", "UTC", description="Time zone of timestamps with time zone.", reported=True,
                canonical=zone_setting),
             _s("tcp_keepalives_idle", "0", "integer"),
-            _s("work_mem", "4MB", "size", maximum=1 << 41),
+            _s("work_mem", "4MB", "size", minimum=1 << 16, maximum=(2**31 - 1) << 10, unit="kB"),
+            _s("maintenance_work_mem", "64MB", "size", minimum=1 << 20, maximum=(2**31 - 1) << 10, unit="kB"),
+            _s("default_text_search_config", "pg_catalog.english", only="pg_catalog.english"),
+            *(_s(name, "on", "bool") for name in _PLANNER_SWITCHES),
+            *(_s(name, default, "real", maximum=1.79769313486231e308) for name, default in _PLANNER_COSTS.items()),
+            *(_s(name, default, "integer", minimum=least, maximum=most)
+              for name, (default, least, most) in _PLANNER_LIMITS.items()),
+            _s("plan_cache_mode", "auto", "enum", values=("auto", "force_generic_plan", "force_custom_plan")),
             _s("jit", "off", "bool"),
             _s("xmloption", "content", "enum", values=("content", "document")),
             _s("xmlbinary", "base64", "enum", values=("base64", "hex")),

@@ -38,7 +38,8 @@ def _row(setting: Setting, value: str, reset: str) -> Row:
     known = _known().get(setting.name, {})
     unit = known.get("unit") or {"time": "ms", "size": "B"}.get(setting.kind)
     numeric = setting.kind in ("integer", "real", "time", "size")
-    lowest, highest = (f"{x / _UNITS[unit] if unit else x:.0f}" for x in (setting.minimum, setting.maximum))
+    shown = "g" if setting.kind == "real" else ".0f"
+    lowest, highest = (f"{x / _UNITS[unit] if unit else x:{shown}}" for x in (setting.minimum, setting.maximum))
     return (
         setting.name, _number(setting, value, unit), unit, known.get("category", _OURS),
         known.get("short_desc", setting.description), known.get("extra_desc"), _context(setting),
