@@ -248,7 +248,7 @@ class CopiedRows:
             if fault is not None:
                 raise fault[1]
         if block.error is not None:
-            raise block.error
+            raise await self._before(block) or block.error
 
     # -- values --------------------------------------------------------------------------------------------------
 
@@ -291,6 +291,18 @@ class CopiedRows:
                 error.context = context(self._bound.plan.table.name, line, texts[len(good)].as_py(), target.name)
                 fault = len(good), error
         return found, fault
+
+    async def _before(self, block: Block) -> SqlError | None:
+        """What is wrong with the fields that a row has, where it has too few."""
+        for target, texts in zip(self._bound.targets, block.cut.columns if block.cut is not None else (), strict=False):
+            _, error = await to_its_end(
+                self._runs.in_pool(lambda: casts.exact(texts, target.type, self._bound.settings))  # noqa: B023
+            )
+            if error is not None:
+                assert block.cut is not None, "it has these fields"
+                error.context = context(self._bound.plan.table.name, block.cut.line, texts[0].as_py(), target.name)
+                return error
+        return None
 
     def _batch(self, values: Sequence[pa.Array], count: int) -> pa.RecordBatch:
         """Values under the labels of the columns that the INSERT receives."""

@@ -39,8 +39,17 @@ _END_OF_DATA: Final = b"\\."
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """A row with too few fields: those that it has, as columns of one row, and the number of its line. PostgreSQL reads them
+    before it misses the next one."""
+
+    columns: tuple[pa.Array, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
-    """columns: one for each name, text or null. error: what comes after them.
+    """columns: one for each name, text or null. error: what comes after them; cut: the row that it is about, if that is too short.
 
     line: of a row, the number of the line on which it ends, and how it was sent, where that can be shown. numbers: those of all
     rows; where they ascend one by one, the first.
@@ -51,6 +60,7 @@ class Block:
     line: Callable[[int], tuple[int, bytes | None]]
     numbers: Callable[[], int | Ints]
     error: SqlError | None = None
+    cut: Cut | None = None
 
 
 class RowReader:
@@ -316,9 +326,18 @@ class RowReader:
 
     def _block(self, rows: Rows, error: SqlError | None) -> Block:
         count, wrong = self._first_wrong(rows)
+        cut = None
         if wrong is not None:
+            cut = self._cut(rows.after(count).upto(1))
             rows, error, self._over = rows.upto(count), wrong, True
-        return Block(self._columns(rows), rows.count, functools.partial(_line, rows), lambda: rows.lines, error)
+        columns = self._columns(rows, len(self._names))
+        return Block(columns, rows.count, functools.partial(_line, rows), lambda: rows.lines, error, cut)
+
+    def _cut(self, row: Rows) -> Cut | None:
+        width = int(row.widths()[0])
+        if width >= len(self._names) or self._broken_text(row) is not None:
+            return None
+        return Cut(self._columns(row, width), int(row.lines[0]))
 
     def _first_wrong(self, rows: Rows) -> tuple[int, SqlError | None]:
         """The first row that has not as many fields as there are columns, or is no text; and what is said of it."""
@@ -351,10 +370,9 @@ class RowReader:
         row = int(np.searchsorted(rows.stops[rows.firsts[1:] - 1], at))
         return row, self._placed(error, int(rows.lines[row]))
 
-    def _columns(self, rows: Rows) -> tuple[pa.StringArray, ...]:
-        width = len(self._names)
+    def _columns(self, rows: Rows, width: int) -> tuple[pa.StringArray, ...]:
         if not rows.count or not width:
-            return tuple(pa.array([], pa.string()) for _ in self._names)
+            return tuple(pa.array([], pa.string()) for _ in range(width))
         fields, nulls = rows.fields(), rows.equal(self._layout.null)
         escaped = len(rows.marks.replaced) > 0
         if self._layout.csv and len(rows.marks.marked):
