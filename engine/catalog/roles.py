@@ -115,14 +115,14 @@ class Roles:
             yield from PREDEFINED.values()
 
     def named(self, name: str) -> Role | None:
-        return self.by_name.get(name) or (PREDEFINED.get(name) if self.by_name else None)
+        return self.by_name.get(name) or PREDEFINED.get(name)
 
     def of(self, name: str) -> Role:
         """Who a session's user is."""
         return self.by_name.get(name) or anybody(name)
 
     def with_oid(self, oid: int) -> Role | None:
-        return next((role for role in self if role.oid == oid), None)
+        return next((role for role in (*self.by_name.values(), *PREDEFINED.values()) if role.oid == oid), None)
 
     def all_of(self, role: Role, *, inherited: bool = False) -> set[int]:
         """The OIDs of a role and of all roles that it is a member of, directly or not. inherited: only those whose rights it has

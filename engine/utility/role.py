@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from engine.catalog.roles import FIRST_ROLE, FOREVER, RESERVED, Membership, Role, Roles
+from engine.catalog.roles import FIRST_ROLE, FOREVER, PREDEFINED, RESERVED, Membership, Role, Roles
 from engine.sql.role_statements import (
     AlterRole,
     CreateRole,
@@ -132,6 +132,8 @@ def _join(oid: int, options: RoleOptions, ground: RoleGround) -> None:
 def alter_role(statement: AlterRole, ground: RoleGround) -> None:
     """Raises InsufficientPrivilege, InvalidParameterValue, UndefinedObject."""
     role, options = ground.named(statement.role), statement.options
+    if role.name in PREDEFINED:
+        raise ReservedName(f'role name "{role.name}" is reserved', detail="Cannot alter reserved roles.")
     _check_alteration(role, options, ground)
     if role.oid == FIRST_ROLE and options.superuser is False:
         raise FeatureNotSupported(f'role "{role.name}" must stay a superuser', detail="It is the first role.")
@@ -197,7 +199,7 @@ def _drop(role: Role, ground: RoleGround) -> None:
             raise ObjectInUse(f"{what} user cannot be dropped")
     if role.superuser and not ground.current.superuser:
         raise InsufficientPrivilege("must be superuser to drop superusers")
-    if role.oid == FIRST_ROLE:
+    if role.oid == FIRST_ROLE or role.name in PREDEFINED:
         raise DependentObjectsStillExist(f"cannot drop role {role.name} because it is required by the database system")
     require_free(role, ground)
     for member in _members(role, ground.roles):

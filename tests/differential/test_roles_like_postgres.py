@@ -13,6 +13,16 @@ from postgres_server import PostgresServer
 pytestmark = pytest.mark.postgres
 
 SCRIPT = Path(__file__).parent / "roles.sql"
+#: While nobody has made a role, PostgreSQL's own are there.
+BEFORE = (
+    "set role pg_monitor",
+    "select current_user, session_user",
+    "select pg_has_role('pg_monitor', 'pg_read_all_stats', 'member')",
+    "reset role",
+    "set role pg_nothing",
+    "drop role pg_monitor",
+    "alter role pg_monitor login",
+)
 
 
 def test_same(tmp_path: Path, postgres: PostgresServer) -> None:
@@ -21,6 +31,8 @@ def test_same(tmp_path: Path, postgres: PostgresServer) -> None:
         psycopg.connect(postgres.dsn, autocommit=True) as theirs,
         member.connect(user="postgres") as ours,
     ):
+        for statement in BEFORE:
+            assert say(ours, statement) == say(theirs, statement), statement
         assert [message for _, message, _ in say(ours, "create role first").notices] == [
             'role "postgres" is a superuser, as there was no role before'
         ]
