@@ -168,7 +168,7 @@ def _joined(engine: EngineName, args: Sequence[exp.Expression], call: Call | Agg
     """string_agg: both engines take the delimiter once, PostgreSQL for every row."""
     if not isinstance(call.args[1], Const | ParamRef):
         raise FeatureNotSupported("not supported: string_agg with a delimiter that is not a constant")
-    if engine == "local" and not _sorts(call):
+    if engine == "local" and not _is_distinct(call):
         return _piece(engine, "string_agg($1, coalesce($2, ''))", *args)
     listed = f"{_SORT[engine]}({_LIST[engine]}($1))" if _sorts(call) else f"{_LIST[engine]}($1)"
     join = "array_to_string" if engine == "local" else "array_join"

@@ -144,3 +144,6 @@ select n, sum(x) over (order by n), avg(x) over (partition by n % 2 order by n) 
 select sum(x) over (order by n) from (values (1, 1e308::float8), (2, 1e308)) v(n, x);
 select variance(distinct x), stddev_pop(distinct x), avg(distinct x) from (values (2), (-2), (-2), (1), (null)) v(x); -- refused: spark
 select sum(distinct x) from (values (interval '1 day'), (interval '1 month 1 day')) v(x); -- refused: local spark
+select n_regionkey, string_agg(distinct left(n_name, 1), ',' order by left(n_name, 1) desc), string_agg(distinct left(n_name, 1), ', ') from nation group by 1;
+select string_agg(distinct x, ',' order by x), string_agg(distinct x, '' order by x nulls first) filter (where x > 'a') from (values ('b'), ('a'), (null), ('b'), ('')) t(x);
+select string_agg(distinct x, ',' order by x) from (values ('b')) t(x) where false;
