@@ -317,6 +317,13 @@ def numeric_precision_scale(typmod: int) -> tuple[int, int]:
     return (packed >> 16) & 0xFFFF, (scale ^ 0x400) - 0x400
 
 
+def type_name(typ: PgType) -> str:
+    """A type as regtype shows it: format_type() without a modifier, which calls bpchar `character`."""
+    if typ.is_array and typ.oid not in (22, 30):
+        return type_name(element_of(typ)) + "[]"
+    return typ.sql_name
+
+
 def format_type(typ: PgType, typmod: int = -1) -> str:
     """A type as PostgreSQL prints it in messages and from format_type(): `numeric(15,2)`, `character(25)`, `bigint[]`."""
     if typ.is_array and typ.oid not in (22, 30):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from sqlglot import exp
 
@@ -19,6 +20,7 @@ from wire.errors import FeatureNotSupported
 
 #: Marks an argument inside a template's tree, so that what belongs to the template can be told from what was put in.
 _ARGUMENT = "argument"
+_LACKING: Final = "not supported: "
 
 
 def describe(function: Function) -> str:
@@ -42,7 +44,9 @@ def apply(call: Call | AggregateCall, args: Sequence[exp.Expression], engine: En
     try:
         return template(args, call)
     except FeatureNotSupported as error:
-        raise Unsupported(engine, error.message.removeprefix("not supported: ")) from error
+        if not error.message.startswith(_LACKING):
+            raise  # it is PostgreSQL's, and no engine's
+        raise Unsupported(engine, error.message.removeprefix(_LACKING)) from error
 
 
 def is_argument(tree: exp.Expression) -> bool:

@@ -239,7 +239,7 @@ def _to_text(source: t.PgType, value: Any) -> str | None:
     if source.category == "E" or (source in CODECS and source not in (t.INET, t.CIDR)):
         return format_value(source, value)
     if source is t.REGTYPE and value in t.BY_OID:
-        return t.format_type(t.BY_OID[value])
+        return t.type_name(t.BY_OID[value])
     return None
 
 

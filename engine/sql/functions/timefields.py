@@ -98,13 +98,16 @@ _YEAR_SECONDS: Final = 31_557_600
 _MONTH_SECONDS: Final = 2_592_000
 
 
-def unit_of(name: str, typ: t.PgType, supported: Sequence[str], *, known: Collection[str] = _SPELLINGS) -> str:
-    """A unit's own name. Raises 22023 for a word that is none of `known`, 0A000 for one that the type does not have."""
+def unit_of(
+    name: str, typ: t.PgType, supported: Sequence[str], *, known: Collection[str] = _SPELLINGS, why: str | None = None
+) -> str:
+    """A unit's own name. Raises 22023 for a word that is none of `known`, 0A000 for one that the type does not have; why:
+    the detail of that."""
     unit = _UNITS.get(name.strip().lower())
     if unit is None or unit not in known:
         raise InvalidParameterValue(f'unit "{name}" not recognized for type {typ.sql_name}')
     if unit not in supported:
-        raise FeatureNotSupported(f'unit "{name}" not supported for type {typ.sql_name}')
+        raise FeatureNotSupported(f'unit "{name}" not supported for type {typ.sql_name}', detail=why)
     return unit
 
 
@@ -393,7 +396,9 @@ def _date_trunc(engine: EngineName, args: Sequence[exp.Expression], call: Call |
     if name is None:
         raise FeatureNotSupported("not supported: date_trunc with a field that is not a constant")
     supported = tuple(unit for unit in _TRUNCATED if unit != "week") if typ is t.INTERVAL else _TRUNCATED
-    unit = unit_of(name, typ, supported, known=(*_TRUNCATED, *_ZONE))
+    week = typ is t.INTERVAL and _UNITS.get(name.strip().lower()) == "week"
+    why = "Months usually have fractional weeks." if week else None
+    unit = unit_of(name, typ, supported, known=(*_TRUNCATED, *_ZONE), why=why)
     if typ is t.INTERVAL:
         return _trunc_interval(engine, unit, args[1])
     return _trunc_moment(engine, unit, args[1], typ, args[2] if len(args) == 3 else None)

@@ -79,3 +79,13 @@ select x, pg_char_to_encoding(x) from (values ('utf-8'), ('Unicode'), ('iso 8859
 select distinct pg_encoding_to_char(conforencoding) from pg_conversion order by 1;
 select name from pg_settings where name in ('is_superuser', 'role', 'session_authorization', 'transaction_isolation', 'lc_ctype') order by 1;
 select current_setting('is_superuser'), current_setting(name) from (values ('role')) v(name);
+
+-- A field that a type does not have; the name of character.
+create table moments (d date, ts timestamp, i interval, c char(5));
+insert into moments values ('2024-01-01', '2024-01-01', '1 day', 'x');
+select extract(hour from d) from moments;
+select extract(timezone from ts) from moments;
+select date_trunc('week', i) from moments;
+select date_trunc('timezone', ts) from moments;
+select pg_typeof(c), pg_typeof(array_agg(c)), 'bpchar[]'::regtype, 'char(3)'::regtype::text, format_type(1042, -1) from moments group by c;
+drop table moments;
