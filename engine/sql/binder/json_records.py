@@ -1,6 +1,8 @@
-"""json_to_record and json_to_recordset, with jsonb's: documents as rows of a shape that the statement says.
+"""json_to_record and json_to_recordset, with jsonb's: documents as rows of a shape that the statement says; and
+json_populate_record and json_populate_recordset, of the shape of a table's rows or of a composite type.
 
     select * from json_to_recordset('[{"a": 1}]') as x(a int, b text)
+    select * from json_populate_recordset(null::t, '[{"a": 1}]')
 
 The documents are a set of one column; a field is its member of that name, as text (of json and jsonb as it is), cast. A member
 that is null, or not there, is null.
@@ -10,18 +12,22 @@ Source: PostgreSQL 15, jsonfuncs.c (populate_record_worker, populate_record_fiel
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.plan.logical import Evaluator, FunctionScan
+from engine.plan.logical import Evaluator, FunctionScan, Node
 from engine.sql import types as st
 from engine.sql.binder import from_clause, literals
 from engine.sql.binder.labels import label
-from engine.sql.expr import Call, Case, ColumnRef, Expr, IsNull
+from engine.sql.expr import Call, Case, Coalesce, ColumnRef, Const, Expr, IsNull
+from engine.sql.functions import Function
 from engine.sql.functions.building import fn
-from engine.sql.scope import Rows, Scope, cursor, position
+from engine.sql.scope import Rows, Scope, Source, cursor, position
 from engine.sql.type_names import resolve_type
+from engine.sql.types import SqlType
 from wire import types as t
 from wire.errors import FeatureNotSupported
 
@@ -32,12 +38,12 @@ if TYPE_CHECKING:
 _JSON: Final = (t.JSON, t.JSONB)
 #: The documents of each function, for the local engine. No rows of the function table: alone they would give no record.
 _DOCUMENTS: Final = {
-    f"{typ.name}_to_{shape}": fn(
-        f"{typ.name}_to_{shape}", (typ,), typ, returns_set=True,
-        local=f"sluice_json_records($1, '{typ.name}_to_{shape}', {str(typ is t.JSONB).upper()})",
+    f"{typ.name}_{shape}": fn(
+        f"{typ.name}_{shape}", (typ,), typ, returns_set=True,
+        local=f"sluice_json_records($1, '{typ.name}_{shape}', {str(typ is t.JSONB).upper()})",
     )
     for typ in _JSON
-    for shape in ("record", "recordset")
+    for shape in ("to_record", "to_recordset", "populate_record", "populate_recordset")
 }  # fmt: skip
 
 
@@ -45,32 +51,64 @@ def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     """A function item with a column definition list."""
     written = item.args["rows_from"]
     name = label(written[0])
-    documents = _DOCUMENTS.get(name)
+    documents = _DOCUMENTS.get(name) if "_to_" in name else None
     if documents is None or len(written) > 1 or len(written[0].expressions) != 1 or item.args.get("ordinality"):
         at = cursor(position(item))
         raise FeatureNotSupported("not supported: column definition list of a function in FROM", position=at)
-    typ = st.of(documents.returns)
-    expressions = binder.expressions
-    given = expressions.coerce(expressions.bind(written[0].expressions[0], scope), typ, "implicit")
-    document = binder.context.new_column("document", typ)
-    scan = FunctionScan((document,), (Call(typ, documents, (given,)),))
-    emit, names = [], []
-    for field in item.args["definitions"]:
-        names.append(field.this.name)
-        emit.append(_field(binder, ColumnRef(typ, document), field))
-    columns = tuple(binder.context.new_column(n, e.type) for n, e in zip(names, emit, strict=True))
+    given = binder.expressions.bind(written[0].expressions[0], scope)
+    fields = [
+        (f.this.name, resolve_type(f.args["kind"], binder.context.notice, binder.context.user_type), position(f))
+        for f in item.args["definitions"]
+    ]
+    source, node = _rows(binder, documents, given, fields)
     alias = item.args.get("alias")
-    shown = alias.this.name if alias is not None else name
-    node = Evaluator(columns, scan, tuple(emit))
-    source = from_clause.source_of(node, shown, names)
-    source.rows = Rows(kind="a function")
+    source.name = alias.this.name if alias is not None else name
     return node, [from_clause.offered(scope, source)]
 
 
-def _field(binder: QueryBinder, document: Expr, field: exp.ColumnDef) -> Expr:
-    at = position(field)
-    target = resolve_type(field.args["kind"], binder.context.notice, binder.context.user_type)
-    key = literals.text(field.this.name)
+def populated(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item | None:
+    """A function item that fills a null record's fields; None for any other item."""
+    (call, *more) = item.args["rows_from"]
+    name = label(call)
+    documents = _DOCUMENTS.get(name) if "_populate_" in name and isinstance(call, exp.Anonymous) else None
+    if documents is None or more or item.args.get("ordinality") or len(call.expressions) != 2:
+        return None
+    base, given = (binder.expressions.bind(arg, scope) for arg in call.expressions)
+    if not (isinstance(base, Const) and base.value is None and base.type.fields):
+        return None
+    if not name.endswith("set"):
+        # Of no document the record is as it was.
+        typ = st.of(documents.returns)
+        given = binder.expressions.coerce(given, typ, "implicit")
+        given = Coalesce(typ, (given, Const(typ, "{}")))
+    at = position(call)
+    source, node = _rows(binder, documents, given, [(field, typ, at) for field, typ in base.type.fields])
+    alias = item.args.get("alias")
+    source.name = alias.this.name if alias is not None else name
+    names = from_clause.aliased_names(alias, [column.name for column in source.columns], source.name)
+    source.columns = tuple(replace(column, name=n) for column, n in zip(source.columns, names, strict=True))
+    source.row_type = lambda: base.type.pg
+    return node, [from_clause.offered(scope, source)]
+
+
+def _rows(
+    binder: QueryBinder, documents: Function, given: Expr, fields: Sequence[tuple[str, SqlType, int]]
+) -> tuple[Source, Node]:
+    """fields: names, types, and where these are written."""
+    typ = st.of(documents.returns)
+    document = binder.context.new_column("document", typ)
+    coerced = binder.expressions.coerce(given, typ, "implicit")
+    scan = FunctionScan((document,), (Call(typ, documents, (coerced,)),))
+    emit = [_field(binder, ColumnRef(typ, document), *field) for field in fields]
+    columns = tuple(binder.context.new_column(field[0], e.type) for field, e in zip(fields, emit, strict=True))
+    node = Evaluator(columns, scan, tuple(emit))
+    source = from_clause.source_of(node, "", [name for name, _, _ in fields])
+    source.rows = Rows(kind="a function")
+    return source, node
+
+
+def _field(binder: QueryBinder, document: Expr, name: str, target: SqlType, at: int) -> Expr:
+    key = literals.text(name)
     text = binder.expressions.operator("->>", [document, key], at)
     if target.pg in _JSON:
         part = binder.expressions.coerce(binder.expressions.operator("->", [document, key], at), target, "explicit")

@@ -31,6 +31,8 @@ def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     """A function item; it may refer to what stands to its left."""
     if item.args.get("definitions"):
         return json_records.bind(binder, item, scope)
+    if (filled := json_records.populated(binder, item, scope)) is not None:
+        return filled
     written = [call for one in item.args["rows_from"] for call in _unnested(one)]
     alias = item.args.get("alias")
     ordinality = bool(item.args.get("ordinality"))

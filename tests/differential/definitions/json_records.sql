@@ -16,3 +16,29 @@ insert into jt values (1, '[{"n":1},{"n":2}]'), (2, '[]'), (3, null), (4, '[{"n"
 select id, n from jt, jsonb_to_recordset(j) as r(n int) order by 1, 2;
 select id, n from jt left join lateral jsonb_to_recordset(j) as r(n int) on true order by 1, 2;
 select sum(r.n) from jt, jsonb_to_recordset(jt.j) r(n int)
+
+-- Of the shape of a table's rows.
+create table jp (a int, b text, c numeric(5,2), d date, e jsonb, f bool, v varchar(3), "G h" int, x int);
+create table jq (a int, b text, j json);
+select * from json_populate_record(null::jq, '{"a":1,"b":"x","z":5}');
+select * from jsonb_populate_recordset(null::jq, '[{"a":1},{"b":"y","j":{"k":[1]}},{"a":null}]');
+select * from json_populate_recordset(null::jq, '[{"a":"7","b":2.50},{"j":null}]') as r;
+select x, y from jsonb_populate_recordset(null::jq, '[{"a":1}]') as r(x, y);
+select * from jsonb_populate_recordset(null::public.jq, '[{"a":"x"}]');
+insert into jq select * from jsonb_populate_recordset(null::jq, '[{"a":1,"b":"q"},{"a":2}]') returning *;
+insert into jq (a, b) select a, b from json_populate_recordset(null::jq, '[{"a":3,"b":"q"}]') where a > 2 returning a;
+select s.id, r.* from (values (1, '{"a":5}'::jsonb), (2, null)) s(id, d), jsonb_populate_record(null::jq, s.d) r order by 1;
+select s.id, r.a from (values (1, '[{"a":5},{"a":6}]'::jsonb), (2, '[]')) s(id, d) left join lateral jsonb_populate_recordset(null::jq, s.d) r on true order by 1, 2;
+select * from jsonb_populate_recordset(null::jq, '{"a":1}');
+select * from json_populate_recordset(null::jq, '{"a":1}');
+select * from jsonb_populate_recordset(null::jq, '[1]');
+select * from json_populate_recordset(null::jq, '[1]');
+select * from jsonb_populate_recordset(null::jq, '1');
+select * from json_populate_recordset(null::jq, '1');
+select * from jsonb_populate_record(null::jq, '[1]');
+select * from json_populate_record(null::jq, '[1]');
+select * from jsonb_populate_record(null::jq, '1');
+select * from jsonb_populate_record(null::jq, null);
+select * from jsonb_populate_recordset(null::jq, null);
+select * from jsonb_populate_recordset(null, '[{"a":1}]');
+select a, b, c, d, f, v, "G h" from jsonb_populate_record(null::jp, '{"a":1,"c":1.555,"d":"2024-01-01","f":"yes","v":"abc","G h":3,"B":"no"}');
