@@ -1,4 +1,4 @@
-"""Bounds of ranges: from canonical values to the texts that `wire.text_ranges` keeps, back, and as a session writes them."""
+"""Bounds of ranges and multiranges: canonical values as the texts that `wire.text_ranges` keeps, back, and as a session writes them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from wire import types as t
 from wire.byte_columns import ByteColumn, of_array
 from wire.carriers import carrier
 from wire.text_datetime import read_date, read_timestamp
+from wire.text_multiranges import RANGES, all_rewritten
 from wire.text_numbers import read_integer, read_numeric
 from wire.text_output_times import date_text, timestamp_text
 from wire.text_ranges import SUBTYPES, rewritten
@@ -40,12 +41,13 @@ def read_bound(subtype: t.PgType, text: str) -> Any:
 
 
 def range_text(typ: t.PgType, array: pa.Array, settings: OutputSettings) -> ByteColumn:
-    """A column of ranges in the session's styles."""
-    subtype = SUBTYPES[typ]
+    """A column of ranges, or of multiranges, in the session's styles."""
+    subtype = SUBTYPES[RANGES.get(typ, typ)]
+    restyled = all_rewritten if typ in RANGES else rewritten
     as_kept = settings.date_format == "ISO" and (subtype is not t.TIMESTAMPTZ or settings.time_zone == "UTC")
     if as_kept or subtype in _NUMBERS:
         return of_array(array)
     return each(
         array,
-        lambda text: rewritten(typ, text, read_bound, lambda sub, value: bound_text(sub, value, settings)).encode(),
+        lambda text: restyled(typ, text, read_bound, lambda sub, value: bound_text(sub, value, settings)).encode(),
     )

@@ -21,6 +21,7 @@ from wire.text_arrays import read_array
 from wire.text_datetime import read_date, read_time, read_timestamp, read_timetz
 from wire.text_interval import read_interval
 from wire.text_json import read_json, read_jsonb
+from wire.text_multiranges import RANGES, read_multirange
 from wire.text_numbers import read_bool, read_float, read_integer, read_numeric, read_oid
 from wire.text_ranges import read_range
 from wire.text_records import read_record
@@ -76,7 +77,8 @@ def parse_text(typ: t.PgType, text: str, *, typmod: int = -1, settings: InputSet
     if typ.category == "C":
         return read_record(typ, text, lambda item, field: _attribute(item, field, settings))
     if typ.category == "R":
-        return read_range(typ, text, lambda sub, bound: parse_text(sub, bound, settings=settings), bound_text)
+        read_ranges = read_multirange if typ in RANGES else read_range
+        return read_ranges(typ, text, lambda sub, bound: parse_text(sub, bound, settings=settings), bound_text)
     if (codec := CODECS.get(typ)) is not None:
         return codec.read(text, typmod)
     reader = _READERS.get(typ)

@@ -93,9 +93,15 @@ def _bound(text: str, body: str, at: int) -> tuple[str | None, int]:
 
 def read_range(typ: t.PgType, text: str, read: Callable[[t.PgType, str], Any], write: Write) -> str:
     """The canonical text. read, write: of a bound. Raises what `read` does, InvalidTextRepresentation, DataException."""
-    found, subtype = parsed(text), SUBTYPES[typ]
+    subtype = SUBTYPES[typ]
+    return written(canonical(subtype, with_bounds(subtype, text, read)), subtype, write)
+
+
+def with_bounds(subtype: t.PgType, text: str, read: Callable[[t.PgType, str], Any]) -> Range:
+    """The range that a text says, its bounds read. Raises what `read` does, InvalidTextRepresentation."""
+    found = parsed(text)
     lower, upper = (None if bound is None else read(subtype, bound) for bound in (found.lower, found.upper))
-    return written(canonical(subtype, replace(found, lower=lower, upper=upper)), subtype, write)
+    return replace(found, lower=lower, upper=upper)
 
 
 def canonical(subtype: t.PgType, given: Range) -> Range:
@@ -150,9 +156,8 @@ def _quoted(text: str) -> str:
 
 def rewritten(typ: t.PgType, text: str, read: Callable[[t.PgType, str], Any], write: Write) -> str:
     """A canonical text with its bounds written in other styles."""
-    found, subtype = parsed(text), SUBTYPES[typ]
-    lower, upper = (None if bound is None else read(subtype, bound) for bound in (found.lower, found.upper))
-    return written(replace(found, lower=lower, upper=upper), subtype, write)
+    subtype = SUBTYPES[typ]
+    return written(with_bounds(subtype, text, read), subtype, write)
 
 
 def send_range(typ: t.PgType, text: str, send: Callable[[t.PgType, str], bytes]) -> bytes:
@@ -168,11 +173,17 @@ def send_range(typ: t.PgType, text: str, send: Callable[[t.PgType, str], bytes])
 
 def receive_range(typ: t.PgType, data: bytes, receive: Callable[[t.PgType, bytes], Any], write: Write) -> str:
     """The canonical text. Raises InvalidBinaryRepresentation, what `receive` does, DataException."""
-    subtype, flags, at = SUBTYPES[typ], data[0] if data else -1, 1
+    subtype = SUBTYPES[typ]
+    return written(received(subtype, data, receive), subtype, write)
+
+
+def received(subtype: t.PgType, data: bytes, receive: Callable[[t.PgType, bytes], Any]) -> Range:
+    """The canonical range. Raises InvalidBinaryRepresentation, what `receive` does, DataException."""
+    flags, at = data[0] if data else -1, 1
     if flags < 0:
         raise InvalidBinaryRepresentation("insufficient data left in message")
     if flags & _EMPTY:
-        return "empty"
+        return Range(empty=True)
     bounds: list[Any] = []
     for absent in (_NO_LOWER, _NO_UPPER):
         if flags & absent:
@@ -187,4 +198,4 @@ def receive_range(typ: t.PgType, data: bytes, receive: Callable[[t.PgType, bytes
         raise InvalidBinaryRepresentation("incorrect binary data format")
     lower, upper = bounds
     lower_in, upper_in = lower is not None and bool(flags & _LOWER_IN), upper is not None and bool(flags & _UPPER_IN)
-    return written(canonical(subtype, Range(lower, upper, lower_in, upper_in)), subtype, write)
+    return canonical(subtype, Range(lower, upper, lower_in, upper_in))

@@ -174,6 +174,12 @@ _CARRIED: Final = (
     (3910, "tstzrange", -1, "R", False, 3911, "tstzrange", "text"),
     (3912, "daterange", -1, "R", False, 3913, "daterange", "text"),
     (3926, "int8range", -1, "R", False, 3927, "int8range", "text"),
+    (4451, "int4multirange", -1, "R", False, 6150, "int4multirange", "text"),
+    (4532, "nummultirange", -1, "R", False, 6151, "nummultirange", "text"),
+    (4533, "tsmultirange", -1, "R", False, 6152, "tsmultirange", "text"),
+    (4534, "tstzmultirange", -1, "R", False, 6153, "tstzmultirange", "text"),
+    (4535, "datemultirange", -1, "R", False, 6155, "datemultirange", "text"),
+    (4536, "int8multirange", -1, "R", False, 6157, "int8multirange", "text"),
     (5069, "xid8", 8, "U", False, 271, "xid8", "int8"),
 )
 
@@ -193,6 +199,7 @@ _PSEUDO: Final = (
     (3115, "fdw_handler", 4, "P", "fdw_handler"),
     (3310, "tsm_handler", 4, "P", "tsm_handler"),
     (3838, "event_trigger", 4, "P", "event_trigger"),
+    (4537, "anymultirange", -1, "P", "anymultirange"),
     (5077, "anycompatible", 4, "P", "anycompatible"),
     (5078, "anycompatiblearray", -1, "P", "anycompatiblearray"),
     (5079, "anycompatiblenonarray", 4, "P", "anycompatiblenonarray"),
@@ -238,9 +245,11 @@ LINE, CIRCLE, ACLITEM = BY_OID[628], BY_OID[718], BY_OID[1033]
 INET, CIDR, MACADDR, MACADDR8 = BY_OID[869], BY_OID[650], BY_OID[829], BY_OID[774]
 INT4RANGE, INT8RANGE, NUMRANGE = BY_OID[3904], BY_OID[3926], BY_OID[3906]
 TSRANGE, TSTZRANGE, DATERANGE = BY_OID[3908], BY_OID[3910], BY_OID[3912]
+INT4MULTIRANGE, INT8MULTIRANGE, NUMMULTIRANGE = BY_OID[4451], BY_OID[4536], BY_OID[4532]
+TSMULTIRANGE, TSTZMULTIRANGE, DATEMULTIRANGE = BY_OID[4533], BY_OID[4534], BY_OID[4535]
 RECORD, VOID = BY_OID[2249], BY_OID[2278]
 ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY = BY_OID[2276], BY_OID[2277], BY_OID[2283], BY_OID[2776]
-ANYENUM, ANYRANGE = BY_OID[3500], BY_OID[3831]
+ANYENUM, ANYRANGE, ANYMULTIRANGE = BY_OID[3500], BY_OID[3831], BY_OID[4537]
 ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY = BY_OID[5077], BY_OID[5078], BY_OID[5079]
 
 #: OIDs that are shown as the names of what they mean.

@@ -46,6 +46,7 @@ from engine.executor import CompiledFragment, EngineName, ExecutionContext
 from engine.local import byte_texts as _byte_texts  # noqa: F401  (registers its functions)
 from engine.local import division as _division  # noqa: F401
 from engine.local import json_functions as _json_functions  # noqa: F401
+from engine.local import multiranges as _multiranges  # noqa: F401
 from engine.local import networks as _networks  # noqa: F401
 from engine.local import powers as _powers  # noqa: F401
 from engine.local import ranges as _ranges  # noqa: F401

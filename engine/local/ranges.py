@@ -1,84 +1,41 @@
 """What makes a range of two, and ranges of bounds: for the local engine, whose SQL would have to name every case.
 
-Ranges come as their canonical texts (`wire.text_ranges`). Two bounds are compared by where they stand: a lower bound that is not in
-the range stands right after its value, an upper one right before it.
+Ranges come as their canonical texts (`wire.text_ranges`); how two of them lie is said by `wire.range_places`.
 
-Source: PostgreSQL 15, rangetypes.c (range_cmp_bounds, range_union_internal, range_intersect_internal, range_minus_internal).
+Source: PostgreSQL 15, rangetypes.c (range_union_internal, range_intersect_internal, range_minus_internal).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from engine.local.distinct_calls import register
 from wire import types as t
 from wire.errors import DataException, SqlSyntaxError
 from wire.range_bounds import bound_text, read_bound
-from wire.text_ranges import SUBTYPES, Range, canonical, parsed, written
+from wire.range_places import adjacent, intersect, lower, merge, overlap, upper
+from wire.text_ranges import SUBTYPES, Range, canonical, with_bounds, written
 
-#: Before all values, among them, after them; the value; before, at or after it.
-_Place = tuple[int, Any, int]
 _FLAGS: Final = ("[]", "[)", "(]", "()")
 
 
 def _read(subtype: t.PgType, text: str) -> Range:
-    found = parsed(text)
-    lower, upper = (None if bound is None else read_bound(subtype, bound) for bound in (found.lower, found.upper))
-    return replace(found, lower=lower, upper=upper)
-
-
-def _lower(given: Range) -> _Place:
-    return (-1, 0, 0) if given.lower is None else (0, given.lower, 0 if given.lower_in else 1)
-
-
-def _upper(given: Range) -> _Place:
-    return (1, 0, 0) if given.upper is None else (0, given.upper, 0 if given.upper_in else -1)
-
-
-def _spanning(low: Range, high: Range) -> Range:
-    """From the lower bound of one to the upper bound of another."""
-    return Range(low.lower, high.upper, low.lower_in, high.upper_in)
-
-
-def _overlap(one: Range, two: Range) -> bool:
-    return _lower(one) <= _upper(two) and _lower(two) <= _upper(one)
-
-
-def _adjacent(one: Range, two: Range) -> bool:
-    """Whether nothing lies between them, and they share nothing."""
-    return any(
-        a.upper is not None and b.lower is not None and a.upper == b.lower and a.upper_in != b.lower_in
-        for a, b in ((one, two), (two, one))
-    )
-
-
-def merge(one: Range, two: Range) -> Range:
-    """The smallest range that has both."""
-    if one.empty or two.empty:
-        return two if one.empty else one
-    return _spanning(min(one, two, key=_lower), max(one, two, key=_upper))
+    return with_bounds(subtype, text, read_bound)
 
 
 def union(one: Range, two: Range) -> Range:
     """Raises DataException where something lies between them."""
-    if not one.empty and not two.empty and not _overlap(one, two) and not _adjacent(one, two):
+    if not one.empty and not two.empty and not overlap(one, two) and not adjacent(one, two):
         raise DataException("result of range union would not be contiguous")
     return merge(one, two)
 
 
-def intersect(one: Range, two: Range) -> Range:
-    if one.empty or two.empty or not _overlap(one, two):
-        return Range(empty=True)
-    return _spanning(max(one, two, key=_lower), min(one, two, key=_upper))
-
-
 def minus(one: Range, two: Range) -> Range:
     """What of `one` is not in `two`. Raises DataException where that would be two ranges."""
-    if one.empty or two.empty or not _overlap(one, two):
+    if one.empty or two.empty or not overlap(one, two):
         return one
-    before, after = _lower(one) < _lower(two), _upper(one) > _upper(two)
+    before, after = lower(one) < lower(two), upper(one) > upper(two)
     if before and after:
         raise DataException("result of range difference would not be contiguous")
     if before:
@@ -132,7 +89,7 @@ def _made(typ: str, lower: str | None, upper: str | None, flags: str) -> str:
 _V: Final = "VARCHAR"
 for _name, _compute in (("union", union), ("intersect", intersect), ("minus", minus), ("merge", merge)):
     register(f"sluice_range_{_name}", [_V, _V, _V], _V, _of_two(_compute))
-register("sluice_range_not_right", [_V, _V, _V], "BOOLEAN", _judged(lambda a, b: _upper(a) <= _upper(b)))
-register("sluice_range_not_left", [_V, _V, _V], "BOOLEAN", _judged(lambda a, b: _lower(a) >= _lower(b)))
+register("sluice_range_not_right", [_V, _V, _V], "BOOLEAN", _judged(lambda a, b: upper(a) <= upper(b)))
+register("sluice_range_not_left", [_V, _V, _V], "BOOLEAN", _judged(lambda a, b: lower(a) >= lower(b)))
 register("sluice_range_intersection", [_V, "VARCHAR[]"], _V, _intersection)
 register("sluice_range_made", [_V, _V, _V, _V], _V, _made, strict=False)

@@ -1,4 +1,4 @@
-"""Bytes that sort, and are equal, as PostgreSQL sorts values whose carrier does not: jsonb and ranges, carried as texts.
+"""Bytes that sort, and are equal, as PostgreSQL sorts what its carrier does not: jsonb, ranges, multiranges, carried as texts.
 
 A key is what comparing two values would look at, in the order in which it would: the count of an array's elements, then each
 element; a lower bound, whether it is in the range, the upper bound. Texts end with a zero byte, which none of them has; numbers
@@ -16,6 +16,7 @@ from engine.local import json_documents as documents
 from engine.local.distinct_calls import register
 from wire import types as t
 from wire.range_bounds import read_bound
+from wire.text_multiranges import RANGES, pieces
 from wire.text_ranges import SUBTYPES, Range, parsed
 
 _BIAS: Final = 1 << 31
@@ -65,6 +66,11 @@ def range_key(typ: t.PgType, text: str) -> bytes:
     return b"\0" if found.empty else b"\1" + _lower(typ, found) + _upper(typ, found)
 
 
+def multirange_key(typ: t.PgType, text: str) -> bytes:
+    """A multirange's canonical text: its ranges, one after the other, and an end before any range."""
+    return b"".join(range_key(RANGES[typ], piece) for piece in pieces(text)) + b"\0"
+
+
 def _lower(typ: t.PgType, given: Range) -> bytes:
     if given.lower is None:
         return b"\0"
@@ -83,9 +89,10 @@ def _bound(typ: t.PgType, text: str) -> bytes:
 
 
 def _of_range(typ: t.PgType) -> None:
-    register(f"sluice_{typ.name}_key", ["VARCHAR"], "BLOB", lambda text: range_key(typ, text))
+    key = multirange_key if typ in RANGES else range_key
+    register(f"sluice_{typ.name}_key", ["VARCHAR"], "BLOB", lambda text: key(typ, text))
 
 
 register("sluice_jsonb_key", ["VARCHAR"], "BLOB", document_key)
-for _typ in SUBTYPES:
+for _typ in (*SUBTYPES, *RANGES):
     _of_range(_typ)

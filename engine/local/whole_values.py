@@ -1,6 +1,6 @@
 """Casts of types that are carried as others (`wire.whole_values`) from text and to text, in the local engine.
 
-Ranges of dates and timestamps are left out: what their texts say depends on the session.
+Ranges and multiranges of dates and timestamps are left out: what their texts say depends on the session.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from wire.whole_values import CODECS, text_of
 
 _STORED: Final = {t.TEXT: "VARCHAR", t.BYTEA: "BLOB", t.INT8: "BIGINT"}
 #: Types that can be read from text.
-READ: Final = (*CODECS, t.INT4RANGE, t.INT8RANGE, t.NUMRANGE)
+READ: Final = (
+    *CODECS, t.INT4RANGE, t.INT8RANGE, t.NUMRANGE, t.INT4MULTIRANGE, t.INT8MULTIRANGE, t.NUMMULTIRANGE,
+)  # fmt: skip
 #: Types whose text is not what carries them.
 SHOWN: Final = tuple(typ for typ, codec in CODECS.items() if codec.show is not None)
 

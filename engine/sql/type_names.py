@@ -26,8 +26,7 @@ _FRACTION_MAX: Final = 6
 #: PostgreSQL's types that exist and are not here.
 _ABSENT: Final = frozenset(
     """
-    box2d citext cstring datemultirange gtsvector hstore int4multirange int8multirange nummultirange pg_snapshot
-    timemultirange tsmultirange tsquery tstzmultirange tsvector txid_snapshot jsonpath
+    box2d citext cstring gtsvector hstore pg_snapshot tsquery tsvector txid_snapshot jsonpath
     """.split()
 )
 

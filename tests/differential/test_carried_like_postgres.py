@@ -41,6 +41,22 @@ VALUES = {
     "daterange": ("[2020-01-01,2020-02-01]", "[infinity,infinity]", "(2020-01-01,2020-01-02)"),
     "tsrange": ("[2020-01-01,2020-01-01 12:00:00.5)", "(,2020-01-01]"),
     "tstzrange": ("[2020-01-01 00:00+02,)", '("2020-01-01 00:00+00","2020-01-02 00:00+00"]'),
+    "int4multirange": (
+        "{[1,5],[7,9)}",
+        "{}",
+        "{empty}",
+        " { (3,5] , [1,4) } ",
+        "{(,)}",
+        '{["1",\\2]}',
+        "{[1,2}",
+        "{[1,2],}",
+        "x",
+    ),
+    "int8multirange": ("{[1,9000000000],(,-5)}",),
+    "nummultirange": ("{[1.0,2.50),[2.500,3]}", "{[1,2],[1.0,2.00]}", "{(,1e3],(1001,)}"),
+    "datemultirange": ("{[2020-01-01,2020-02-01],[infinity,infinity],(2021-01-01,2021-01-02)}",),
+    "tsmultirange": ("{[2020-01-01,2020-01-01 12:00:00.5),(,2019-01-01]}",),
+    "tstzmultirange": ('{[2020-01-01 00:00+02,2020-01-01 00:00+00),("2021-01-01 00:00+00","2021-01-02 00:00+00"]}',),
     "pg_lsn": ("0/0", "16/B374D848"),
     "xid": ("0", "4294967295"),
     "xid8": ("123456789012",),
@@ -50,6 +66,7 @@ VALUES = {
     "xml": ("<a>x</a>", "text"),
     "inet[]": ("{10.0.0.1,NULL,::1}",),
     "int4range[]": ('{"[1,2]",empty,NULL}',),
+    "nummultirange[]": ('{"{[1,2],[3.0,4)}","{}",NULL}',),
     "point[]": ('{"(1,2)","(3,4)"}',),
 }
 
@@ -111,6 +128,11 @@ _TEXTS = st.one_of(
         st.sampled_from("[("), st.one_of(st.integers(-9, 9), st.just("")), st.one_of(st.integers(-9, 9), st.just("")),
         st.sampled_from("])"),
     )),
+    st.tuples(st.sampled_from(("int4multirange", "nummultirange")), st.lists(st.builds(
+        lambda left, low, more, right: f"{left}{low},{low + more}{right}",
+        st.sampled_from("[("), st.integers(-9, 9), st.integers(-1, 4), st.sampled_from("])"),
+    ), max_size=6).map(lambda ranges: "{" + ",".join(ranges) + "}")),
+    st.tuples(st.just("int4multirange"), st.text("{}[](),12 \"\\", max_size=12)),
     st.tuples(st.just("varbit"), st.text("01", max_size=20)),
     st.tuples(st.just("point"), st.builds(
         "({!r},{!r})".format, st.floats(allow_nan=False, allow_infinity=False), st.floats(-1e16, 1e16)

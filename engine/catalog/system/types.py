@@ -15,6 +15,7 @@ from engine.catalog.system.namespaces import namespace
 from engine.catalog.user_types import CompositeType, DomainType, EnumType, UserType, pg_of
 from wire import types as t
 from wire.enums import STEP
+from wire.text_multiranges import MULTIRANGES
 from wire.text_ranges import SUBTYPES
 
 _COLLATED: Final = (t.TEXT, t.VARCHAR, t.BPCHAR)
@@ -119,10 +120,10 @@ def _domain_row(typ: DomainType, pg: t.PgType, space: int) -> Row:
 
 
 def _pg_range(_context: SystemContext) -> Iterator[Row]:
-    """Without multiranges and operator classes, which are not here."""
+    """Without operator classes, which are not here."""
     for typ, subtype in SUBTYPES.items():
         canonical, difference = _function(f"{typ.name}_canonical"), _function(f"{typ.name}_subdiff")
-        yield typ.oid, subtype.oid, 0, 0, 0, canonical, difference
+        yield typ.oid, subtype.oid, MULTIRANGES[typ].oid, 0, 0, canonical, difference
 
 
 def _pg_enum(context: SystemContext) -> Iterator[Row]:

@@ -24,11 +24,14 @@ from engine.plan.compile.trees import call, cast, integer, operand
 from engine.plan.compile.unsupported import Unsupported
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.text_multiranges import RANGES
 from wire.text_ranges import SUBTYPES
 
 _MICROS_PER_DAY: Final = 86_400_000_000
 #: Types of which 1.5 and 1.50 are one value.
-_DIGITS_DIFFER: Final = (t.JSONB, t.NUMRANGE)
+_DIGITS_DIFFER: Final = (t.JSONB, t.NUMRANGE, t.NUMMULTIRANGE)
+#: Types that have an order, which is not their carrier's.
+_SORTED_BY_BYTES: Final = frozenset((t.JSONB, *SUBTYPES, *RANGES))
 
 
 def needs_key(typ: SqlType, engine: EngineName) -> bool:
@@ -57,7 +60,7 @@ def equality_key(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.
 def order_keys(tree: exp.Expression, typ: SqlType, engine: EngineName) -> list[exp.Expression]:
     """Expressions that sort, one after the other, as PostgreSQL sorts `typ`."""
     pg = typ.pg
-    if pg is t.JSONB or pg in SUBTYPES:
+    if pg in _SORTED_BY_BYTES:
         return [_bytes(tree, typ, engine)]
     if (pg.is_array or pg.is_row) and (engine == "spark" or not _sorts_as_stored(typ)):
         raise Unsupported(engine, f"sorting by {typ}")
@@ -80,7 +83,7 @@ def _sorts_as_stored(typ: SqlType) -> bool:
         return _sorts_as_stored(element_type(typ))
     if typ.pg.is_row:
         return all(_sorts_as_stored(field) for _, field in typ.fields)
-    return typ.pg not in (t.JSONB, t.TIMETZ, *SUBTYPES) and not needs_key(typ, "local")
+    return typ.pg not in _SORTED_BY_BYTES and typ.pg is not t.TIMETZ and not needs_key(typ, "local")
 
 
 def _field(tree: exp.Expression, name: str) -> exp.Expression:

@@ -64,6 +64,12 @@ path: polygona
 box: pointe lsege polygona circlee
 polygon: pointe patha boxe circlee
 circle: pointe boxe polygone
+int4range: int4multirangee
+int8range: int8multirangee
+numrange: nummultirangee
+daterange: datemultirangee
+tsrange: tsmultirangee
+tstzrange: tstzmultirangee
 xml: texta= varchara= bpchara=
 text: xmle
 varchar: xmle
@@ -77,6 +83,7 @@ POLYMORPHIC: Final = frozenset(
         t.ANYNONARRAY,
         t.ANYENUM,
         t.ANYRANGE,
+        t.ANYMULTIRANGE,
         t.ANYCOMPATIBLE,
         t.ANYCOMPATIBLEARRAY,
         t.ANYCOMPATIBLENONARRAY,

@@ -17,13 +17,14 @@ from engine.sql.binder.casts import POLYMORPHIC, can_coerce
 from engine.sql.functions import Function
 from wire import types as t
 from wire.errors import AmbiguousFunction, DatatypeMismatch, UndefinedFunction, UndefinedObject
+from wire.text_multiranges import MULTIRANGES, RANGES, subtype_of
 from wire.text_ranges import SUBTYPES
 
 Types = tuple[t.PgType, ...]
 
 _ELEMENTS = (t.ANYELEMENT, t.ANYNONARRAY, t.ANYENUM)
-_CONTAINERS = (t.ANYARRAY, t.ANYRANGE)
-_RANGES = {subtype: range_ for range_, subtype in SUBTYPES.items()}
+_CONTAINERS = (t.ANYARRAY, t.ANYRANGE, t.ANYMULTIRANGE)
+_RANGE_OF = {subtype: range_ for range_, subtype in SUBTYPES.items()}
 _COMPATIBLES = (t.ANYCOMPATIBLE, t.ANYCOMPATIBLENONARRAY)
 
 
@@ -148,11 +149,11 @@ def _element(inputs: Types, declared: Types) -> t.PgType | None:
     for given, want in zip(inputs, declared, strict=True):
         if given is t.UNKNOWN or want not in (*_ELEMENTS, *_CONTAINERS):
             continue
-        if want is t.ANYRANGE and given not in SUBTYPES:
+        if want is t.ANYENUM and given.category != "E":
             return None
-        if (want is t.ANYARRAY and not given.is_array) or (want is t.ANYENUM and given.category != "E"):
+        element = _inside(given, want)
+        if element is None:
             return None
-        element = t.element_of(given) if want is t.ANYARRAY else SUBTYPES[given] if want is t.ANYRANGE else given
         if found is not t.UNKNOWN and found is not element:
             return None
         found = element
@@ -162,6 +163,17 @@ def _element(inputs: Types, declared: Types) -> t.PgType | None:
     if t.ANYENUM in declared and found is not t.UNKNOWN and found.category != "E":
         return None
     return found
+
+
+def _inside(given: t.PgType, want: t.PgType) -> t.PgType | None:
+    """What `given` holds where a container is wanted; itself where none is; None where it is no such container."""
+    if want is t.ANYARRAY:
+        return t.element_of(given) if given.is_array else None
+    if want is t.ANYRANGE:
+        return SUBTYPES.get(given)
+    if want is t.ANYMULTIRANGE:
+        return subtype_of(given) if given in RANGES else None
+    return given
 
 
 def _compatible(inputs: Types, declared: Types) -> t.PgType | None:
@@ -215,7 +227,9 @@ def _concrete(function: Function, inputs: Types, declared: Types) -> Choice:
         if typ is t.ANYARRAY:
             return t.array_of(element)
         if typ is t.ANYRANGE:
-            return _RANGES[element]
+            return _RANGE_OF[element]
+        if typ is t.ANYMULTIRANGE:
+            return MULTIRANGES[_RANGE_OF[element]]
         if typ in _COMPATIBLES:
             return compatible
         return t.array_of(compatible) if typ is t.ANYCOMPATIBLEARRAY else typ

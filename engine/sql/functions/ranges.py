@@ -155,13 +155,14 @@ def _intersection(args: Sequence[exp.Expression], call: Call | AggregateCall) ->
 
 def _made(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     """A range of two bounds, by its function; bounds go there as texts."""
-    bounds = [_bound_text(tree, arg) for tree, arg in zip(args[:2], call.args, strict=False)]
+    bounds = [bound_text(tree, arg) for tree, arg in zip(args[:2], call.args, strict=False)]
     null = raises("local", "22000", "range constructor flags argument must not be null")
     flags = sql("local", "CASE WHEN $1 IS NULL THEN $2 ELSE $1 END", args[2], null) if len(args) == 3 else text("[)")
     return sql("local", "sluice_range_made($1, $2, $3, $4)", text(call.type.pg.name), *bounds, flags)
 
 
-def _bound_text(tree: exp.Expression, value: Expr) -> exp.Expression:
+def bound_text(tree: exp.Expression, value: Expr) -> exp.Expression:
+    """What the local engine's functions are told a bound, or a value to look for, as."""
     if value.type.pg is t.NUMERIC:
         return as_text("local", tree, value)
     return sql("local", "CAST($1 AS VARCHAR)", tree)

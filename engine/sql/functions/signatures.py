@@ -22,7 +22,7 @@ from engine.sql.functions import Function, Kind
 from wire import types as t
 
 _OTHER_TYPES: Final = """
-_aclitem:1034:A _xml:143:A aclitem:1033:U anyenum:3500:P anymultirange:4537:P anyrange:3831:P bit:1560:V box:603:G
+_aclitem:1034:A _xml:143:A aclitem:1033:U anyenum:3500:P anyrange:3831:P bit:1560:V box:603:G
 cidr:650:I circle:718:G daterange:3912:R inet:869:I! int4range:3904:R int8range:3926:R jsonpath:4072:U
 line:628:G lseg:601:G macaddr:829:U macaddr8:774:U money:790:N numrange:3906:R path:602:G pg_lsn:3220:U
 point:600:G polygon:604:G
@@ -300,6 +300,7 @@ date_part (text,date)=float8 (text,interval)=float8 (text,time)=float8 (text,tim
   (text,timestamptz)=float8 (text,timetz)=float8
 date_trunc (text,interval)=interval (text,timestamp)=timestamp (text,timestamptz)=timestamptz
   (text,timestamptz,text)=timestamptz
+datemultirange ()=datemultirange (daterange)=datemultirange (daterange*)=datemultirange
 daterange (date,date)=daterange (date,date,text)=daterange
 decode (text,text)=bytea
 degrees (float8)=float8
@@ -372,8 +373,10 @@ inet_same_family (inet,inet)=bool
 inet_server_addr ()=inet
 inet_server_port ()=int4
 initcap (text)=text
+int4multirange ()=int4multirange (int4range)=int4multirange (int4range*)=int4multirange
 int4range (int4,int4)=int4range (int4,int4,text)=int4range
 int8_sum (numeric,int8)=numeric
+int8multirange ()=int8multirange (int8range)=int8multirange (int8range*)=int8multirange
 int8range (int8,int8)=int8range (int8,int8,text)=int8range
 is_normalized (text,text?1)=bool
 isclosed (path)=bool
@@ -500,6 +503,7 @@ numeric_inc (numeric)=numeric
 numeric_ln (numeric)=numeric
 numeric_log (numeric,numeric)=numeric
 numeric_sqrt (numeric)=numeric
+nummultirange ()=nummultirange (numrange)=nummultirange (numrange*)=nummultirange
 numnode (tsquery)=int4
 numrange (numeric,numeric)=numrange (numeric,numeric,text)=numrange
 obj_description (oid)=text (oid,name)=text
@@ -722,7 +726,9 @@ trim_array (anyarray,int4)=anyarray
 trim_scale (numeric)=numeric
 trunc (float8)=float8 (macaddr)=macaddr (macaddr8)=macaddr8 (numeric)=numeric (numeric,int4)=numeric
 tsquery_phrase (tsquery,tsquery)=tsquery (tsquery,tsquery,int4)=tsquery
+tsmultirange ()=tsmultirange (tsrange)=tsmultirange (tsrange*)=tsmultirange
 tsrange (timestamp,timestamp)=tsrange (timestamp,timestamp,text)=tsrange
+tstzmultirange ()=tstzmultirange (tstzrange)=tstzmultirange (tstzrange*)=tstzmultirange
 tstzrange (timestamptz,timestamptz)=tstzrange (timestamptz,timestamptz,text)=tstzrange
 tsvector_to_array (tsvector)=_text
 unistr (text)=text

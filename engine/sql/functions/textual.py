@@ -20,8 +20,8 @@ from wire import types as t
 from wire.errors import FeatureNotSupported
 
 TEXTUAL = (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSONB, t.UUID)
-#: Ranges that are written as a session's settings say.
-_STYLED = (t.TSRANGE, t.TSTZRANGE, t.DATERANGE)
+#: Ranges and multiranges that are written as a session's settings say.
+_STYLED = (t.TSRANGE, t.TSTZRANGE, t.DATERANGE, t.TSMULTIRANGE, t.TSTZMULTIRANGE, t.DATEMULTIRANGE)
 Rendering = Literal["cast", "output"]
 
 

@@ -25,4 +25,5 @@ select count(*) from (select distinct n from rg) d;
 select count(*), max(id) from rg group by n order by 1, 2;
 select id, a = any (array['[1,5)'::int4range, 'empty']), n in ('[1.50,2.5)', 'empty') from rg order by id;
 select x.id, y.id from rg x join rg y on x.n = y.n order by 1, 2;
-select tsrange('2020-01-01', 'infinity'), tsrange('-infinity', null, '(]'), daterange('-infinity', 'infinity', '[]')
+select tsrange('2020-01-01', 'infinity'), tsrange('-infinity', null, '(]'), daterange('-infinity', 'infinity', '[]');
+select '[1.0,2]'::numrange + '[1.00,2.0]'::numrange, '[1.0,2]'::numrange * '[1.00,2.0]'::numrange, range_merge('[1.0,2]'::numrange, '[1.00,2.0]')

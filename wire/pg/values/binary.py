@@ -44,6 +44,7 @@ from wire.text_datetime import (
     TIMESTAMP_INFINITY,
     TIMESTAMP_MINUS_INFINITY,
 )
+from wire.text_multiranges import RANGES, send_multirange
 from wire.text_output import EncodedColumn, OutputSettings
 from wire.text_output_nested import check_rectangular, elements_of
 from wire.text_output_numbers import small_unscaled, unscaled_digits, value_scales
@@ -107,7 +108,8 @@ def _whole(column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> 
     if typ in (t.XML, t.REFCURSOR):
         return ByteColumn(len(array), (column_to_client(as_binary(array), settings.client_encoding),))
     if typ.category == "R":
-        return each(array, lambda text: send_range(typ, text, _send_bound))
+        send = send_multirange if typ in RANGES else send_range
+        return each(array, lambda text: send(typ, text, _send_bound))
     return each(array, CODECS[typ].send)
 
 

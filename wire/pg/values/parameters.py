@@ -42,6 +42,7 @@ from wire.text_datetime import (
 from wire.text_input import InputSettings, parse_text
 from wire.text_interval import interval_value
 from wire.text_json import read_json, read_jsonb
+from wire.text_multiranges import RANGES, receive_multirange
 from wire.text_ranges import receive_range
 from wire.text_strings import read_string
 from wire.whole_values import CODECS
@@ -78,7 +79,8 @@ def _receive(typ: t.PgType, data: bytes, settings: InputSettings) -> Any:
     if typ.category == "C":
         return _composite(typ, data, settings)
     if typ.category == "R":
-        return receive_range(typ, data, lambda sub, bound: _receive(sub, bound, settings), bound_text)
+        receive_ranges = receive_multirange if typ in RANGES else receive_range
+        return receive_ranges(typ, data, lambda sub, bound: _receive(sub, bound, settings), bound_text)
     if typ in (t.XML, t.REFCURSOR):
         return parse_text(typ, from_client(data, settings.client_encoding), settings=settings)
     if (codec := CODECS.get(typ)) is not None:
