@@ -1,4 +1,4 @@
-"""Bounds of ranges and multiranges: canonical values as the texts that `wire.text_ranges` keeps, back, and as a session writes them."""
+"""Bounds of ranges and multiranges: values as the texts that `wire.text_ranges` keeps, back, and as a session writes them."""
 
 from __future__ import annotations
 

@@ -96,6 +96,8 @@ def _write(column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> 
     typ = column.type
     if typ.category == "R":
         return range_text(typ, array, settings)
+    if typ in CODECS:
+        return text_of(typ, array)
     if pa.types.is_string(array.type):
         # Also the names of objects, which the binder has made of reg* values.
         return of_array(array)
@@ -105,8 +107,6 @@ def _write(column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> 
         return enum_text(typ, array)
     if typ.category == "C":
         return _record_text(column, array, settings)
-    if typ in CODECS:
-        return text_of(typ, array)
     writer = _WRITERS.get(typ)
     if writer is None:
         raise FeatureNotSupported(f"not supported: text output of type {typ.sql_name}")

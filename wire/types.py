@@ -174,6 +174,8 @@ _CARRIED: Final = (
     (3910, "tstzrange", -1, "R", False, 3911, "tstzrange", "text"),
     (3912, "daterange", -1, "R", False, 3913, "daterange", "text"),
     (3926, "int8range", -1, "R", False, 3927, "int8range", "text"),
+    (3614, "tsvector", -1, "U", False, 3643, "tsvector", "text"),
+    (3615, "tsquery", -1, "U", False, 3645, "tsquery", "text"),
     (4451, "int4multirange", -1, "R", False, 6150, "int4multirange", "text"),
     (4532, "nummultirange", -1, "R", False, 6151, "nummultirange", "text"),
     (4533, "tsmultirange", -1, "R", False, 6152, "tsmultirange", "text"),
@@ -242,6 +244,7 @@ TID, XID8, PG_LSN = BY_OID[27], BY_OID[5069], BY_OID[3220]
 XML, MONEY, REFCURSOR, BIT, VARBIT = BY_OID[142], BY_OID[790], BY_OID[1790], BY_OID[1560], BY_OID[1562]
 POINT, LSEG, PATH, BOX, POLYGON = BY_OID[600], BY_OID[601], BY_OID[602], BY_OID[603], BY_OID[604]
 LINE, CIRCLE, ACLITEM = BY_OID[628], BY_OID[718], BY_OID[1033]
+TSVECTOR, TSQUERY = BY_OID[3614], BY_OID[3615]
 INET, CIDR, MACADDR, MACADDR8 = BY_OID[869], BY_OID[650], BY_OID[829], BY_OID[774]
 INT4RANGE, INT8RANGE, NUMRANGE = BY_OID[3904], BY_OID[3926], BY_OID[3906]
 TSRANGE, TSTZRANGE, DATERANGE = BY_OID[3908], BY_OID[3910], BY_OID[3912]

@@ -4,8 +4,9 @@
     text_of(t.INET, array, settings)                     a column's texts
 
 A value is read and written whole, by the functions of the modules `wire.text_network`, `.text_bits`, `.text_geometry`,
-`.text_money` and `.text_ranges`; of a column, each different value once. Who reads and writes bounds of ranges is told by
-whoever calls, since these are values of any type: `wire.text_input` and `wire.text_output` stand above this module.
+`.text_money`, `.text_search`, `.text_search_queries` and `.text_ranges`; of a column, each different value once. Who reads and
+writes bounds of ranges is told by whoever calls, since these are values of any type: `wire.text_input` and `wire.text_output`
+stand above this module.
 
 Rejected: kernels over whole columns, as for the types of `wire.text_output_numbers`. Columns of addresses, money and the like
 repeat their values, or are short; the day that one is neither, its kernel can stand before this.
@@ -23,7 +24,7 @@ from xml.parsers import expat
 
 import pyarrow as pa
 
-from wire import text_bits, text_geometry, text_money, text_network
+from wire import text_bits, text_geometry, text_money, text_network, text_search, text_search_queries
 from wire import types as t
 from wire.byte_columns import ByteColumn, of_array
 from wire.client_encodings import from_client
@@ -37,6 +38,8 @@ from wire.text_numbers import invalid
 _LSN: Final = re.compile(r"([0-9a-fA-F]{1,8})/([0-9a-fA-F]{1,8})")
 _TID: Final = re.compile(r"\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)\s*")
 _INT8_MAX: Final = 2**63 - 1
+#: Types with words in their binary form, which are read and written in UTF-8 alone.
+WORDS: Final = (t.TSVECTOR, t.TSQUERY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +171,15 @@ CODECS: Final[dict[t.PgType, Codec]] = {
     t.XML: _own_text(_read_xml),
     t.ACLITEM: _own_text(_read_aclitem),
     t.REFCURSOR: _own_text(lambda text, _typmod: text),
+    t.TSVECTOR: Codec(
+        lambda text, _typmod: text_search.read_tsvector(text), text_search.send_tsvector, text_search.receive_tsvector
+    ),
+    t.TSQUERY: Codec(
+        lambda text, _typmod: text_search_queries.read_tsquery(text),
+        text_search_queries.send_tsquery,
+        text_search_queries.receive_tsquery,
+        text_search_queries.tsquery_text,
+    ),
     **{typ: _geometry(typ) for typ in (t.POINT, t.LSEG, t.BOX, t.PATH, t.POLYGON, t.LINE, t.CIRCLE)},
 }
 

@@ -1,10 +1,11 @@
-"""Bytes that sort, and are equal, as PostgreSQL sorts what its carrier does not: jsonb, ranges, multiranges, carried as texts.
+"""Bytes that sort, and are equal, as PostgreSQL sorts what its carrier does not: jsonb, ranges, multiranges, tsvector, tsquery.
 
 A key is what comparing two values would look at, in the order in which it would: the count of an array's elements, then each
 element; a lower bound, whether it is in the range, the upper bound. Texts end with a zero byte, which none of them has; numbers
 are their sign, their magnitude and their digits, all turned round for negative ones.
 
-Source: PostgreSQL 15, jsonb_util.c (compareJsonbContainers), rangetypes.c (range_cmp).
+Source: PostgreSQL 15, jsonb_util.c (compareJsonbContainers), rangetypes.c (range_cmp), tsvector_op.c
+(silly_cmp_tsvector), tsquery_op.c (CompareTSQ), tsquery_util.c (QTNodeCompare).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Final
 
 from engine.local import json_documents as documents
 from engine.local.distinct_calls import register
+from wire import text_search, text_search_queries
 from wire import types as t
 from wire.range_bounds import read_bound
 from wire.text_multiranges import RANGES, pieces
@@ -88,11 +90,71 @@ def _bound(typ: t.PgType, text: str) -> bytes:
     return number_key(value) if isinstance(value, Decimal) else (value + (1 << 63)).to_bytes(8)
 
 
+def tsvector_key(text: str) -> bytes:
+    """How many bytes PostgreSQL needs, how many words, and of each: whether it has places, the word, more places before fewer."""
+    entries = text_search.entries_of(text)
+    key = _size(8 + 4 * len(entries) + text_search.texts_bytes(entries)) + _size(len(entries))
+    for word, places in entries:
+        key += (b"\0" if places else b"\1") + word.encode() + b"\0"
+        if places:
+            key += _down(len(places)) + b"".join(_down(place) + _down(weight) for place, weight in places)
+    return key
+
+
+def _size(number: int) -> bytes:
+    return number.to_bytes(4)
+
+
+def _down(number: int) -> bytes:
+    """Greater numbers first."""
+    return (_BIAS * 2 - 1 - number).to_bytes(4)
+
+
+def tsquery_key(carried: str) -> bytes:
+    """How many nodes, how many bytes PostgreSQL needs, and of each node what it is: operators first, words by their checksum."""
+    tree = text_search_queries.tree_of(carried)
+    nodes = list(text_search_queries.nodes(tree))
+    words = [node.text for node in nodes if isinstance(node, text_search_queries.Word)]
+    key = _size(len(nodes)) + _size(8 + 12 * len(nodes) + sum(len(word.encode()) + 1 for word in words))
+    left_over: list[Any] = [tree] if tree is not None else []
+    while left_over:
+        node = left_over.pop()
+        if isinstance(node, bytes):
+            key += node
+        elif isinstance(node, text_search_queries.Word):
+            key += b"\1" + _down(_checksum(node.text.encode()) + _BIAS) + node.text.encode() + b"\0"
+        else:
+            key += b"\0" + _down(node.kind)
+            distance = [_down(node.distance)] if node.kind == text_search_queries.PHRASE else []
+            left_over += [*distance, *([] if node.left is None else [node.left]), node.right]
+    return key
+
+
+def _checksum(word: bytes) -> int:
+    """PostgreSQL's legacy CRC, signed: the table of the usual one, used the other way round."""
+    crc = 0xFFFFFFFF
+    for byte in word:
+        crc = _CRC[(crc >> 24) ^ byte] ^ (crc << 8 & 0xFFFFFFFF)
+    crc ^= 0xFFFFFFFF
+    return crc - (crc >> 31 << 32)
+
+
+def _crc_of(byte: int) -> int:
+    for _ in range(8):
+        byte = byte >> 1 ^ (0xEDB88320 if byte & 1 else 0)
+    return byte
+
+
+_CRC: Final = [_crc_of(byte) for byte in range(256)]
+
+
 def _of_range(typ: t.PgType) -> None:
     key = multirange_key if typ in RANGES else range_key
     register(f"sluice_{typ.name}_key", ["VARCHAR"], "BLOB", lambda text: key(typ, text))
 
 
 register("sluice_jsonb_key", ["VARCHAR"], "BLOB", document_key)
+register("sluice_tsvector_key", ["VARCHAR"], "BLOB", tsvector_key)
+register("sluice_tsquery_key", ["VARCHAR"], "BLOB", tsquery_key)
 for _typ in (*SUBTYPES, *RANGES):
     _of_range(_typ)

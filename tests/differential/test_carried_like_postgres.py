@@ -57,6 +57,28 @@ VALUES = {
     "datemultirange": ("{[2020-01-01,2020-02-01],[infinity,infinity],(2021-01-01,2021-01-02)}",),
     "tsmultirange": ("{[2020-01-01,2020-01-01 12:00:00.5),(,2019-01-01]}",),
     "tstzmultirange": ('{[2020-01-01 00:00+02,2020-01-01 00:00+00),("2021-01-01 00:00+00","2021-01-02 00:00+00"]}',),
+    "tsvector": (
+        "b:1A,2 a 'c d':3",
+        "",
+        "a:2,1,2B",
+        "'it''s':16384 'x\\\\y'",
+        "a:",
+        "a:0",
+        "ü:1 z",
+        "a:00000000000000000000001",
+    ),
+    "tsquery": (
+        "a & b",
+        "a & (b & c)",
+        "a:*AB <-> !(b | c)",
+        "a <3> (b <-> c)",
+        "'it''s' | ü",
+        "a <16385> b",
+        "a b",
+        "(",
+        "!",
+    ),
+    "tsvector[]": ('{"b a:1",NULL}',),
     "pg_lsn": ("0/0", "16/B374D848"),
     "xid": ("0", "4294967295"),
     "xid8": ("123456789012",),
@@ -133,6 +155,12 @@ _TEXTS = st.one_of(
         st.sampled_from("[("), st.integers(-9, 9), st.integers(-1, 4), st.sampled_from("])"),
     ), max_size=6).map(lambda ranges: "{" + ",".join(ranges) + "}")),
     st.tuples(st.just("int4multirange"), st.text("{}[](),12 \"\\", max_size=12)),
+    st.tuples(st.just("tsvector"), st.text("ab' \\:1,2A*d", max_size=14)),
+    st.tuples(st.just("tsquery"), st.text("ab' \\:*A&|!()<->2", min_size=1, max_size=14).filter(str.strip)),
+    st.tuples(st.just("tsquery"), st.recursive(st.sampled_from(("a", "b:A", "'c d'", "e:*")), lambda under: st.one_of(
+        st.builds("({})".format, under), st.builds("!{}".format, under),
+        st.builds("{} {} {}".format, under, st.sampled_from(("&", "|", "<->", "<2>")), under),
+    ), max_leaves=8)),
     st.tuples(st.just("varbit"), st.text("01", max_size=20)),
     st.tuples(st.just("point"), st.builds(
         "({!r},{!r})".format, st.floats(allow_nan=False, allow_infinity=False), st.floats(-1e16, 1e16)
@@ -142,7 +170,7 @@ _TEXTS = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_TEXTS)
 def test_values_by_chance(
     pair: tuple[psycopg.Connection[Any], psycopg.Connection[Any]], given_value: tuple[str, str]

@@ -29,7 +29,7 @@ def hash_class(pg: t.PgType) -> str | None:
         return "float"
     if pg in _TEXT:
         return "text"
-    if pg.is_array or pg.is_row or pg in (t.VOID, t.JSONB, t.NUMRANGE, t.NUMMULTIRANGE):
+    if pg.is_array or pg.is_row or pg in (t.VOID, t.JSONB, t.NUMRANGE, t.NUMMULTIRANGE, t.TSQUERY):
         return None
     return pg.name
 

@@ -1,6 +1,7 @@
 """Types that are carried as others: comparisons, which are those of what carries them, casts from and to text, money's arithmetic.
 
-Casts that have to read or write a value are the local engine's alone (`engine.local.whole_values`).
+Casts that have to read or write a value are the local engine's alone (`engine.local.whole_values`), and so are the order of
+tsvectors and of tsqueries, and the latter's equality (`engine.local.sort_keys`).
 
 Source: PostgreSQL 15, pg_operator, pg_cast; cash.c.
 """
@@ -19,10 +20,11 @@ _EQUALITY: Final = ("=", "<>")
 _ALL: Final = (*_EQUALITY, "<", "<=", ">", ">=")
 _ORDERED: Final = (t.INET, t.MACADDR, t.MACADDR8, t.BIT, t.VARBIT, t.MONEY, t.PG_LSN, t.XID8)
 _EQUAL: Final = (t.TID,)
-_SHOWN: Final = (t.INET, t.CIDR, t.MONEY, t.PG_LSN, t.XID8)
+_SHOWN: Final = (t.INET, t.CIDR, t.MONEY, t.PG_LSN, t.XID8, t.TSQUERY)
 _ITS_OWN_TEXT: Final = (
     t.MACADDR, t.MACADDR8, t.BIT, t.VARBIT, t.TID, t.REFCURSOR, t.ACLITEM, t.POINT, t.LSEG, t.PATH, t.BOX, t.POLYGON, t.LINE,
     t.CIRCLE, t.INT4RANGE, t.INT8RANGE, t.NUMRANGE, t.INT4MULTIRANGE, t.INT8MULTIRANGE, t.NUMMULTIRANGE,
+    t.TSVECTOR,
 )  # fmt: skip
 _READ: Final = (*_ITS_OWN_TEXT, *_SHOWN, t.XML)
 _INTEGERS: Final = (t.INT2, t.INT4, t.INT8)
@@ -34,6 +36,14 @@ def _comparisons() -> Iterator[Function]:
         for kind in kinds:
             for symbol in symbols:
                 yield op(symbol, (kind, kind), t.BOOL, f"$1 {symbol} $2")
+    for symbol in _ALL:
+        for kind in (t.TSVECTOR, t.TSQUERY):
+            key = f"sluice_{kind.name}_key"
+            by_keys = f"{key}($1) {symbol} {key}($2)"
+            if kind is t.TSVECTOR and symbol in _EQUALITY:
+                yield op(symbol, (kind, kind), t.BOOL, f"$1 {symbol} $2")
+            else:
+                yield op(symbol, (kind, kind), t.BOOL, local=by_keys)
     for name in ("min", "max"):
         for kind in (t.INET, t.MONEY, t.PG_LSN):
             yield agg(name, (kind,), kind, f"{name}($1)")

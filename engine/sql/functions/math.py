@@ -371,7 +371,7 @@ def _extreme(engine: EngineName, args: Sequence[exp.Expression], call: Call | Ag
     """GREATEST and LEAST, which pass over nulls. Types that an engine orders otherwise are refused."""
     kind = call.args[0].type.pg
     if (
-        kind in (t.TIMETZ, t.JSONB)
+        kind in (t.TIMETZ, t.JSONB, t.TSVECTOR, t.TSQUERY)
         or kind.category == "R"
         or kind.is_array
         or (engine == "spark" and kind is t.INTERVAL)

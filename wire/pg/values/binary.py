@@ -50,7 +50,7 @@ from wire.text_output_nested import check_rectangular, elements_of
 from wire.text_output_numbers import small_unscaled, unscaled_digits, value_scales
 from wire.text_output_times import interval_fields, timetz_fields
 from wire.text_ranges import send_range
-from wire.whole_values import CODECS, each
+from wire.whole_values import CODECS, WORDS, each
 
 _NEGATIVE: Final = 0x4000
 #: Decimal digits that always fit 64 bits.
@@ -110,6 +110,8 @@ def _whole(column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> 
     if typ.category == "R":
         send = send_multirange if typ in RANGES else send_range
         return each(array, lambda text: send(typ, text, _send_bound))
+    if typ in WORDS and settings.client_encoding not in ("UTF8", "SQL_ASCII"):
+        raise FeatureNotSupported(f"not supported: binary {typ.sql_name} in {settings.client_encoding}")
     return each(array, CODECS[typ].send)
 
 

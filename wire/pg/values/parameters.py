@@ -45,7 +45,7 @@ from wire.text_json import read_json, read_jsonb
 from wire.text_multiranges import RANGES, receive_multirange
 from wire.text_ranges import receive_range
 from wire.text_strings import read_string
-from wire.whole_values import CODECS
+from wire.whole_values import CODECS, WORDS
 
 _Reader = Callable[[bytes, InputSettings], Any]
 
@@ -83,6 +83,8 @@ def _receive(typ: t.PgType, data: bytes, settings: InputSettings) -> Any:
         return receive_ranges(typ, data, lambda sub, bound: _receive(sub, bound, settings), bound_text)
     if typ in (t.XML, t.REFCURSOR):
         return parse_text(typ, from_client(data, settings.client_encoding), settings=settings)
+    if typ in WORDS and settings.client_encoding not in ("UTF8", "SQL_ASCII"):
+        raise FeatureNotSupported(f"not supported: binary {typ.sql_name} in {settings.client_encoding}")
     if (codec := CODECS.get(typ)) is not None:
         return codec.receive(data)
     reader = _READERS.get(typ)
