@@ -176,6 +176,7 @@ _CARRIED: Final = (
     (3926, "int8range", -1, "R", False, 3927, "int8range", "text"),
     (3614, "tsvector", -1, "U", False, 3643, "tsvector", "text"),
     (3615, "tsquery", -1, "U", False, 3645, "tsquery", "text"),
+    (4072, "jsonpath", -1, "U", False, 4073, "jsonpath", "text"),
     (4451, "int4multirange", -1, "R", False, 6150, "int4multirange", "text"),
     (4532, "nummultirange", -1, "R", False, 6151, "nummultirange", "text"),
     (4533, "tsmultirange", -1, "R", False, 6152, "tsmultirange", "text"),
@@ -231,7 +232,7 @@ BY_NAME: Final[dict[str, PgType]] = {t.name: t for t in BY_OID.values()}
 
 BOOL, BYTEA, CHAR, NAME = BY_OID[16], BY_OID[17], BY_OID[18], BY_OID[19]
 INT8, INT2, INT4, TEXT, OID = BY_OID[20], BY_OID[21], BY_OID[23], BY_OID[25], BY_OID[26]
-JSON, JSONB, UUID = BY_OID[114], BY_OID[3802], BY_OID[2950]
+JSON, JSONB, JSONPATH, UUID = BY_OID[114], BY_OID[3802], BY_OID[4072], BY_OID[2950]
 FLOAT4, FLOAT8, NUMERIC = BY_OID[700], BY_OID[701], BY_OID[1700]
 UNKNOWN, BPCHAR, VARCHAR = BY_OID[705], BY_OID[1042], BY_OID[1043]
 DATE, TIME, TIMETZ = BY_OID[1082], BY_OID[1083], BY_OID[1266]

@@ -24,7 +24,7 @@ from xml.parsers import expat
 
 import pyarrow as pa
 
-from wire import text_bits, text_geometry, text_money, text_network, text_search, text_search_queries
+from wire import text_bits, text_geometry, text_jsonpath, text_money, text_network, text_search, text_search_queries
 from wire import types as t
 from wire.byte_columns import ByteColumn, of_array
 from wire.client_encodings import from_client
@@ -37,9 +37,10 @@ from wire.text_numbers import invalid
 
 _LSN: Final = re.compile(r"([0-9a-fA-F]{1,8})/([0-9a-fA-F]{1,8})")
 _TID: Final = re.compile(r"\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)\s*")
+_JSONPATH_VERSION: Final = b"\x01"
 _INT8_MAX: Final = 2**63 - 1
 #: Types with words in their binary form, which are read and written in UTF-8 alone.
-WORDS: Final = (t.TSVECTOR, t.TSQUERY)
+WORDS: Final = (t.TSVECTOR, t.TSQUERY, t.JSONPATH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,12 @@ def _read_aclitem(_text: str, _typmod: int) -> str:
     raise FeatureNotSupported("not supported: input of type aclitem")
 
 
+def _receive_jsonpath(data: bytes) -> str:
+    if data[:1] != _JSONPATH_VERSION:
+        raise InvalidBinaryRepresentation(f"unsupported jsonpath version number: {data[0] if data else 0}")
+    return text_jsonpath.read_jsonpath(from_client(data[1:], "UTF8"))
+
+
 def _own_text(read: Callable[[str, int], str]) -> Codec:
     return Codec(read, str.encode, lambda data: read(from_client(data, "UTF8"), -1))
 
@@ -179,6 +186,11 @@ CODECS: Final[dict[t.PgType, Codec]] = {
         text_search_queries.send_tsquery,
         text_search_queries.receive_tsquery,
         text_search_queries.tsquery_text,
+    ),
+    t.JSONPATH: Codec(
+        lambda text, _typmod: text_jsonpath.read_jsonpath(text),
+        lambda text: _JSONPATH_VERSION + text.encode(),
+        _receive_jsonpath,
     ),
     **{typ: _geometry(typ) for typ in (t.POINT, t.LSEG, t.BOX, t.PATH, t.POLYGON, t.LINE, t.CIRCLE)},
 }

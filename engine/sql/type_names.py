@@ -26,7 +26,7 @@ _FRACTION_MAX: Final = 6
 #: PostgreSQL's types that exist and are not here.
 _ABSENT: Final = frozenset(
     """
-    box2d citext cstring gtsvector hstore pg_snapshot txid_snapshot jsonpath
+    box2d citext cstring gtsvector hstore pg_snapshot txid_snapshot
     """.split()
 )
 

@@ -29,6 +29,7 @@ VALUES: Final[dict[str, tuple[str, ...]]] = {
     "uuid": ("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "00000000-0000-0000-0000-000000000000"),
     "json": ('{"a": [1, 2.50, null], "b" : "x"}', "null", '"text"', "[]"),
     "jsonb": ('{"b": "x", "a": [1, 2.50, null]}', "null", "12.0", "{}"),
+    "jsonpath": ("strict $.a[*] ? (@.b > 1)",),
     "tsvector": ("b:1A,2 a", "'c d':3"),
     "tsquery": ("a & (b:A | !c:*)",),
     "int4range": ("[1,5]", "empty", "(,3)"),

@@ -204,7 +204,7 @@ _UNANSWERED: Final[tuple[tuple[Any, ...], ...]] = (
 
 #: Types that are not here, and arrays of those that columns cannot be of.
 _NOT_HERE: Final = re.compile(
-    r"_?(anycompatible(multi)?range|gtsvector|jsonpath|pg_snapshot|"
+    r"_?(anycompatible(multi)?range|gtsvector|pg_snapshot|"
     r"txid_snapshot|pg_(ddl_command|ndistinct|dependencies|mcv_list|brin_bloom_summary|brin_minmax_multi_summary))|"
     r"_(cstring|int2vector|oidvector)"
 )

@@ -57,6 +57,14 @@ VALUES = {
     "datemultirange": ("{[2020-01-01,2020-02-01],[infinity,infinity],(2021-01-01,2021-01-02)}",),
     "tsmultirange": ("{[2020-01-01,2020-01-01 12:00:00.5),(,2019-01-01]}",),
     "tstzmultirange": ('{[2020-01-01 00:00+02,2020-01-01 00:00+00),("2021-01-01 00:00+00","2021-01-02 00:00+00"]}',),
+    "jsonpath": (
+        "strict $.a[*] ? (@ > 1e3)",
+        "$.x + -1 * (2 - 3)",
+        '$."it\\"s".keyvalue()[last]',
+        "$.**{1 to last}.abs()",
+        "@",
+        "$.00",
+    ),
     "tsvector": (
         "b:1A,2 a 'c d':3",
         "",
@@ -112,6 +120,8 @@ def _said(connection: psycopg.Connection[Any], typ: str, value: bytes, *, form: 
     result = connection.pgconn.exec_params(f"select $1::{base}".encode(), [value], [oid], [form], out)
     if result.status != pq.ExecStatus.TUPLES_OK:
         field = pq.DiagnosticField
+        if base == "jsonpath":  # where a syntax error is said to be differs
+            return repr(result.error_field(field.SQLSTATE))
         return f"{result.error_field(field.SQLSTATE)!r} {result.error_field(field.MESSAGE_PRIMARY)!r}"
     found = result.get_value(0, 0)
     assert found is not None
@@ -155,6 +165,16 @@ _TEXTS = st.one_of(
         st.sampled_from("[("), st.integers(-9, 9), st.integers(-1, 4), st.sampled_from("])"),
     ), max_size=6).map(lambda ranges: "{" + ",".join(ranges) + "}")),
     st.tuples(st.just("int4multirange"), st.text("{}[](),12 \"\\", max_size=12)),
+    st.tuples(st.just("jsonpath"), st.recursive(
+        st.sampled_from(("$", "1.50", '"a\\n"', "$v", "null", "-2")),
+        lambda under: st.one_of(
+            st.builds("({})".format, under), st.builds("-{}".format, under), st.builds("!({})".format, under),
+            st.builds("{}.{}".format, under, st.sampled_from(("key", "abs()", "*", "**{2 to last}", "datetime()", "is", '"a b"'))),
+            st.builds("{}[{} to last, *]".format, under, under), st.builds("{}[{}, last]".format, under, under),
+            st.builds("{} {} {}".format, under, st.sampled_from(("+", "-", "*", "==", "<>", "&&", "||", "starts with")), under),
+            st.builds("{}?(@.x > {})".format, under, under), st.builds("exists ({})".format, under),
+        ), max_leaves=8,
+    )),
     st.tuples(st.just("tsvector"), st.text("ab' \\:1,2A*d", max_size=14)),
     st.tuples(st.just("tsquery"), st.text("ab' \\:*A&|!()<->2", min_size=1, max_size=14).filter(str.strip)),
     st.tuples(st.just("tsquery"), st.recursive(st.sampled_from(("a", "b:A", "'c d'", "e:*")), lambda under: st.one_of(

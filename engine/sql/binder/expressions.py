@@ -41,7 +41,7 @@ Handler = Callable[["ExpressionBinder", exp.Expression, Scope], Expr]
 
 #: Types without an operator class for `=`; those that also have no order.
 _WITHOUT_EQUALITY: Final = frozenset(
-    {t.JSON, t.XML, t.POINT, t.LSEG, t.PATH, t.BOX, t.POLYGON, t.LINE, t.CIRCLE, t.REFCURSOR}
+    {t.JSON, t.JSONPATH, t.XML, t.POINT, t.LSEG, t.PATH, t.BOX, t.POLYGON, t.LINE, t.CIRCLE, t.REFCURSOR}
 )
 _UNORDERED: Final = _WITHOUT_EQUALITY | {t.XID, t.CID, t.ACLITEM}
 

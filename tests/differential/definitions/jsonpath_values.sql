@@ -1,0 +1,23 @@
+select '$'::jsonpath, 'strict $.a'::jsonpath, 'lax $.a.b[*]'::jsonpath, '$.a ? (@.b > 1 && @.c like_regex "^a" flag "i").type()'::jsonpath;
+select '$.a + 1'::jsonpath, '-$.a'::jsonpath, '($.a + 1).abs()'::jsonpath, '1.abs'::jsonpath;
+select '(1).abs()'::jsonpath, '$.**{2 to last}'::jsonpath, '$[last - 1, 0 to 2]'::jsonpath, '$v'::jsonpath, '"a\u0041\n"'::jsonpath, '1e3 + .5'::jsonpath;
+select 'exists ($.a ? (@ starts with "x"))'::jsonpath, '!($.a == 1)'::jsonpath, '($.a == 1) is unknown'::jsonpath, '$.keyvalue().key'::jsonpath, '$.datetime("HH24")'::jsonpath;
+select ''::jsonpath;
+select '@'::jsonpath;
+select 'last'::jsonpath;
+select '$.a == 1 == 2'::jsonpath is null;
+select '$.**{99999999999}'::jsonpath;
+create table jp (id int primary key, p jsonpath, pp jsonpath[]);
+insert into jp values (1, '$.a [*]', '{"$.a ? (@ > 1)",NULL}'), (2, 'strict $', '{}'), (3, null, null);
+select * from jp order by id;
+select id, p::text, length(p::text) from jp order by id;
+select x::jsonpath from (values ('$.b'), ('$[0]')) v(x);
+select p from jp order by p;
+select distinct p from jp;
+select p = p from jp;
+select p from jp group by p;
+update jp set p = '$.z' where id = 3;
+select p || 'x', to_json(p), concat(p, 1) from jp order by id;
+select attname, format_type(atttypid, atttypmod), attlen, attbyval, attalign, attstorage from pg_attribute where attrelid = 'jp'::regclass and attnum > 0 order by attnum;
+select oid, typname, typcategory, typtype, typlen, typarray, typelem, typinput::text, typoutput::text, typreceive::text, typsend::text from pg_type where typname in ('jsonpath', '_jsonpath') order by oid;
+select 'jsonpath'::regtype, 4072::regtype, 'jsonpath[]'::regtype::oid, pg_typeof('$'::jsonpath)
