@@ -93,4 +93,6 @@ def compile_choice(
 
 
 def _compiled(plan: logical.Final, engine: EngineName, bindings: Bindings) -> CompiledFragment:
+    if engine == "spark" and not plan.columns:
+        raise Unsupported(engine, "a result without columns")
     return compile_plan(in_file_order(plan) if engine == "local" else plan, engine, bindings)
