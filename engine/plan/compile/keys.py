@@ -29,15 +29,15 @@ from wire.text_ranges import SUBTYPES
 
 _MICROS_PER_DAY: Final = 86_400_000_000
 #: Types of which different carriers are one value: those of 1.5 and 1.50, or of a word with other weights.
-_EQUAL_BY_BYTES: Final = (t.JSONB, t.NUMRANGE, t.NUMMULTIRANGE, t.TSQUERY)
+EQUAL_BY_BYTES: Final = (t.JSONB, t.NUMRANGE, t.NUMMULTIRANGE, t.TSQUERY)
 #: Types that have an order, which is not their carrier's.
-_SORTED_BY_BYTES: Final = frozenset((t.JSONB, *SUBTYPES, *RANGES, t.TSVECTOR, t.TSQUERY))
+SORTED_BY_BYTES: Final = frozenset((t.JSONB, *SUBTYPES, *RANGES, t.TSVECTOR, t.TSQUERY))
 
 
 def needs_key(typ: SqlType, engine: EngineName) -> bool:
     """Whether equal values of `typ` may be stored differently, so that grouping needs `equality_key`."""
     base = t.element_of(typ.pg) if typ.pg.is_array else typ.pg
-    if base in _EQUAL_BY_BYTES:
+    if base in EQUAL_BY_BYTES:
         return True
     if base.is_row:
         return any(needs_key(field, engine) for _, field in (typ if typ.pg is base else SqlType(base)).fields)
@@ -48,7 +48,7 @@ def equality_key(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.
     """An expression equal for two values exactly when PostgreSQL holds them equal."""
     if (typ.pg.is_array or typ.pg.is_row) and needs_key(typ, engine):
         raise Unsupported(engine, f"comparison of {typ}")
-    if typ.pg in _EQUAL_BY_BYTES:
+    if typ.pg in EQUAL_BY_BYTES:
         return _bytes(tree, typ, engine)
     if typ.pg is t.BPCHAR:
         return call("RTRIM", tree)
@@ -60,7 +60,7 @@ def equality_key(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.
 def order_keys(tree: exp.Expression, typ: SqlType, engine: EngineName) -> list[exp.Expression]:
     """Expressions that sort, one after the other, as PostgreSQL sorts `typ`."""
     pg = typ.pg
-    if pg in _SORTED_BY_BYTES:
+    if pg in SORTED_BY_BYTES:
         return [_bytes(tree, typ, engine)]
     if (pg.is_array or pg.is_row) and (engine == "spark" or not _sorts_as_stored(typ)):
         raise Unsupported(engine, f"sorting by {typ}")
@@ -83,7 +83,7 @@ def _sorts_as_stored(typ: SqlType) -> bool:
         return _sorts_as_stored(element_type(typ))
     if typ.pg.is_row:
         return all(_sorts_as_stored(field) for _, field in typ.fields)
-    return typ.pg not in _SORTED_BY_BYTES and typ.pg is not t.TIMETZ and not needs_key(typ, "local")
+    return typ.pg not in SORTED_BY_BYTES and typ.pg is not t.TIMETZ and not needs_key(typ, "local")
 
 
 def _field(tree: exp.Expression, name: str) -> exp.Expression:

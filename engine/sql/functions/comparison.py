@@ -10,12 +10,22 @@ Source: PostgreSQL 15, pg_operator; varchar.c (bpchareq), timestamp.c (interval_
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
+from sqlglot import exp
+
+from engine.executor import EngineName
+from engine.plan.compile.keys import EQUAL_BY_BYTES, SORTED_BY_BYTES
 from engine.sql.functions import Function
-from engine.sql.functions.building import NOTHING, op
+from engine.sql.functions.arrays import refuse_nested
+from engine.sql.functions.building import op
+from engine.sql.functions.trees import EngineBuilder, both, sql
 from wire import types as t
+from wire.errors import FeatureNotSupported
+
+if TYPE_CHECKING:
+    from engine.sql.expr import AggregateCall, Call
 
 _EQUALITY: Final = ("=", "<>")
 _ALL: Final = (*_EQUALITY, "<", "<=", ">", ">=")
@@ -76,6 +86,25 @@ def _temporal() -> Iterator[Function]:
                 yield op(symbol, (left, right), t.BOOL, local=local, spark=spark, volatility="stable")
 
 
+def _arrays(symbol: str) -> EngineBuilder:
+    """Spark puts null elements first in an array's order, PostgreSQL and DuckDB last; equality is the same."""
+    equality = symbol in _EQUALITY
+
+    def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        element = t.element_of(call.args[0].type.pg)
+        keyed = element in (EQUAL_BY_BYTES if equality else SORTED_BY_BYTES)
+        if engine == "spark" and (keyed or not equality):
+            raise FeatureNotSupported(f"not supported: {symbol} of {call.args[0].type}")
+        if not keyed:
+            return sql(engine, f"$1 {symbol} $2", *args)
+        for arg in call.args:
+            refuse_nested(symbol, arg)
+        key = f"lambda e__: sluice_{element.name}_key(e__)"
+        return sql(engine, f"list_transform($1, {key}) {symbol} list_transform($2, {key})", *args)
+
+    return build
+
+
 def _others() -> Iterator[Function]:
     for symbol in _ALL:
         blank = f"rtrim($1, ' ') {symbol} rtrim($2, ' ')"
@@ -89,9 +118,7 @@ def _others() -> Iterator[Function]:
             local=_THERE.format(f"{_INSTANT_LOCAL.format('$1')} {symbol} {_INSTANT_LOCAL.format('$2')}"),
             spark=_THERE.format(f"{_INSTANT_SPARK.format('$1')} {symbol} {_INSTANT_SPARK.format('$2')}"),
         )
-        # Spark puts null elements first in an array's order, PostgreSQL and DuckDB last; equality is the same.
-        spark = f"$1 {symbol} $2" if symbol in _EQUALITY else NOTHING
-        yield op(symbol, (t.ANYARRAY, t.ANYARRAY), t.BOOL, local=f"$1 {symbol} $2", spark=spark)
+        yield op(symbol, (t.ANYARRAY, t.ANYARRAY), t.BOOL, **both(_arrays(symbol)))
     for symbol in _EQUALITY:
         for kinds in ((t.XID, t.XID), (t.XID, t.INT4), (t.CID, t.CID))[: 2 if symbol == "<>" else 3]:
             yield op(symbol, kinds, t.BOOL, f"$1 {symbol} $2")

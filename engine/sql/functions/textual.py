@@ -22,6 +22,8 @@ from wire.errors import FeatureNotSupported
 TEXTUAL = (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSONB, t.UUID)
 #: Ranges and multiranges that are written as a session's settings say.
 _STYLED = (t.TSRANGE, t.TSTZRANGE, t.DATERANGE, t.TSMULTIRANGE, t.TSTZMULTIRANGE, t.DATEMULTIRANGE)
+#: Types that texts carry which are not those that clients see.
+_WRITTEN = (*_STYLED, t.TSQUERY)
 Rendering = Literal["cast", "output"]
 
 
@@ -42,7 +44,7 @@ def typed_as_text(
     engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr, rendering: Rendering = "output"
 ) -> exp.Expression:
     """Like `as_text` for a tree whose type is `typ` but which is no expression of its own (an array's element)."""
-    if typ.pg in TEXTUAL or (typ.pg.carried is t.TEXT and typ.pg not in _STYLED):
+    if typ.pg in TEXTUAL or (typ.pg.carried is t.TEXT and typ.pg not in _WRITTEN):
         return tree
     if typ.pg is t.BOOL and rendering == "output":
         return sql(engine, "CASE WHEN $1 THEN 't' WHEN NOT $1 THEN 'f' END", tree)
