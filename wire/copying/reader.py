@@ -335,7 +335,7 @@ class RowReader:
 
     def _cut(self, row: Rows) -> Cut | None:
         width = int(row.widths()[0])
-        if width >= len(self._names) or self._broken_text(row) is not None:
+        if width >= len(self._names) or not _is_text(row.data[row.starts[0] : row.stops[-1]].tobytes()):
             return None
         return Cut(self._columns(row, width), int(row.lines[0]))
 
@@ -417,6 +417,13 @@ class RowReader:
     def _placed(self, error: SqlError, line: int, text: bytes | None = None) -> SqlError:
         error.context = context(self._table, line, text)
         return error
+
+
+def _is_text(raw: bytes) -> bool:
+    try:
+        return "\0" not in raw.decode()
+    except UnicodeDecodeError:
+        return False
 
 
 def _line(rows: Rows, row: int) -> tuple[int, bytes]:

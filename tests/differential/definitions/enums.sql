@@ -16,7 +16,7 @@ select min(m), max(m), array_agg(m order by id) from people;
 select m::text, m::varchar, m::text || 'x' from people order by id;
 select id from people where m = 'happy'::text;
 select id from people where m::text = 'happy';
-select id, name::mood from people;
+select id, name::mood from people where id = 1;
 select x::mood from (values ('ok'), ('sad')) v(x);
 update people set m = 'sad' where id = 1;
 update people set m = 'worse';
