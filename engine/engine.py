@@ -120,7 +120,10 @@ class Engine:
         roles = self.store.snapshot.roles
         role = roles.of(user)
         for name in options:
-            if (row := SETTINGS.get(name.lower())) is not None and row.privileged and not role.superuser:
+            row = SETTINGS.get(name.lower())
+            if row is not None:
+                row.require_changeable()
+            if row is not None and row.privileged and not role.superuser:
                 raise denied(row)
         settings = session_settings(self.config.role, {**self.config.settings, **roles.settings_of(role)}, options)
         return Session(self, user=user, database=database, settings=settings, client=client)

@@ -25,8 +25,11 @@ from wire.errors import (
 
 _TIME_UNITS: Final = {"us": 0.001, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SIZE_UNITS: Final = {"B": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+_FRACTION: Final = re.compile(r"[+-]?(?=.*[.eE])(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?")
 _TRUE: Final = ("on", "true", "yes", "1", "t", "y", "tr", "tru", "ye")
 _FALSE: Final = ("off", "false", "no", "0", "f", "n", "fa", "fal", "fals", "of")
+
+_INTEGER_MAX: Final = 2_147_483_647
 
 N = TypeVar("N", int, float)
 Kind = Literal["bool", "integer", "real", "string", "enum", "time", "size"]
@@ -39,6 +42,7 @@ class Setting:
     kind: how a value is read; `time` is in milliseconds when no unit is given, and `size` in `unit`.
     values: for enum. minimum, maximum: for numbers, in the base unit.
     reported: told to clients by ParameterStatus (GUC_REPORT). fixed: cannot be changed.
+    at_start: is what the member was started with.
     privileged: only a superuser may change it (PGC_SUSET), and does so for a role by ALTER ROLE ... SET.
     canonical: a further reading of a string, raising ValueError for what it refuses. only: the one value that it may be set to.
     """
@@ -52,6 +56,7 @@ class Setting:
     maximum: float = 2_147_483_647
     reported: bool = False
     fixed: bool = False
+    at_start: bool = False
     privileged: bool = False
     canonical: Callable[[str], str] | None = field(default=None, compare=False)
     unit: str = "B"
@@ -61,7 +66,7 @@ class Setting:
         """`value` as SHOW will print it. Raises InvalidParameterValue, and FeatureNotSupported for what `only` leaves out."""
         try:
             found = _READERS[self.kind](self, value)
-        except _UnknownUnit as error:
+        except _Hinted as error:
             raise self._invalid(value, hint=str(error)) from None
         except ValueError as error:
             hint = f"Available values: {', '.join(self.values)}." if self.values else None
@@ -70,14 +75,21 @@ class Setting:
             raise FeatureNotSupported(f"not supported: {self.name} = {found}")
         return found
 
+    def require_changeable(self) -> None:
+        """Raises CantChangeRuntimeParam for what no session may change."""
+        if self.at_start:
+            raise CantChangeRuntimeParam(f'parameter "{self.name}" cannot be changed without restarting the server')
+        if self.fixed:
+            raise CantChangeRuntimeParam(f'parameter "{self.name}" cannot be changed')
+
     def _invalid(self, value: str, detail: str | None = None, hint: str | None = None) -> InvalidParameterValue:
         if self.kind == "bool":
             return InvalidParameterValue(f'parameter "{self.name}" requires a Boolean value')
         return InvalidParameterValue(f'invalid value for parameter "{self.name}": "{value}"', detail=detail, hint=hint)
 
 
-class _UnknownUnit(ValueError):
-    """A number with a unit that is none of the setting's; what it says is the hint."""
+class _Hinted(ValueError):
+    """What it says is the hint: a unit that is none of the setting's, a number that is none of an integer's."""
 
 
 def truth(value: str) -> bool | None:
@@ -95,6 +107,9 @@ def _read_bool(_setting: Setting, value: str) -> str:
 
 def _in_range(setting: Setting, number: float, unit: str = "", size: float = 1) -> None:
     """unit: in which the message counts; size: how much of the number it is."""
+    counted = setting.kind != "real" and setting.maximum / size <= _INTEGER_MAX
+    if counted and not -_INTEGER_MAX - 1 <= number / size <= _INTEGER_MAX:
+        raise _Hinted("Value exceeds integer range.")
     if not setting.minimum <= number <= setting.maximum:
         shown = "g" if setting.kind == "real" else ".0f"
         said, lowest, highest = (f"{x / size:{shown}}" for x in (number, setting.minimum, setting.maximum))
@@ -111,8 +126,13 @@ def _number(read: Callable[[str], N], value: str) -> N:
         raise ValueError from None
 
 
+def _whole(text: str) -> int:
+    """A whole number in C's notation, or one with a fraction, which is rounded (parse_int)."""
+    return round(float(text)) if _FRACTION.fullmatch(text) else int(text, 0)
+
+
 def _read_integer(setting: Setting, value: str) -> str:
-    number = _number(lambda text: int(text, 0), value)
+    number = _number(_whole, value)
     _in_range(setting, number)
     return str(number)
 
@@ -140,7 +160,7 @@ def _with_unit(value: str, units: Mapping[str, float], default: str) -> float:
         raise ValueError
     if match[2] and match[2] not in units:
         *names, last = (f'"{unit}"' for unit in units)
-        raise _UnknownUnit(f"Valid units for this parameter are {', '.join(names)}, and {last}.")
+        raise _Hinted(f"Valid units for this parameter are {', '.join(names)}, and {last}.")
     return float(match[1]) * units[match[2] or default]
 
 
@@ -271,6 +291,7 @@ SETTINGS: Final[dict[str, Setting]] = {
             _s("lc_numeric", "C"),
             _s("lc_time", "C"),
             _s("lock_timeout", "0", "time"),
+            _s("max_connections", "500", "integer", minimum=1, maximum=100_000, at_start=True),
             _s("max_identifier_length", "63", "integer", fixed=True),
             _s("max_index_keys", "32", "integer", fixed=True),
             _s("password_encryption", "scram-sha-256", "enum", "What a role keeps of a password that it is given.",
@@ -291,6 +312,8 @@ SETTINGS: Final[dict[str, Setting]] = {
             _s("server_version", "15.18 (Sluice 0.1.0)", reported=True, fixed=True),
             _s("server_version_num", "150018", "integer", fixed=True),
             _s("session_authorization", "", reported=True),
+            _s("session_replication_role", "origin", "enum", "Whether foreign keys are judged: not as a replica.",
+               values=("origin", "replica", "local"), privileged=True),
             _s("standard_conforming_strings", "on", "bool", reported=True, only="on"),
             _s("statement_timeout", "0", "time", "Cancels a statement that runs longer; 0 is never."),
             _s("TimeZone", "UTC", description="Time zone of timestamps with time zone.", reported=True,
@@ -437,8 +460,7 @@ class SessionSettings:
 
     def set(self, name: str, value: str | None, *, local: bool = False) -> None:
         row = self._row(name, defining=True)
-        if row.fixed:
-            raise CantChangeRuntimeParam(f'parameter "{row.name}" cannot be changed')
+        row.require_changeable()
         if not self.changeable(name):
             raise denied(row)
         key = row.name.lower()

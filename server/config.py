@@ -401,7 +401,7 @@ class Config(_Section):
             spark=EngineSparkConfig(self.spark.master, self.spark.driver_memory, self.spark.conf, self.spark.start),
             compact_after=self.tables.compact_after,
             small_file_bytes=self.tables.small_file_mb << 20,
-            settings=self.settings,
+            settings={**self.settings, "max_connections": str(self.max_connections)},
             topology=self.topology(),
             stores=tuple(
                 Store(name, tuple(s.buckets), s.endpoint, s.region, s.key, s.known_secret())

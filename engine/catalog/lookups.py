@@ -226,9 +226,10 @@ SCALARS: Final[dict[tuple[str, int], str]] = {
     # Of a column that an index has not, it is empty.
     ("pg_get_indexdef", 3): f"select coalesce(({_definition('index', '$3', '$2')}), case when exists"
     " (select 1 from pg_catalog.pg_index where indexrelid = $1) and $2 is not null and $3 is not null then '' end)",
-    ("pg_get_viewdef", 1): _definition("view"),
+    # Of a view by its OID or by its name.
+    ("pg_get_viewdef", 1): _definition("view").replace("$1", "$1::regclass"),
     # The second argument may be how wide lines are, which asks for pretty ones too.
-    ("pg_get_viewdef", 2): _definition("view", "$2::text <> 'false'"),
+    ("pg_get_viewdef", 2): _definition("view", "$2::text <> 'false'").replace("$1", "$1::regclass"),
     ("pg_get_serial_sequence", 2): _SERIAL,
     ("pg_get_userbyid", 1): _USER,
     ("pg_table_is_visible", 1): _VISIBLE,

@@ -312,7 +312,10 @@ class SessionGround:
     # -- foreign keys --------------------------------------------------------------------------------------------
 
     async def judge(self, plan: Mutate, moved: Sequence[pa.RecordBatch] = ()) -> None:
-        """Raises ForeignKeyViolation for what was recorded. moved: `Outcome.moved`."""
+        """Raises ForeignKeyViolation for what was recorded. moved: `Outcome.moved`. Not for a replica, whose rows are judged
+        where they come from."""
+        if self.session.settings.get("session_replication_role") == "replica":
+            return
         await foreign_keys.judge(plan, self._recorded, moved, self)
 
     def follows(self, plan: Mutate) -> bool:

@@ -103,7 +103,6 @@ _OURS: Final = re.compile(r"sluice(\.\w*)?|cursor_buffer_size")
 _NOT_HERE: Final = {
     **dict.fromkeys(("SET ", "SHOW ", "RESET "), re.compile(r"\w+")),
     "ALTER DATABASE sluice SET enable_n": re.compile("enable_nestloop"),
-    "ALTER SYSTEM SET max_conn": re.compile("max_connections"),
     "\\dconfig enable_m": re.compile(r"enable_\w+"),
     "SET constraint_exclusion TO ": re.compile(r"DEFAULT|off|partition|\"on\""),
     **dict.fromkeys(("COMMENT ON DATABASE ", "CREATE DATABASE x TEMPLATE "), re.compile(r"postgres|template\d")),

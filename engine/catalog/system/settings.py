@@ -56,6 +56,8 @@ def _number(setting: Setting, value: str, unit: str | None) -> str:
 
 
 def _context(setting: Setting) -> str:
+    if setting.at_start:
+        return "postmaster"
     return "internal" if setting.fixed else "superuser" if setting.privileged else "user"
 
 

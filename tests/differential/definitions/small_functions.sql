@@ -88,4 +88,13 @@ select extract(timezone from ts) from moments;
 select date_trunc('week', i) from moments;
 select date_trunc('timezone', ts) from moments;
 select pg_typeof(c), pg_typeof(array_agg(c)), 'bpchar[]'::regtype, 'char(3)'::regtype::text, format_type(1042, -1) from moments group by c;
-drop table moments;
+drop table moments;;
+create table viewed (a int, b text);
+create view viewing as select a, b from viewed where a > 1;
+select pg_get_viewdef('viewing') = pg_get_viewdef('viewing'::regclass::oid);
+select pg_get_viewdef('public.viewing', false) = pg_get_viewdef('viewing'::regclass);
+select pg_get_viewdef('viewing', true) = pg_get_viewdef('viewing'::regclass, true);
+select count(pg_get_viewdef(relname::text)) from pg_class where relname = 'viewing';
+select count(pg_get_viewdef(oid)), count(pg_get_viewdef(oid, 60)) from pg_class where relname = 'viewing';
+select pg_get_viewdef(null::text), pg_get_viewdef(null::oid);
+select pg_get_viewdef('nobody' || relname) from pg_class where relname = 'viewing'

@@ -1,0 +1,21 @@
+create table p (id int primary key);
+create table c (id int, p int references p on delete cascade);
+insert into p values (1), (2);
+insert into c values (1, 1);
+show session_replication_role;
+set session_replication_role = replica;
+show session_replication_role;
+insert into c values (2, 9);
+delete from p where id = 1;
+select * from c order by id;
+set session_replication_role = local;
+insert into c values (3, 9);
+set session_replication_role = nobody;
+set session_replication_role to default;
+insert into c values (3, 9);
+begin;
+set local session_replication_role = replica;
+insert into c values (4, 8);
+commit;
+insert into c values (5, 8);
+delete from p
