@@ -51,23 +51,23 @@ _MULTIBYTE_ALIASES: Final = {
 }  # fmt: skip
 
 
-def _plain(text: str) -> str:
+def plain_name(text: str) -> str:
     """A name as far as it counts."""
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
-_NAMES: Final = {_plain(name): name for name in _CODECS} | _ALIASES
+_NAMES: Final = {plain_name(name): name for name in _CODECS} | _ALIASES
 #: The number of each encoding by all its names, of which only letters and digits count, without case.
 NUMBER_BY_NAME: Final = {
     plain: number
     for number, (name, _bytes) in enumerate(NUMBERED)
-    for plain in (_plain(name), *(alias for alias, of in (_ALIASES | _MULTIBYTE_ALIASES).items() if of == name))
+    for plain in (plain_name(name), *(alias for alias, of in (_ALIASES | _MULTIBYTE_ALIASES).items() if of == name))
 }
 
 
 def encoding_named(text: str) -> str:
     """PostgreSQL's name of the encoding that `text` means; case and punctuation do not count. Raises KeyError."""
-    return _NAMES[_plain(text)]
+    return _NAMES[plain_name(text)]
 
 
 def codec(name: str) -> str:

@@ -290,6 +290,9 @@ SCALARS: Final[dict[tuple[str, int], str]] = {
     ("pg_relation_filepath", 1): "select null::text where $1 is not null",
     # A transaction's number is the microsecond that it began in: rising, and of no other use.
     ("txid_current", 0): "select (extract(epoch from now()) * 1000000)::int8",
+    ("pg_current_xact_id", 0): "select (extract(epoch from now()) * 1000000)::int8::text::xid8",
+    ("pg_current_xact_id_if_assigned", 0): "select null::xid8",
+    ("timeofday", 0): "select to_char(clock_timestamp(), 'Dy Mon DD HH24:MI:SS.US YYYY TZ')",
     ("txid_current_if_assigned", 0): "select null::int8",
     # Nobody waits for a lock of another session.
     ("pg_blocking_pids", 1): "select array[]::int4[] where $1 is not null",

@@ -44,6 +44,7 @@ from engine.catalog.objects import SystemTable, Table
 from engine.config import EngineConfig
 from engine.executor import CompiledFragment, EngineName, ExecutionContext
 from engine.local import byte_texts as _byte_texts  # noqa: F401  (registers its functions)
+from engine.local import characters as _characters  # noqa: F401
 from engine.local import division as _division  # noqa: F401
 from engine.local import json_functions as _json_functions  # noqa: F401
 from engine.local import multiranges as _multiranges  # noqa: F401

@@ -222,6 +222,11 @@ encode(x, 'base64')
 encode(x, 'escape')
 get_byte(x, 0)
 get_byte(x, 9)
+get_bit(x, 3)
+set_bit(x, 3, 1)
+set_bit(x, 0, 0)
+set_byte(x, 0, 300)
+set_byte(x, 9, 1)
 convert_from(x, 'UTF8')
 
 integer | 0 | 1 | -1 | 65 | 955 | 128512 | 55296 | 1114112 | 255 | -2147483648

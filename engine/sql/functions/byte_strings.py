@@ -41,6 +41,37 @@ def _trimmed(local: str, spark: str) -> EngineBuilder:
     return build
 
 
+def _changed_bits() -> Iterator[Function]:
+    """get_bit, set_bit and set_byte, by the digits of hex. Bits are counted from each byte's lowest."""
+    place = {"local": "CAST($2 // 8 AS INT)", "spark": "CAST($2 div 8 AS INT)"}
+    number = {"local": "CAST('0x' || {} AS INTEGER)", "spark": "CAST(conv({}, 16, 10) AS INT)"}
+    flag = "WHEN $1 IS NOT NULL AND $3 NOT IN (0, 1) THEN RAISE('22023', 'new bit must be 0 or 1')"
+    power = "CAST(power(2, $2 % 8) AS INT)"
+    for name, kind, more in (("get_bit", t.INT8, ()), ("set_bit", t.INT8, (t.INT4,)), ("set_byte", t.INT4, (t.INT4,))):
+        bits = kind is t.INT8
+        texts = {}
+        for engine, string, error in (("local", "VARCHAR", "error"), ("spark", "STRING", "raise_error")):
+            at = place[engine] if bits else "$2"
+            byte = number[engine].format(f"substr(hex($1), {at} * 2 + 1, 2)")
+            new = (
+                f"CASE WHEN $3 = 1 THEN ({byte}) | {power} ELSE ({byte}) - (({byte}) & {power}) END"
+                if bits
+                else "$3 & 255"
+            )
+            laid = (
+                f"unhex(concat(substr(hex($1), 1, {at} * 2), lpad(hex(CAST({new} AS BIGINT)), 2, '0'),"
+                f" substr(hex($1), {at} * 2 + 3)))"
+            )
+            answer = laid if more else f"CASE WHEN ({byte}) & {power} > 0 THEN 1 ELSE 0 END"
+            size = "CAST(octet_length($1) AS BIGINT)" + (" * 8" if bits else "")
+            said = f"'SQLSTATE:2202E:index ', CAST($2 AS {string}), ' out of valid range, 0..', CAST({size} - 1 AS {string})"
+            texts[engine] = (
+                f"CASE WHEN $2 < 0 OR $2 >= {size} THEN {error}(concat({said})) {flag if more and bits else ''}"
+                f" WHEN $1 IS NOT NULL AND $2 IS NOT NULL THEN {answer} END"
+            )
+        yield fn(name, (t.BYTEA, kind, *more), t.BYTEA if more else t.INT4, local=texts["local"], spark=texts["spark"])
+
+
 def _bit_count() -> Iterator[Function]:
     local = spark = "hex($1)"
     for digits, bits in _BITS:
@@ -67,4 +98,5 @@ ROWS: tuple[Function, ...] = (
         )
     ),
     *_bit_count(),
+    *_changed_bits(),
 )

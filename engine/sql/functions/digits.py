@@ -85,6 +85,18 @@ def remainder(args: Sequence[SqlType]) -> SqlType:
     return _result(min(integer_digits(a), integer_digits(b)) + scale, scale, max(shown(a), shown(b)), args)
 
 
+def divisor(args: Sequence[SqlType]) -> SqlType:
+    """gcd: the larger scale; as large as the larger argument, where the other is 0."""
+    scale = max(a.scale for a in args)
+    return _result(max(integer_digits(a) for a in args) + scale, scale, max(shown(a) for a in args), args)
+
+
+def multiple(args: Sequence[SqlType]) -> SqlType:
+    """lcm: the larger scale, all integer digits there are."""
+    scale = max(a.scale for a in args)
+    return _result(MAX_PRECISION, scale, max(shown(a) for a in args), args)
+
+
 def quotient(args: Sequence[SqlType]) -> SqlType:
     """/: enough fractional digits for every quotient there can be, or as many as 38 digits leave room for."""
     a, b = args

@@ -278,6 +278,19 @@ _EUCLID: Final = (
 )
 
 
+def _of_numerics(text: str) -> Builder:
+    """gcd or lcm of numerics: of whole numbers, both in units of the last digit of the finer one."""
+
+    def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        scale = max(arg.type.scale for arg in call.args)
+        whole = f"CAST(replace(CAST(CAST($1 AS DECIMAL(38, {scale})) AS VARCHAR), '.', '') AS HUGEINT)"
+        answer = place(parse("local", text), [place(parse("local", whole), [arg]) for arg in args])
+        unit = f"CAST('1e-{scale}' AS DECIMAL({scale + 1}, {scale}))"
+        return place(parse("local", f"CAST($1 AS DECIMAL(38, 0)) * {unit}"), [answer])
+
+    return build
+
+
 def _divisors() -> Iterator[Function]:
     for kind, name in ((t.INT4, "INTEGER"), (t.INT8, "BIGINT")):
         pair = (kind, kind)
@@ -290,6 +303,9 @@ def _divisors() -> Iterator[Function]:
             f"ELSE CAST(abs(CAST($1 AS DECIMAL(20, 0)) / {_EUCLID} * $2) AS {name}) END END"
         )
         yield fn("lcm", pair, kind, local=f"CAST(lcm($1, $2) AS {name})", spark=spark)
+    two = (t.NUMERIC, t.NUMERIC)
+    yield fn("gcd", two, t.NUMERIC, local=_of_numerics("gcd($1, $2)"), rule=digits.divisor)
+    yield fn("lcm", two, t.NUMERIC, local=_of_numerics("lcm($1, $2)"), rule=digits.multiple)
     product = (
         "CASE WHEN $1 < 0 THEN RAISE('22003', 'factorial of a negative number is undefined') "
         "WHEN $1 > 33 THEN RAISE('22003', 'value overflows numeric format') "

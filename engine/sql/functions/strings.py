@@ -17,6 +17,7 @@ from engine.sql.functions import Function
 from engine.sql.functions.building import NOTHING, fn, op
 from engine.sql.functions.textual import as_text
 from engine.sql.functions.trees import (
+    EngineBuilder,
     both,
     concat,
     constant_int,
@@ -436,7 +437,20 @@ def _get_byte(engine: EngineName, args: Sequence[exp.Expression], _call: Call | 
     return sql(engine, guarded, *args, raises(engine, "2202E", message))
 
 
+def _with_form(name: str) -> EngineBuilder:
+    """A function of a text and a normal form, which is NFC if not given."""
+
+    def build(_engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+        return sql("local", f"{name}($1, $2)", args[0], args[1] if len(args) > 1 else text("NFC"))
+
+    return build
+
+
 _ENCODING = (
+    fn("convert", (t.BYTEA, t.NAME, t.NAME), t.BYTEA, local="sluice_convert($1, $2, $3)"),
+    fn("unistr", (t.TEXT,), t.TEXT, local="sluice_unistr($1)"),
+    fn("normalize", (t.TEXT, t.TEXT), t.TEXT, local=on("local", _with_form("sluice_normalize")), optional=1),
+    fn("is_normalized", (t.TEXT, t.TEXT), t.BOOL, local=on("local", _with_form("sluice_is_normalized")), optional=1),
     fn("chr", (t.INT4,), t.TEXT, local=on("local", _chr), spark=on("spark", _chr)),
     fn("ascii", (t.TEXT,), t.INT4, local="CAST(ascii($1) AS INTEGER)", spark="ascii($1)"),
     fn("md5", (t.TEXT,), t.TEXT, local="md5($1)", spark="md5($1)"),

@@ -20,6 +20,7 @@ from engine.sql.functions.textual import typed_as_text
 from engine.sql.functions.trees import both, concat, on, raises, sql, text
 from wire import types as t
 from wire.client_encodings import NUMBERED
+from wire.errors import FeatureNotSupported
 from wire.interval_modifiers import FULL_PRECISION, FULL_RANGE, SPANS
 
 if TYPE_CHECKING:
@@ -241,7 +242,17 @@ _DESCRIPTIONS = tuple(
 
 _ENCODINGS: Final = " ".join(f"WHEN $1 = {number} THEN '{name}'" for number, (name, _bytes) in enumerate(NUMBERED))
 
+
+def _column_size(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """Of types of one size: how many bytes PostgreSQL stores of others depends on where they lie."""
+    pg = call.args[0].type.pg
+    if pg.length <= 0:
+        raise FeatureNotSupported(f"not supported: pg_column_size of {pg.sql_name}")
+    return sql(engine, f"CASE WHEN $1 IS NOT NULL THEN {pg.length} END", args[0])
+
+
 ROWS: tuple[Function, ...] = (
+    fn("pg_column_size", (t.ANY,), t.INT4, **both(_column_size), volatility="stable"),
     *_SESSION,
     *_LOCKS,
     *_privileges(),

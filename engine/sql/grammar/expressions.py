@@ -170,6 +170,11 @@ class ExpressionGrammar(CallGrammar):
             right = self._right(_IS, bare, associates=False)
             kind = exp.NullSafeEQ if negated else exp.NullSafeNEQ
             return self.node(kind, token, this=left, expression=right)
+        if self.word_at("normalized") or self.word_at("normalized", ahead=1):
+            form = [] if self.word_at("normalized") else [self._normal_form()]
+            self.next()
+            test = self._call(token, "is_normalized", [left, *form])
+            return self._negated(token, test) if negated else test
         test = self.node(exp.Is, token, this=left, expression=self._tested())
         return self._negated(token, test) if negated else test
 
@@ -182,7 +187,7 @@ class ExpressionGrammar(CallGrammar):
             if token.text == "unknown":
                 return self.node(exp.Var, token, this="unknown")
             return self.node(exp.Boolean, token, this=token.text == "true")
-        if self.word_at("document", "normalized", "nfc", "nfd", "nfkc", "nfkd"):
+        if self.word_at("document"):
             self.unsupported(f"IS {token.text.upper()}")
         self.fail()
 
@@ -434,7 +439,9 @@ class ExpressionGrammar(CallGrammar):
                 return self._nullif()
             case "interval":
                 return self._interval_constant()
-            case "normalize" | "treat" | "xmlelement" | "xmlexists" | "xmlforest" | "xmlparse" | "xmlpi" | "xmlroot":
+            case "normalize":
+                return self._normalize()
+            case "treat" | "xmlelement" | "xmlexists" | "xmlforest" | "xmlparse" | "xmlpi" | "xmlroot":
                 self.unsupported(word.upper())
             case "xmlserialize":
                 self.unsupported("XMLSERIALIZE")

@@ -129,6 +129,22 @@ class FormGrammar(WindowGrammar):
         token = self.next()
         return self._call(token, token.text, self.enclosed(self.expression))
 
+    def _normalize(self) -> exp.Expression:
+        """NORMALIZE(text [, NFC | NFD | NFKC | NFKD])."""
+        token = self.next()
+        self.expect_symbol("(")
+        arguments = [self.expression()]
+        if self.take_symbol(","):
+            arguments.append(self._normal_form())
+        self.expect_symbol(")")
+        return self._call(token, "normalize", arguments)
+
+    def _normal_form(self) -> exp.Expression:
+        if not self.word_at("nfc", "nfd", "nfkc", "nfkd"):
+            self.fail()
+        token = self.next()
+        return self.node(exp.Literal, token, this=token.text.upper(), is_string=True)
+
     def _nullif(self) -> exp.Expression:
         token = self.next()
         self.expect_symbol("(")
