@@ -264,6 +264,8 @@ class Coercer:
             found = self._functions.find_cast(
                 t.ANYARRAY if source.is_array else source, t.ANYARRAY if target.is_array else target
             )
+        if found is None and source.is_row:
+            found = self._functions.find_cast(t.RECORD, target)
         return found
 
     def _with_modifier(self, expr: Expr, target: SqlType, context: CastContext) -> Expr:

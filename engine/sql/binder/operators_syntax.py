@@ -116,7 +116,8 @@ def _binary(
 
 def comparison(binder: ExpressionBinder, symbol: str, left: Expr, right: Expr, at: int) -> Expr:
     """`left symbol right`; two rows are compared field by field."""
-    left, right = _row_typed(binder, left, right), _row_typed(binder, right, left)
+    if symbol != "||":  # it makes a text of a row
+        left, right = _row_typed(binder, left, right), _row_typed(binder, right, left)
     if left.type.pg.is_row and right.type.pg.is_row and symbol in _COMPARISONS:
         return _row_values(binder, at).compared(symbol, left, right, at)
     return binder.operator(symbol, [left, right], at)

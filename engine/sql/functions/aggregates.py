@@ -20,6 +20,7 @@ from engine.plan.compile.literals import literal
 from engine.sql.expr import AggregateCall, Const, ParamRef
 from engine.sql.functions import Function, digits, intervals
 from engine.sql.functions.building import Templates, agg, ordered_set, parse, place
+from engine.sql.functions.byte_strings import byte_text
 from engine.sql.functions.decimals import WIDE, scaled, unscaled
 from engine.sql.functions.division import divide
 from engine.sql.functions.moments import fields, in_carrier, interval
@@ -175,8 +176,15 @@ def _joined(engine: EngineName, args: Sequence[exp.Expression], call: Call | Agg
     return _piece(engine, f"CASE WHEN count($1) > 0 THEN {join}({listed}, coalesce($2, '')) END", *args)
 
 
+def _joined_bytes(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """string_agg of byte strings: of the texts of a character a byte."""
+    joined = _joined("local", [byte_text("local", arg) for arg in args], call)
+    return _piece("local", "sluice_text_bytes($1)", joined)
+
+
 def _lists() -> Iterator[Function]:
     yield agg("string_agg", (t.TEXT, t.TEXT), t.TEXT, **both(_joined))
+    yield agg("string_agg", (t.BYTEA, t.BYTEA), t.BYTEA, local=_joined_bytes)
     yield agg("array_agg", (t.ANYNONARRAY,), t.ANYARRAY, rule=_array_of, **both(listed))
 
 

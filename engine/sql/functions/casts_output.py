@@ -402,8 +402,33 @@ def _refuse_nested(call: Call | AggregateCall) -> None:
         raise FeatureNotSupported("not supported: arrays of records as text")
 
 
+# --- records ----------------------------------------------------------------------------------------------------------
+
+#: Fields that record_out puts in quotes.
+_FIELD: Final[dict[EngineName, str]] = {
+    "local": "(CASE WHEN $1 = '' OR regexp_matches($1, '[(),\"\\\\[:space:]]') "
+    "THEN '\"' || replace(replace($1, '\\', '\\\\'), '\"', '\"\"') || '\"' ELSE $1 END)",
+    "spark": "(CASE WHEN $1 = '' OR $1 RLIKE '[(),\"\\\\\\\\ \\\\t\\\\n\\\\r\\\\x0B\\\\f]' "
+    "THEN concat('\"', replace(replace($1, '\\\\', '\\\\\\\\'), '\"', '\"\"'), '\"') ELSE $1 END)",
+}
+
+
+def _record(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """record_out."""
+    value = call.args[0]
+    if not value.type.fields:
+        raise FeatureNotSupported("not supported: a record of unknown fields as text")
+    pieces: list[exp.Expression] = []
+    for number, (_name, typ) in enumerate(value.type.fields):
+        one = typed_as_text(engine, sql(engine, f"($1).{value.type.pg.field(number)}", args[0]), typ, value)
+        item = bound(engine, "i__", one, lambda field: sql(engine, _FIELD[engine], field))
+        pieces += [literal("," if number else "("), sql(engine, "coalesce($1, '')", item)]
+    return sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", args[0], concat(engine, [*pieces, literal(")")]))
+
+
 def _arrays() -> Iterator[Function]:
     yield cast(t.ANYARRAY, t.TEXT, **both(_array))
+    yield cast(t.RECORD, t.TEXT, **both(_record))
 
 
 ROWS: Final[tuple[Function, ...]] = (*_floats(), *_plain(), *_moments(), *_arrays())

@@ -31,7 +31,7 @@ from engine.sql.functions.moments import (
     unless_null,
 )
 from engine.sql.functions.textual import apply
-from engine.sql.functions.trees import EngineBuilder, bound, concat, integer, on, raises, sql, text
+from engine.sql.functions.trees import EngineBuilder, bound, concat, integer, on, pack, raises, sql, text
 from engine.sql.types import of
 from wire import types as t
 
@@ -109,6 +109,34 @@ def _after(engine: EngineName, time: exp.Expression, by: exp.Expression, sign: s
     return moment(engine, modulo(engine, moved, DAY), t.TIME)
 
 
+def _move_zoned_time(sign: str, interval_first: bool = False) -> EngineBuilder:
+    """The same of a time with time zone, which keeps its offset."""
+
+    def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+        value, by = reversed(args) if interval_first else args
+        moved = sql(engine, f"(($1).micros {sign} $2)", value, fields(engine, by).micros)
+        made = pack(engine, {"micros": modulo(engine, moved, DAY), "zone": sql(engine, "($1).zone", value)})
+        return sql(engine, "CASE WHEN $1 IS NULL OR $2 IS NULL THEN NULL ELSE $3 END", value, by, made)
+
+    return build
+
+
+def _on_day(date_first: bool = True) -> EngineBuilder:
+    """The instant of a time with time zone on a day; its offset counts seconds west. Infinite days stay."""
+
+    def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+        day, time = args if date_first else reversed(args)
+        start = micros_of(engine, timestamped(engine, day), t.TIMESTAMP)
+        micros = sql(engine, f"($1 + ($2).micros + ($2).zone * CAST({SECOND} AS BIGINT))", start, time)
+        made = moment(engine, micros, t.TIMESTAMPTZ)
+        if engine == "spark":
+            return made
+        infinite = "CASE WHEN $3 IS NULL THEN NULL WHEN isfinite($1) THEN $2 ELSE CAST(CAST($1 AS TIMESTAMP) AS TIMESTAMPTZ) END"
+        return sql("local", infinite, day, made, time)
+
+    return build
+
+
 def _operator(symbol: str, args: Sequence[t.PgType], returns: t.PgType, build: EngineBuilder) -> Function:
     return op(symbol, args, returns, local=on("local", build), spark=on("spark", build))
 
@@ -122,6 +150,11 @@ def _moving() -> Iterator[Function]:
     yield _operator("+", (t.TIME, t.INTERVAL), t.TIME, _move_time("+"))
     yield _operator("+", (t.INTERVAL, t.TIME), t.TIME, _move_time("+", interval_first=True))
     yield _operator("-", (t.TIME, t.INTERVAL), t.TIME, _move_time("-"))
+    yield _operator("+", (t.TIMETZ, t.INTERVAL), t.TIMETZ, _move_zoned_time("+"))
+    yield _operator("+", (t.INTERVAL, t.TIMETZ), t.TIMETZ, _move_zoned_time("+", interval_first=True))
+    yield _operator("-", (t.TIMETZ, t.INTERVAL), t.TIMETZ, _move_zoned_time("-"))
+    yield _operator("+", (t.DATE, t.TIMETZ), t.TIMESTAMPTZ, _on_day())
+    yield _operator("+", (t.TIMETZ, t.DATE), t.TIMESTAMPTZ, _on_day(date_first=False))
 
 
 # --- differences ------------------------------------------------------------------------------------------------------

@@ -219,14 +219,24 @@ def _array(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr) 
     return sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", tree, concat(engine, [text("["), joined, text("]")]))
 
 
-def _record(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr) -> exp.Expression:
+def _record(
+    engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr, *, pretty: bool = False
+) -> exp.Expression:
     if not typ.fields:
         raise FeatureNotSupported("not supported: a record of unknown fields as json")
     pieces: list[exp.Expression] = []
+    between = ",\n " if pretty else ","
     for place, (name, field) in enumerate(typ.fields):
         item = as_json(engine, sql(engine, f"($1).{typ.pg.field(place)}", tree), field, value)
-        pieces += [text(f"{',' if place else '{'}{_quoted_name(name)}:"), item]
+        pieces += [text(f"{between if place else '{'}{_quoted_name(name)}:"), item]
     return sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", tree, concat(engine, [*pieces, text("}")]))
+
+
+def _row_in_lines(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """row_to_json that says whether each field has a line."""
+    value = call.args[0]
+    each = (_record(engine, args[0], value.type, value, pretty=pretty) for pretty in (True, False))
+    return sql(engine, "CASE WHEN $1 THEN $2 WHEN NOT $1 THEN $3 END", args[1], *each)
 
 
 def _quoted_name(name: str) -> str:
@@ -297,6 +307,7 @@ def _making() -> Iterator[Function]:
     yield fn("to_json", (t.ANYELEMENT,), t.JSON, **both(_to_json), volatility="stable")
     yield fn("to_jsonb", (t.ANYELEMENT,), t.JSONB, **both(_to_jsonb), volatility="stable")
     yield fn("row_to_json", (t.RECORD,), t.JSON, **both(_to_json), volatility="stable")
+    yield fn("row_to_json", (t.RECORD, t.BOOL), t.JSON, **both(_row_in_lines), volatility="stable")
     yield fn("array_to_json", (t.ANYARRAY,), t.JSON, **both(_to_json), volatility="stable")
     for typ, name, _ in _KINDS:
         for function, build in ((f"{name}_build_object", _build_object), (f"{name}_build_array", _build_array)):

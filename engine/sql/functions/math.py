@@ -383,13 +383,18 @@ def _buckets() -> Iterator[Function]:
 # --- greatest and least ---------------------------------------------------------------------------------------------------
 
 
+def _sorts_in_arrays(element: t.PgType) -> bool:
+    """Whether DuckDB orders arrays of these as PostgreSQL does."""
+    return element.category in "NSDB" and element.carried is None and element not in (t.BPCHAR, t.TIMETZ)
+
+
 def _extreme(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     """GREATEST and LEAST, which pass over nulls. Types that an engine orders otherwise are refused."""
     kind = call.args[0].type.pg
     if (
         kind in (t.TIMETZ, t.JSONB, t.TSVECTOR, t.TSQUERY)
         or kind.category == "R"
-        or kind.is_array
+        or (kind.is_array and (engine == "spark" or not _sorts_in_arrays(t.element_of(kind))))
         or (engine == "spark" and kind is t.INTERVAL)
     ):
         raise FeatureNotSupported(f"not supported: {call.function.name} of {call.args[0].type}")

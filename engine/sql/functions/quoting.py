@@ -1,7 +1,6 @@
 """Quoting and format(): PostgreSQL 15, sections 9.4 and 9.4.1.
 
-format() is taken apart when its format string is a constant: its pieces are concatenated. A width taken from an argument
-(`%*s`) is not supported.
+format() is taken apart when its format string is a constant: its pieces are concatenated.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.executor import EngineName
+from engine.sql.expr import Const, Expr
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
 from engine.sql.functions.textual import as_text
@@ -83,12 +83,14 @@ def _rows(name: str, strict: bool) -> Iterator[Function]:
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """One `%[position$][-][width]type`. position: 1-based, 0 for the next argument."""
+    """One `%[position$][-][width]type`. position: 1-based, 0 for the next argument. width_from: the same of the argument that
+    says the width; None where none does."""
 
     kind: str
     position: int = 0
     width: int = 0
     left: bool = False
+    width_from: int | None = None
 
 
 _DIRECTIVE: Final = re.compile(
@@ -120,15 +122,18 @@ def _directive(found: re.Match[str]) -> Directive:
         raise InvalidParameterValue("unterminated format() type specifier", hint='For a single "%" use "%%".')
     if kind not in "sIL":
         raise InvalidParameterValue(f'unrecognized format() type specifier "{kind}"', hint='For a single "%" use "%%".')
-    if width.startswith("*"):
-        raise FeatureNotSupported("not supported: format() with a width taken from an argument")
-    if position is not None and int(position) == 0:
+    place = width.strip("*$") if width.startswith("*") else None
+    if "0" in (position and str(int(position)), place and str(int(place))):
         raise InvalidParameterValue("format specifies argument 0, but arguments are numbered from 1")
+    if place is not None:
+        return Directive(kind, int(position or 0), left=bool(found["flags"]), width_from=int(place or 0))
     return Directive(kind, int(position or 0), int(width or 0), bool(found["flags"]))
 
 
-def _formatted(engine: EngineName, directive: Directive, tree: exp.Expression) -> exp.Expression:
-    """One argument, already text, as a directive prints it."""
+def _formatted(
+    engine: EngineName, directive: Directive, tree: exp.Expression, width: exp.Expression | None
+) -> exp.Expression:
+    """One argument, already text, as a directive prints it. width: the argument that says how wide, if one does."""
     if directive.kind == "L":
         value = _nullable(engine, tree)
     elif directive.kind == "I":
@@ -136,6 +141,8 @@ def _formatted(engine: EngineName, directive: Directive, tree: exp.Expression) -
         value = sql(engine, "CASE WHEN $1 IS NULL THEN $2 ELSE $3 END", tree, null, quote_ident(engine, tree))
     else:
         value = sql(engine, "coalesce($1, '')", tree)
+    if width is not None:
+        return _padded(engine, value, width, left=directive.left)
     if not directive.width:
         return value
     pad = "rpad" if directive.left else "lpad"
@@ -143,6 +150,14 @@ def _formatted(engine: EngineName, directive: Directive, tree: exp.Expression) -
     return sql(
         engine, f"CASE WHEN {length}($1) >= $2 THEN $1 ELSE {pad}($1, $2, ' ') END", value, integer(directive.width)
     )
+
+
+def _padded(engine: EngineName, value: exp.Expression, width: exp.Expression, *, left: bool) -> exp.Expression:
+    """A value in a field of a computed width; below 0 it stands left, null is none."""
+    length = "length" if engine == "local" else "char_length"
+    side = f"CASE WHEN {'TRUE' if left else '$2 < 0'} THEN rpad($1, abs($2), ' ') ELSE lpad($1, $2, ' ') END"
+    whole = sql(engine, "CAST($1 AS INT)", width)
+    return sql(engine, f"CASE WHEN {length}($1) >= abs(coalesce($2, 0)) THEN $1 ELSE {side} END", value, whole)
 
 
 _NULL_IDENTIFIER: Final = (
@@ -157,12 +172,27 @@ def _format(engine: EngineName, args: Sequence[exp.Expression], call: Call | Agg
         if isinstance(piece, str):
             pieces.append(text(piece))
             continue
-        index = piece.position or following
-        if index >= len(args):
-            raise InvalidParameterValue("too few arguments for format()")
-        following = index + 1
-        pieces.append(_formatted(engine, piece, as_text(engine, args[index], call.args[index])))
+        width = None
+        if piece.width_from is not None:
+            following, width = _argument(piece.width_from or following, args)
+            _require_width(call.args[following - 1])
+        following, value = _argument(piece.position or following, args)
+        shown = as_text(engine, value, call.args[following - 1])
+        pieces.append(_formatted(engine, piece, shown, width))
     return concat(engine, pieces)
+
+
+def _argument(index: int, args: Sequence[exp.Expression]) -> tuple[int, exp.Expression]:
+    """The place of the next argument, and the one that is meant. Raises InvalidParameterValue where there is none."""
+    if index >= len(args):
+        raise InvalidParameterValue("too few arguments for format()")
+    return index + 1, args[index]
+
+
+def _require_width(given: Expr) -> None:
+    null = isinstance(given, Const) and given.value is None
+    if given.type.pg not in (t.INT2, t.INT4) and not null:
+        raise FeatureNotSupported(f"not supported: format() with a width of type {given.type}")
 
 
 _FORMAT = {"local": on("local", _format), "spark": on("spark", _format)}

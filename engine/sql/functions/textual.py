@@ -50,7 +50,8 @@ def typed_as_text(
         return sql(engine, "CASE WHEN $1 THEN 't' WHEN NOT $1 THEN 'f' END", tree)
     from engine.sql.functions.registry import registry
 
-    cast = registry().find_cast(typ.pg, t.TEXT)
+    declared = t.ANYARRAY if typ.pg.is_array else t.RECORD if typ.pg.is_row else typ.pg
+    cast = registry().find_cast(typ.pg, t.TEXT) or registry().find_cast(declared, t.TEXT)
     if cast is None:
         raise FeatureNotSupported(f"not supported: {typ} as text")
     operand = value if value.type == typ else ColumnRef(typ, Column(-1, "element", typ))

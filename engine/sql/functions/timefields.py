@@ -249,6 +249,16 @@ def _finite(
     return sql("local", "CASE WHEN NOT isfinite($1) THEN $2 ELSE $3 END", value, refusal, result)
 
 
+def _or_infinite(
+    engine: EngineName, unit: str, value: exp.Expression, typ: t.PgType, result: exp.Expression
+) -> exp.Expression:
+    """The same of a float8, which can be infinite itself."""
+    if engine == "spark" or unit not in _GROWING or typ not in (t.TIMESTAMP, t.TIMESTAMPTZ):
+        return result
+    infinite = "CASE WHEN $1 > CAST('2000-01-01' AS TIMESTAMP) THEN CAST('Infinity' AS DOUBLE) ELSE CAST('-Infinity' AS DOUBLE) END"
+    return sql("local", f"CASE WHEN NOT isfinite($1) THEN {infinite} ELSE $2 END", value, result)
+
+
 def _extract(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     typ = call.args[1].type.pg
     unit = _unit(call, args[0], typ)
@@ -288,12 +298,13 @@ def _date_part(engine: EngineName, args: Sequence[exp.Expression], call: Call | 
         micros = micros_of(engine, local, t.TIMESTAMP)
         days = sql(engine, f"($1 + {_JULIAN_OF_1970})", floor_quotient(engine, micros, DAY))
         rest = sql(engine, f"(CAST($1 AS DOUBLE) / {DAY}.0)", modulo(engine, micros, DAY))
-        return _finite(engine, unit, value, typ, sql(engine, "$1 + $2", sql(engine, "CAST($1 AS DOUBLE)", days), rest))
+        whole = sql(engine, "CAST($1 AS DOUBLE)", days)
+        return _or_infinite(engine, unit, value, typ, sql(engine, "$1 + $2", whole, rest))
     if unit == "epoch" and typ is t.INTERVAL:
         return _interval_epoch(engine, fields(engine, value))
     field = _field(engine, unit, value, typ)
     divisor = f" / {10**field.scale}.0" if field.scale else ""
-    return _finite(engine, unit, value, typ, sql(engine, f"CAST($1 AS DOUBLE){divisor}", field.value))
+    return _or_infinite(engine, unit, value, typ, sql(engine, f"CAST($1 AS DOUBLE){divisor}", field.value))
 
 
 def _interval_epoch(engine: EngineName, parts: Fields) -> exp.Expression:

@@ -173,8 +173,8 @@ class ExpressionGrammar(CallGrammar):
         if self.word_at("normalized") or self.word_at("normalized", ahead=1):
             form = [] if self.word_at("normalized") else [self._normal_form()]
             self.next()
-            test = self._call(token, "is_normalized", [left, *form])
-            return self._negated(token, test) if negated else test
+            normal = self._call(token, "is_normalized", [left, *form])
+            return self._negated(token, normal) if negated else normal
         test = self.node(exp.Is, token, this=left, expression=self._tested())
         return self._negated(token, test) if negated else test
 
