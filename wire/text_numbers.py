@@ -174,6 +174,15 @@ def _with_scale(value: Decimal, scale: int) -> Decimal:
     return rounded.copy_abs() if rounded.is_zero() else rounded
 
 
+def numeric_overflow(precision: int, scale: int) -> NumericValueOutOfRange:
+    """What is said of a number that does not fit numeric(precision, scale)."""
+    limit = "1" if precision == scale else f"10^{precision - scale}"
+    return NumericValueOutOfRange(
+        "numeric field overflow",
+        detail=f"A field with precision {precision}, scale {scale} must round to an absolute value less than {limit}.",
+    )
+
+
 def apply_numeric_typmod(value: Decimal, typmod: int) -> Decimal:
     """`value` rounded to the scale of numeric(p, s). Raises 22003 when it then needs more than p digits."""
     if typmod == -1:
@@ -181,9 +190,5 @@ def apply_numeric_typmod(value: Decimal, typmod: int) -> Decimal:
     precision, scale = t.numeric_precision_scale(typmod)
     rounded = _with_scale(value, scale)
     if not rounded.is_zero() and rounded.adjusted() >= precision - scale:
-        limit = "1" if precision == scale else f"10^{precision - scale}"
-        raise NumericValueOutOfRange(
-            "numeric field overflow",
-            detail=f"A field with precision {precision}, scale {scale} must round to an absolute value less than {limit}.",
-        )
+        raise numeric_overflow(precision, scale)
     return rounded if scale >= 0 else _with_scale(rounded, 0)

@@ -16,6 +16,7 @@ from typing import Final
 
 import duckdb
 
+from engine.sql.types import MAX_PRECISION
 from engine.told_error import told_error
 from wire.errors import (
     CardinalityViolation,
@@ -38,6 +39,7 @@ from wire.errors import (
     StringDataLengthMismatch,
     UndefinedFile,
 )
+from wire.text_numbers import numeric_overflow
 
 _log = logging.getLogger(__name__)
 
@@ -71,10 +73,18 @@ def _raised(found: re.Match[str]) -> SqlError:
 def _out_of_range(found: re.Match[str]) -> SqlError:
     name = _type_name(found["type"])
     if name == "numeric":
-        return NumericValueOutOfRange("numeric field overflow")
+        return _too_many_digits(found)
     if name in ("real", "double precision"):
         return NumericValueOutOfRange("value out of range: overflow")
     return NumericValueOutOfRange(f"{name} out of range")
+
+
+def _too_many_digits(found: re.Match[str]) -> SqlError:
+    """Of a numeric whose precision somebody gave, which is told; computed ones have the engine's most."""
+    digits = re.search(r"DECIMAL\((\d+),\s*(\d+)\)", found.string[found.start("type") :])
+    if digits is None or int(digits[1]) == MAX_PRECISION:
+        return NumericValueOutOfRange("numeric field overflow")
+    return numeric_overflow(int(digits[1]), int(digits[2]))
 
 
 def _invalid_text(found: re.Match[str]) -> SqlError:
@@ -82,7 +92,7 @@ def _invalid_text(found: re.Match[str]) -> SqlError:
     if name in ("smallint", "integer", "bigint") and re.fullmatch(r"\s*[+-]?\d+\s*", value):
         return NumericValueOutOfRange(f'value "{value}" is out of range for type {name}')
     if name == "numeric" and re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", value):
-        return NumericValueOutOfRange("numeric field overflow")
+        return _too_many_digits(found)
     kind = InvalidDatetimeFormat if name in _DATETIMES else InvalidTextRepresentation
     return kind(f'invalid input syntax for type {name}: "{value}"')
 

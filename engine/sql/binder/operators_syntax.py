@@ -42,7 +42,14 @@ from engine.sql.functions import Function
 from engine.sql.functions.arrays import quantified
 from engine.sql.scope import Scope, cursor, position
 from wire import types as t
-from wire.errors import DatatypeMismatch, FeatureNotSupported, SqlError, SqlSyntaxError, WrongObjectType
+from wire.errors import (
+    DatatypeMismatch,
+    FeatureNotSupported,
+    SqlError,
+    SqlSyntaxError,
+    UndefinedFunction,
+    WrongObjectType,
+)
 
 if TYPE_CHECKING:
     from engine.sql.binder.expressions import ExpressionBinder, Handler
@@ -228,7 +235,7 @@ def bind_not(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Ex
     written_together = position(inner) == at
     if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null) and written_together:
         return is_null(binder.bind(inner.this, scope), True, at)
-    if type(inner) in _PATTERNS and isinstance(inner.expression, exp.Any | exp.All) and written_together:
+    if type(inner) in _PATTERNS and written_together:
         return _pattern(binder, inner, None, scope, at, negated=True)
     return negate(binder.as_boolean(binder.bind(inner, scope), "NOT"), at)
 
@@ -431,7 +438,7 @@ def bind_escape(binder: ExpressionBinder, node: exp.Expression, scope: Scope) ->
 def _pattern(
     binder: ExpressionBinder, node: exp.Expression, escape: Expr | None, scope: Scope, at: int, *, negated: bool = False
 ) -> Expr:
-    """negated: NOT LIKE of an array or a query, which asks of each element whether it does not match."""
+    """negated: NOT LIKE, which of an array or a query asks of each element whether it does not match."""
     symbol = _PATTERNS[type(node)]
     if isinstance(node.expression, exp.Any | exp.All):
         if symbol == "~" or escape is not None:
@@ -442,7 +449,14 @@ def _pattern(
         pattern = _rewritten(binder, "similar_to_escape", patterns.similar_to_escape, pattern, escape, at)
     elif escape is not None:
         pattern = _rewritten(binder, "like_escape", patterns.like_escape, pattern, escape, at)
-    return binder.operator(symbol, [binder.bind(node.this, scope), pattern], at)
+    operands = [binder.bind(node.this, scope), pattern]
+    if not negated:
+        return binder.operator(symbol, operands, at)
+    try:
+        found = binder.operator(symbol, operands, at)
+    except UndefinedFunction:
+        return binder.operator(f"!{symbol}", operands, at)
+    return negate(binder.as_boolean(found, "NOT"), at)
 
 
 def _rewritten(

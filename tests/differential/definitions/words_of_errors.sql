@@ -1,0 +1,24 @@
+select 12345::numeric(4,2);
+select '12345'::numeric(4,2);
+select 12345.678::numeric(4,2);
+select 1.5::numeric(3,3);
+select x::numeric(4,2) from (values (1.5), (123.4)) v(x);
+select x::numeric(4,2) from (values (1e10::float8)) v(x);
+select x::numeric(3,3) from (values ('1.5')) v(x);
+select (99.995)::numeric(4,2);
+create table narrow (a numeric(4,2));
+insert into narrow values (100);
+insert into narrow select 100 + g from generate_series(1, 2) g;
+insert into narrow values (99.994);
+update narrow set a = a + 1;
+select * from narrow;
+select 1 not like 2;
+select 1 like 2;
+select 1 not ilike 2;
+select 1 not similar to 2;
+select 'abc' not like 'a%', 'abc' not ilike 'B%', 'abc' not similar to 'a(b|c)+', null not like 'a';
+select 'a%c' not like 'a!%c' escape '!';
+select not 'abc' like 'a%';
+select 'abc' not like 1;
+select x not like 'a%' from (values ('abc'), ('b'), (null)) v(x);
+select x from (values ('abc'), ('b'), (null)) v(x) where x not like 'a%'
