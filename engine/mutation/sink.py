@@ -119,7 +119,9 @@ class RowSink:
         if layout.returning:
             self._return(batch, changed, filled)
         if self._follows:
-            moved = batch.select(layout.moved)
+            numbered = {layout.rows[index]: values for index, values in filled.items()}
+            places = {i: numbered[at] for i, at in enumerate(layout.moved) if at in numbered}
+            moved = _with(batch.select(layout.moved), places)
             self._moved.append(moved if changed is None else moved.filter(changed))
             self._keeps(self._moved[-1])
         if layout.dropped is not None:

@@ -72,6 +72,6 @@ def _value(binder: QueryBinder, column: TableColumn, change: Change, scope: Scop
     later = {filled for filled, _ in change.filled}
     if any(read in later for read in references(value)):
         raise FeatureNotSupported(
-            f'not supported: generated column "{column.name}" of a column that INSERT ... SELECT numbers'
+            f'not supported: generated column "{column.name}" of a column that INSERT ... SELECT or UPDATE numbers'
         )
     return value

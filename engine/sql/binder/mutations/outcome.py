@@ -142,7 +142,7 @@ def _shown(change: Change, conditions: Sequence[Expr], returned: Sequence[Expr])
     computed = [*conditions, *(e for i, e in enumerate(returned) if i not in plain)]
     if any(column in filled for expr in computed for column in references(expr)):
         raise FeatureNotSupported(
-            "not supported: CHECK or RETURNING of an expression with a column that INSERT ... SELECT numbers"
+            "not supported: CHECK or RETURNING of an expression with a column that INSERT ... SELECT or UPDATE numbers"
         )
     return shown
 

@@ -14,7 +14,7 @@ Source: analyze.c, transformUpdateStmt, transformUpdateTargetList, transformDele
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -44,7 +44,7 @@ from engine.sql.binder.mutations.target import (
     row_source,
 )
 from engine.sql.binder.values import bind_row_items, row_items
-from engine.sql.expr import And, Case, Coalesce, Column, Const, Expr, IsNull, Subquery, SubqueryKind
+from engine.sql.expr import And, Call, Case, Coalesce, Column, Const, Expr, IsNull, Subquery, SubqueryKind
 from engine.sql.scope import Scope, Source, cursor, position
 from engine.sql.statements import Assignment, Delete, MutationStatement, Update
 from wire import types as t
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
 
 _BOOL = st.of(t.BOOL)
+_INTEGERS = (t.INT2, t.INT4, t.INT8)
 #: New values by the number of their column.
 Values = Mapping[int, Expr]
 
@@ -82,7 +83,13 @@ def bind_update(binder: QueryBinder, statement: Update, scope: Scope) -> tuple[M
     matching = _matching(binder, statement, "update", statement.from_, scope)
     values = assignments(binder, matching.table, statement.assignments, matching.scope)
     matching.condition = _condition(binder, statement.where, matching.scope)
+    sequences = _next_values(matching.table, values)
+    values |= {number: Const(values[number].type, None) for number in sequences}
     change = _rewritten(binder, matching, values, _needs_join(matching, values, statement.returning))
+    if sequences:
+        pairs = zip(matching.table.columns, change.rows, strict=True)
+        filled = tuple((column, sequences[c.number]) for c, column in pairs if c.number in sequences)
+        change = replace(change, filled=filled, fresh=change.changed)
     return completed(binder, computed(binder, change), statement.returning, scope)
 
 
@@ -150,6 +157,20 @@ def assignments(
             whole.add(column.number)
             found[column.number] = default(binder, column) if value is None else assigned(binder, value, column)
         binder.context.accesses.target(table).update(columns)
+    return found
+
+
+def _next_values(table: Table, values: Values) -> dict[int, int]:
+    """The columns, by number, whose new value is the next one of a sequence, with that: each row gets its own as it is written."""
+    found = {}
+    for column in table.columns:
+        value = values.get(column.number)
+        while isinstance(value, Call) and value.function.kind == "cast":
+            value = value.args[0]
+        if isinstance(value, Call) and value.function.name == "nextval" and column.type.pg in _INTEGERS:
+            (sequence,) = value.args
+            if isinstance(sequence, Const) and sequence.value is not None:
+                found[column.number] = int(sequence.value)
     return found
 
 
