@@ -18,10 +18,9 @@ from engine.plan.compile.storage import storage_name
 from engine.sql import types as st
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import agg, cast, fn, op
-from engine.sql.functions.ranges import bound_text
+from engine.sql.functions.ranges import bound_text, compared
 from engine.sql.functions.trees import EngineBuilder, both, sql, text
 from wire import types as t
-from wire.errors import FeatureNotSupported
 from wire.text_multiranges import RANGES, subtype_of
 
 if TYPE_CHECKING:
@@ -55,21 +54,6 @@ def _bounds() -> Iterator[Function]:
     yield fn("range_merge", (_MANY,), _ONE, f"CASE WHEN $1 = '{{}}' THEN 'empty' ELSE {ends} END")
 
 
-def _compared(symbol: str) -> EngineBuilder:
-    """Texts are equal when multiranges are, but for those of numerics, whose digits may differ; and they have no order."""
-
-    def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-        typ = call.args[0].type.pg
-        if symbol in ("=", "<>") and typ is not t.NUMMULTIRANGE:
-            return sql(engine, f"$1 {symbol} $2", *args)
-        if engine == "spark":
-            raise FeatureNotSupported(f"not supported: {symbol} of {typ.sql_name}")
-        key = f"sluice_{typ.name}_key"
-        return sql(engine, f"{key}($1) {symbol} {key}($2)", *args)
-
-    return build
-
-
 def _type_among(call: Call | AggregateCall) -> exp.Expression:
     """The name of the multirange that an operator is of."""
     return text(next(arg.type.pg for arg in call.args if arg.type.pg in RANGES).name)
@@ -96,7 +80,7 @@ def _element(*, turned: bool = False) -> Builder:
 
 def _operators() -> Iterator[Function]:
     for symbol in ("=", "<>", "<", "<=", ">", ">="):
-        yield op(symbol, (_MANY, _MANY), t.BOOL, **both(_compared(symbol)))
+        yield op(symbol, (_MANY, _MANY), t.BOOL, **both(compared(symbol)))
     for symbol, function in (("+", "union"), ("*", "intersect"), ("-", "minus")):
         yield op(symbol, (_MANY, _MANY), _MANY, local=_local(function))
     yield op("@>", (_MANY, t.ANYELEMENT), t.BOOL, local=_element())

@@ -112,16 +112,17 @@ def _operators() -> Iterator[Function]:
         yield op(symbol, two, t.BOOL, **both(_condition(template)))
 
 
-def _compared(symbol: str) -> EngineBuilder:
-    """Texts are equal when ranges are, but for those of numerics, whose digits may differ; and they have no order."""
+def compared(symbol: str) -> EngineBuilder:
+    """Of ranges or multiranges: texts are equal when these are, but for those of numerics, whose digits may differ; they have no
+    order."""
 
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-        range_ = call.args[0].type.pg
-        if symbol in ("=", "<>") and range_ is not t.NUMRANGE:
+        typ = call.args[0].type.pg
+        if symbol in ("=", "<>") and typ not in (t.NUMRANGE, t.NUMMULTIRANGE):
             return sql(engine, f"$1 {symbol} $2", *args)
         if engine == "spark":
-            raise FeatureNotSupported(f"not supported: {symbol} of {range_.sql_name}")
-        key = f"sluice_{range_.name}_key"
+            raise FeatureNotSupported(f"not supported: {symbol} of {typ.sql_name}")
+        key = f"sluice_{typ.name}_key"
         return sql(engine, f"{key}($1) {symbol} {key}($2)", *args)
 
     return build
@@ -140,7 +141,7 @@ def _local(function: str) -> Builder:
 def _combinations() -> Iterator[Function]:
     two = (t.ANYRANGE, t.ANYRANGE)
     for symbol in ("=", "<>", "<", "<=", ">", ">="):
-        yield op(symbol, two, t.BOOL, **both(_compared(symbol)))
+        yield op(symbol, two, t.BOOL, **both(compared(symbol)))
     for symbol, function in (("+", "union"), ("*", "intersect"), ("-", "minus")):
         yield op(symbol, two, t.ANYRANGE, local=_local(function))
     for symbol, function in (("&<", "not_right"), ("&>", "not_left")):
