@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from py4j.protocol import Py4JError
 
+from engine.sql.types import MAX_PRECISION
 from engine.told_error import told_error
 from wire.errors import (
     ArraySubscriptError,
@@ -38,6 +39,7 @@ from wire.errors import (
     StatementTooComplex,
     UndefinedFile,
 )
+from wire.text_numbers import numeric_overflow
 
 _log = logging.getLogger(__name__)
 
@@ -63,6 +65,7 @@ _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ?([^\r\n
 _CAST: Final = re.compile(
     r"[Vv]alue (.*) of the type \"([A-Z_]+)[^\"]*\" cannot be cast to \"([A-Z_]+)[^\"]*\"", re.DOTALL
 )
+_DECIMAL: Final = re.compile(r"cannot be represented as Decimal\((\d+), (\d+)\)")
 _MEMORY: Final = ("java.lang.OutOfMemoryError", "SparkOutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY")
 _CANCELLED: Final = ("cancelled part of cancelled job", "SPARK_JOB_CANCELLED", "java.lang.InterruptedException")
 #: Why a task could not send: the member that receives can tell more (`engine.operators.send`).
@@ -95,8 +98,12 @@ def _arithmetic(message: str) -> SqlError:
     return NumericValueOutOfRange(f"{_OVERFLOWING.get(word, 'value')} out of range")
 
 
-def _numeric(_message: str) -> SqlError:
-    return NumericValueOutOfRange("numeric field overflow")
+def _numeric(message: str) -> SqlError:
+    """Of a numeric whose precision somebody gave, which is told; computed ones have the engine's most."""
+    found = _DECIMAL.search(message)
+    if found is None or int(found[1]) == MAX_PRECISION:
+        return NumericValueOutOfRange("numeric field overflow")
+    return numeric_overflow(int(found[1]), int(found[2]))
 
 
 def _always(kind: type[SqlError], message: str) -> Callable[[str], SqlError]:
