@@ -26,6 +26,7 @@ from engine.sql.expr import Call, Const, ContextRef, Expr, ParamRef
 from engine.sql.functions.registry import registry
 from engine.sql.lexer import Kind, tokenize
 from engine.sql.stored_text import quoted
+from engine.text_hash import hash_text
 from wire import types as t
 from wire.errors import (
     AmbiguousFunction,
@@ -324,6 +325,10 @@ def _require_one_row(node: Node) -> None:
 _NAMES_OF: Final = (t.TEXT, t.NAME)
 
 
+def _widens(cast: Call) -> bool:
+    return cast.function.kind == "cast" and cast.type.pg is t.INT8 and cast.args[0].type.pg is t.INT4
+
+
 def _argument(session: Session, call: Call, argument: Expr, parameters: Mapping[int, Any]) -> Any:
     if isinstance(argument, Const):
         return argument.value
@@ -333,4 +338,9 @@ def _argument(session: Session, call: Call, argument: Expr, parameters: Mapping[
         return session.context_value(argument.name)
     if isinstance(argument, Call) and argument.function.kind == "cast" and argument.type.pg in _NAMES_OF:
         return _argument(session, call, argument.args[0], parameters)
+    if isinstance(argument, Call) and _widens(argument):
+        return _argument(session, call, argument.args[0], parameters)
+    if isinstance(argument, Call) and argument.function.name == "hashtext":
+        named = _argument(session, call, argument.args[0], parameters)
+        return None if named is None else hash_text(named)
     raise FeatureNotSupported(f"not supported: {call.function.name} of something that is not a constant")

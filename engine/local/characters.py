@@ -1,4 +1,4 @@
-"""Texts by their characters, for the local engine: Unicode's normal forms, escapes, conversion between encodings.
+"""Texts by their characters, for the local engine: Unicode's normal forms, escapes, conversion between encodings, hashes.
 
 Source: PostgreSQL 15, unicode_norm.c (Unicode 14), varlena.c (unistr), mbutils.c (pg_convert).
 """
@@ -10,6 +10,7 @@ import unicodedata
 from typing import Final, Literal
 
 from engine.local.distinct_calls import register
+from engine.text_hash import hash_text
 from wire.client_encodings import NUMBER_BY_NAME, encoding_named, from_client, plain_name, to_client
 from wire.errors import (
     CharacterNotInRepertoire,
@@ -101,4 +102,5 @@ def _text(data: bytes, source: str) -> str:
 register("sluice_normalize", ["VARCHAR", "VARCHAR"], "VARCHAR", _normalized)
 register("sluice_is_normalized", ["VARCHAR", "VARCHAR"], "BOOLEAN", _is_normalized)
 register("sluice_unistr", ["VARCHAR"], "VARCHAR", _unescaped)
+register("sluice_hashtext", ["VARCHAR"], "INTEGER", hash_text)
 register("sluice_convert", ["BLOB", "VARCHAR", "VARCHAR"], "BLOB", _converted)

@@ -363,6 +363,7 @@ has_tablespace_privilege (name,oid,text)=bool (name,text,text)=bool (oid,oid,tex
   (oid,text,text)=bool (text,text)=bool
 has_type_privilege (name,oid,text)=bool (name,text,text)=bool (oid,oid,text)=bool (oid,text)=bool (oid,text,text)=bool
   (text,text)=bool
+hashtext (text)=int4
 height (box)=float8
 host (inet)=text
 hostmask (inet)=inet

@@ -448,6 +448,7 @@ def _with_form(name: str) -> EngineBuilder:
 
 _ENCODING = (
     fn("convert", (t.BYTEA, t.NAME, t.NAME), t.BYTEA, local="sluice_convert($1, $2, $3)"),
+    fn("hashtext", (t.TEXT,), t.INT4, local="sluice_hashtext($1)"),
     fn("unistr", (t.TEXT,), t.TEXT, local="sluice_unistr($1)"),
     fn("normalize", (t.TEXT, t.TEXT), t.TEXT, local=on("local", _with_form("sluice_normalize")), optional=1),
     fn("is_normalized", (t.TEXT, t.TEXT), t.BOOL, local=on("local", _with_form("sluice_is_normalized")), optional=1),

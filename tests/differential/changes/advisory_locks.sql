@@ -19,3 +19,9 @@ select pg_advisory_lock_shared(7);
 select pg_advisory_unlock_all();
 select pg_advisory_unlock_shared(7);
 select pg_advisory_lock('x');
+select pg_try_advisory_xact_lock(hashtext('import'));
+select pg_try_advisory_xact_lock(hashtext('import'), 7);
+select pg_try_advisory_lock(hashtext('import')::bigint);
+select pg_advisory_unlock(hashtext('import'));
+select pg_advisory_unlock(hashtext('import'));
+select pg_try_advisory_xact_lock(1, hashtext(null))

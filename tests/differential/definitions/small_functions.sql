@@ -143,4 +143,6 @@ select convert('\x80'::bytea, 'WIN1252', 'UTF8'), convert('\xe9'::bytea, 'LATIN1
 select convert('\x81'::bytea, 'WIN1252', 'UTF8');
 select convert('\x6100'::bytea, 'LATIN1', 'UTF8');
 select convert('\xe282ac'::bytea, 'UTF8', 'NOPE');
-select convert('\xe282ac'::bytea, 'NOPE', 'UTF8')
+select convert('\xe282ac'::bytea, 'NOPE', 'UTF8');
+select hashtext('abc'), hashtext(''), hashtext('abcdefghijk'), hashtext('abcdefghijkl'), hashtext('abcdefghijklm'), hashtext(null);
+select n, hashtext(repeat('ä', n)), hashtext(repeat('x', n)) from generate_series(0, 40) n

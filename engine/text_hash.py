@@ -1,0 +1,50 @@
+"""hashtext: the number that PostgreSQL's hash indexes give a text, by which people name advisory locks.
+
+Source: PostgreSQL 15, hashfn.c (hash_bytes), which is Bob Jenkins' lookup3.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+_MASK: Final = 0xFFFFFFFF
+_BEGIN: Final = 0x9E3779B9 + 3923095
+_BLOCK: Final = 12
+_MIXING: Final = (4, 6, 8, 16, 19, 4)
+_ENDING: Final = (14, 11, 25, 16, 4, 14, 24)
+
+
+def _turned(x: int, bits: int) -> int:
+    return ((x << bits) | (x >> (32 - bits))) & _MASK
+
+
+def _mixed(a: int, b: int, c: int) -> tuple[int, int, int]:
+    for bits in _MIXING:
+        a = ((a - c) & _MASK) ^ _turned(c, bits)
+        c = (c + b) & _MASK
+        a, b, c = b, c, a
+    return a, b, c
+
+
+def _ended(a: int, b: int, c: int) -> int:
+    """Each is changed by the one before it: c by b, a by c, b by a, and so on, to c."""
+    one, before, other = c, b, a
+    for bits in _ENDING:
+        one = ((one ^ before) - _turned(before, bits)) & _MASK
+        one, before, other = other, one, before
+    return before
+
+
+def hash_text(text: str) -> int:
+    """A number of 32 bits with a sign."""
+    data = text.encode()
+    a = b = c = (_BEGIN + len(data)) & _MASK
+    while len(data) >= _BLOCK:
+        x, y, z = struct.unpack_from("<III", data)
+        a, b, c = _mixed((a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK)
+        data = data[_BLOCK:]
+    # The lowest byte of the third is left free, as the length has been added.
+    x, y, z = struct.unpack("<III", data[:8].ljust(8, b"\0") + (b"\0" + data[8:]).ljust(4, b"\0"))
+    found = _ended((a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK)
+    return found - (1 << 32) if found >> 31 else found
