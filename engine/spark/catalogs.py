@@ -20,6 +20,7 @@ from pyspark.sql import types as st
 
 from engine.catalog.objects import Table, TableColumn
 from engine.plan.compile.storage import storage_name
+from engine.spark.floats import unfiltered
 from engine.sql import types as sql_types
 from engine.sql.types import SqlType
 from wire import types as t
@@ -92,8 +93,9 @@ def read(session: SparkSession, table: Table) -> DataFrame:
     try:
         session.catalog.refreshTable(table.path)
         frame = session.table(table.path)
+        kinds = {c.name: storage_name(c.type, "spark") for c in table.columns}
         return frame.select(
-            *(f.col(quoted(c.name)).cast(storage_name(c.type, "spark")).alias(c.name) for c in table.columns)
+            *(unfiltered(f.col(quoted(name)).cast(kind), kind).alias(name) for name, kind in kinds.items())
         )
     except AnalysisException as error:
         raise ObjectNotInPrerequisiteState(

@@ -71,6 +71,8 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         "spark.driver.memory": config.driver_memory,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # A row's fields are not judged by a file's statistics: they leave NaN out (`engine.spark.floats`).
+        "spark.sql.optimizer.nestedPredicatePushdown.supportedFileSources": "",
         # What the status store keeps; the causes of failed tasks are read from it (`engine.spark.jobs`).
         "spark.ui.retainedJobs": "100",
         "spark.ui.retainedStages": "200",

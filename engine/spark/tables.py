@@ -29,6 +29,7 @@ from engine.catalog.objects import Table, TableColumn
 from engine.plan.compile.scans import Scan
 from engine.plan.compile.storage import VIEW_FILE, VIEW_ROW, storage_name
 from engine.spark import catalogs
+from engine.spark.floats import unfiltered
 from engine.spark.scanning import read_scan
 from engine.sql.types import SqlType
 from wire import types as t
@@ -149,7 +150,8 @@ def _lake(session: SparkSession, table: Table) -> DataFrame:
     fields = [st.StructField(c.name, st.StringType()) if c.name in folders else _empty_field(c) for c in table.columns]
     frame = _reader(session, table).schema(st.StructType(fields)).parquet(*table.files)
     kinds = {c.name: "string" if c.name in folders else storage_name(c.type, "spark") for c in table.columns}
-    return frame.select(*(_stored(f.col(_quoted(c.name)), c.type, kinds[c.name]).alias(c.name) for c in table.columns))
+    values = {c.name: unfiltered(f.col(_quoted(c.name)), kinds[c.name]) for c in table.columns}
+    return frame.select(*(_stored(values[c.name], c.type, kinds[c.name]).alias(c.name) for c in table.columns))
 
 
 def _reader(session: SparkSession, table: Table) -> DataFrameReader:
@@ -200,7 +202,7 @@ def _from_parquet(column: TableColumn, typ: pa.DataType, int96: bool) -> Column:
         return _micros_of_time(value)
     if isinstance(typ, pa.UuidType):
         return _uuid(value)
-    return value
+    return unfiltered(value, _NATURAL.get(typ, ""))
 
 
 def _wall_clock(micros: Column) -> Column:

@@ -166,7 +166,8 @@ def _no_partitions() -> exp.Expression:
 
 
 def _parquet(_table: Table, paths: exp.Expression) -> exp.Anonymous:
-    return call("READ_PARQUET", paths, _no_partitions())
+    # DuckDB judges row groups by their least and greatest values, which leave NaN out, unless it is told that there may be some.
+    return call("READ_PARQUET", paths, _no_partitions(), _option("can_have_nan", exp.true()))
 
 
 def _csv(table: Table, paths: exp.Expression) -> exp.Anonymous:
