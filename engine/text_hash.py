@@ -40,10 +40,10 @@ def hash_text(text: str) -> int:
     """A number of 32 bits with a sign."""
     data = text.encode()
     a = b = c = (_BEGIN + len(data)) & _MASK
-    while len(data) >= _BLOCK:
-        x, y, z = struct.unpack_from("<III", data)
+    whole = len(data) - len(data) % _BLOCK
+    for x, y, z in struct.iter_unpack("<III", data[:whole]):
         a, b, c = _mixed((a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK)
-        data = data[_BLOCK:]
+    data = data[whole:]
     # The lowest byte of the third is left free, as the length has been added.
     x, y, z = struct.unpack("<III", data[:8].ljust(8, b"\0") + (b"\0" + data[8:]).ljust(4, b"\0"))
     found = _ended((a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK)

@@ -73,7 +73,9 @@ def test_a_role_to_begin_with_is_checked(local: LocalMember) -> None:
     for role, told in (("tester", "permission denied to set role"), ("nosuch", 'role "nosuch" does not exist')):
         with pytest.raises(psycopg.OperationalError, match=told):
             local.connect(user="bi", options=f"-c role={role}")
-    with local.connect(user="bi", options="-c session_authorization=tester -c is_superuser=on") as bi:
+    with pytest.raises(psycopg.OperationalError, match='parameter "is_superuser" cannot be changed'):
+        local.connect(user="bi", options="-c is_superuser=on")
+    with local.connect(user="bi", options="-c session_authorization=tester") as bi:
         assert bi.execute("select session_user, current_setting('is_superuser')").fetchone() == ("bi", "off")
 
 

@@ -90,7 +90,7 @@ def _moments(typ: t.PgType) -> EngineBuilder:
         # interval_cmp_value: a month counts as 30 days, a day as 24 hours.
         span = sql(
             engine,
-            f"(CAST($1 AS BIGINT) * {30 * DAY} + CAST($2 AS BIGINT) * {DAY} + $3)",
+            f"(CAST($1 AS BIGINT) * {30 * DAY} + CAST($2 AS BIGINT) * {DAY} + CAST($3 AS BIGINT))",
             parts.months,
             parts.days,
             parts.micros,

@@ -27,3 +27,5 @@ select n_name, e from nation, jsonb_array_elements_text('["x", "y"]') e where n_
 select value from json_array_elements('[1]') e; -- refused: spark
 select e, e.value from jsonb_array_elements('[1, 2]') e; -- refused: spark
 select x from jsonb_array_elements('[1, 2]') as e(x); -- refused: spark
+select * from generate_series(null::timestamp, null, null::interval);
+select * from generate_series(timestamptz '2020-01-01', null, null::interval);
