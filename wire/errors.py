@@ -232,6 +232,10 @@ class CheckViolation(SqlError):
     default_sqlstate = "23514"
 
 
+class WithCheckOptionViolation(SqlError):
+    default_sqlstate = "44000"
+
+
 class SequenceGeneratorLimitExceeded(SqlError):
     default_sqlstate = "2200H"
 

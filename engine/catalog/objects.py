@@ -99,7 +99,8 @@ class KeyPart:
 @dataclass(frozen=True, slots=True)
 class Constraint:
     """A table's constraint beside NOT NULL, or an index that was created: it is kept for whoever looks, and what a unique one
-    says of rows holds. columns: those of a key, in its order; those that a check reads. expression: a check's text, else empty.
+    says of rows holds; "view check" is no constraint of a table, but what WITH CHECK OPTION of the view of that name asks.
+    columns: those of a key, in its order; those that a check reads. expression: a check's text, else empty.
     references: a foreign key's, else None. options: an index's for each column, pg_index's bits (1: DESC, 2: NULLS FIRST).
     included: columns that an index only carries along, which say nothing of the order and of what is unique.
     parts: of an index on expressions, or on some rows only: what its key is; `columns` are then all that it reads. predicate: which
@@ -107,7 +108,7 @@ class Constraint:
 
     oid: int
     name: str
-    kind: Literal["check", "primary key", "unique", "foreign key", "index", "unique index"]
+    kind: Literal["check", "primary key", "unique", "foreign key", "index", "unique index", "view check"]
     columns: tuple[str, ...]
     expression: str = ""
     comment: str | None = None
@@ -275,7 +276,7 @@ class View:
 
     sees: what the names in its text mean, whatever relations and columns are called by now. Empty for a view of an earlier
     release, whose names are looked up along the search path.
-    options: reloptions, checked: security_barrier, security_invoker.
+    options: reloptions, checked: security_barrier, security_invoker, check_option.
     keys: OIDs of the primary keys without which its GROUP BY would be an error.
     """
 
@@ -294,6 +295,11 @@ class View:
     def has_option(self, name: str) -> bool:
         """Whether a Boolean option is on."""
         return any(key == name and truth(value) for key, value in self.options)
+
+    @property
+    def check_option(self) -> str:
+        """local, cascaded or none."""
+        return dict(self.options).get("check_option", "").lower()
 
     def reads_column(self, oid: int, number: int) -> bool:
         """Whether the view needs a column of a relation; True where that is not known."""

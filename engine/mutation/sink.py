@@ -167,7 +167,7 @@ class RowSink:
     # -- constraints ---------------------------------------------------------------------------------------------
 
     def _judge(self, rows: pa.RecordBatch, kept: Sequence[pa.Array], changed: pa.Array | None) -> None:
-        """Raise for the first row that breaks a constraint; of one row's, NOT NULL comes first."""
+        """Raise for the first row that breaks a constraint; of one row's, NOT NULL comes first, WITH CHECK OPTION last."""
         broken: list[tuple[int, int, Callable[[int], SqlError]]] = []
         table = self._plan.table
         for i, column in enumerate(table.columns):
@@ -177,7 +177,8 @@ class RowSink:
                 broken.append((at, 0, lambda at, column=column: null_in(table, column, rows, at, self._settings)))  # type: ignore[misc]
         for (constraint, _), truth in zip(self._plan.checks, kept, strict=True):
             at = _first(pc.invert(truth), changed)
-            broken.append((at, 1, lambda at, of=constraint: check_failed(table, of, rows, at, self._settings)))  # type: ignore[misc]
+            order = 2 if constraint.kind == "view check" else 1
+            broken.append((at, order, lambda at, of=constraint: check_failed(table, of, rows, at, self._settings)))  # type: ignore[misc]
         found = [(at, order, n) for n, (at, order, _) in enumerate(broken) if at >= 0]
         if found:
             at, _, n = min(found)

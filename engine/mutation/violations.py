@@ -19,6 +19,7 @@ from wire.errors import (
     NotNullViolation,
     SqlError,
     UniqueViolation,
+    WithCheckOptionViolation,
 )
 from wire.text_output import EncodedColumn, OutputSettings, text_column
 
@@ -39,10 +40,12 @@ def null_in(table: Table, column: TableColumn, rows: pa.RecordBatch, index: int,
 def check_failed(
     table: Table, constraint: Constraint, rows: pa.RecordBatch, index: int, settings: OutputSettings
 ) -> SqlError:
+    """Also of a view's WITH CHECK OPTION."""
+    detail = _failing(table, rows, index, settings)
+    if constraint.kind == "view check":
+        return WithCheckOptionViolation(f'new row violates check option for view "{constraint.name}"', detail=detail)
     message = f'new row for relation "{table.name}" violates check constraint "{constraint.name}"'
-    return CheckViolation(
-        message, detail=_failing(table, rows, index, settings), about=about_constraint(table, constraint)
-    )
+    return CheckViolation(message, detail=detail, about=about_constraint(table, constraint))
 
 
 def key_exists(

@@ -42,7 +42,7 @@ def mutation_spec(change: StagedChange) -> MutationSpec:
         storage.sort_by,
         rows.serialize().to_pybytes(),
         tuple(map(place, plan.rows)),
-        tuple((constraint.name, place(column)) for constraint, column in plan.checks),
+        tuple((check.name, place(column), check.kind == "view check") for check, column in plan.checks),
         place(plan.changed),
         place(plan.dropped),
         place(plan.twice),
@@ -98,7 +98,10 @@ def rules_of(spec: MutationSpec) -> Mutate:
         table,
         Values(given, ()),
         tuple(given[place] for place in spec.rows),
-        tuple((Constraint(0, name, "check", ()), given[place]) for name, place in spec.checks),
+        tuple(
+            (Constraint(0, name, "view check" if of_view else "check", ()), given[place])
+            for name, place, of_view in spec.checks
+        ),
         changed=column(spec.changed),
         dropped=column(spec.dropped),
         twice=column(spec.twice),

@@ -91,8 +91,8 @@ class MutationSpec(Struct, frozen=True):
     schema, table: names, for messages. columns: all of the table's. location: its folder below that of tables. area: the
         statement's folder in it, where files are staged. partition_by, sort_by: as in `engine.catalog.objects.Storage`.
     input: Arrow IPC schema message of the rows, in carriers. The rest says which of its columns is what, by index, as
-        `engine.plan.logical.Mutate`: rows; checks, each with its constraint's name; changed, dropped and twice, -1 for none;
-        again; filled, each with its sequence; returning; passed; fresh.
+        `engine.plan.logical.Mutate`: rows; checks, each with its name and whether it is a view's; changed, dropped, twice, -1 for
+        none; again; filled, each with its sequence; returning; passed; fresh.
     output: how values are written in messages. alone: whether Spark, where it makes the rows, may write them without us.
     parts: how rows are written where they become no table's.
     """
@@ -107,7 +107,7 @@ class MutationSpec(Struct, frozen=True):
     sort_by: tuple[str, ...]
     input: bytes
     rows: tuple[int, ...]
-    checks: tuple[tuple[str, int], ...]
+    checks: tuple[tuple[str, int, bool], ...]
     changed: int
     dropped: int
     twice: int

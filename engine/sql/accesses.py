@@ -47,7 +47,7 @@ class Requirement:
 
 @dataclass(slots=True, eq=False)
 class Access:
-    """A `Requirement` while it grows."""
+    """A `Requirement` while it grows. below: of a view that is changed, its base relation's, which needs the same rights."""
 
     relation: Relation
     rights: int
@@ -55,6 +55,7 @@ class Access:
     read: set[int] = field(default_factory=set)
     inserted: set[int] = field(default_factory=set)
     updated: set[int] = field(default_factory=set)
+    below: Access | None = None
 
     def select(self, columns: Iterable[TableColumn]) -> None:
         self.rights |= acl.SELECT
@@ -82,9 +83,11 @@ class Accesses:
         self._owner_of = owner_of
         self._found: list[Access] = []
         self._columns: dict[int, tuple[Access, int]] = {}
+        self._values: dict[int, tuple[Expr, Access, int]] = {}
         self._targets: dict[int, Access] = {}
         self._whom: int | None = None
         self._silent = False
+        self._defining = False
 
     def read(self, relation: Relation) -> Access:
         """An item of FROM."""
@@ -93,8 +96,8 @@ class Accesses:
             self._found.append(access)
         return access
 
-    def target(self, table: Table, rights: int = 0) -> Access:
-        """The table that the statement changes; it needs more as more is found out."""
+    def target(self, table: Table | View, rights: int = 0) -> Access:
+        """The table or view that the statement changes; it needs more as more is found out."""
         access = self._targets.get(table.oid)
         if access is None:
             access = self._targets[table.oid] = Access(table, 0, self._whom)
@@ -113,15 +116,24 @@ class Accesses:
         for column, declared in zip(columns, access.relation.columns, strict=True):
             self._columns[column.id] = access, declared.number
 
+    def offer_values(self, access: Access, values: Sequence[Expr]) -> None:
+        """What a view's columns are, in their order: these very expressions, which nobody else offers."""
+        for value, declared in zip(values, access.relation.columns, strict=True):
+            self._values[id(value)] = value, access, declared.number
+
     def note(self, expr: Expr) -> None:
         """Columns that were named."""
         if self._silent:
             return
         for part in expr.walk():
-            if isinstance(part, ColumnRef) and (known := self._columns.get(part.column.id)) is not None:
-                access, number = known
-                access.rights |= acl.SELECT
-                access.read.add(number)
+            if (offered := self._values.get(id(part))) is not None:
+                self._read(*offered[1:])
+            elif isinstance(part, ColumnRef) and (known := self._columns.get(part.column.id)) is not None:
+                self._read(*known)
+
+    def _read(self, access: Access, number: int) -> None:
+        access.rights |= 0 if self._defining else acl.SELECT
+        access.read.add(number)
 
     def lock(self, relations: Sequence[Relation]) -> None:
         """FOR UPDATE and its kin ask for rows of these."""
@@ -154,7 +166,20 @@ class Accesses:
         finally:
             self._whom, self._silent = kept
 
+    @contextmanager
+    def defining(self, view: View) -> Iterator[None]:
+        """While the definition of a view that is changed is bound: which columns it reads matters if the statement reads."""
+        kept, self._defining = self._defining, True
+        try:
+            with self.within(view):
+                yield
+        finally:
+            self._defining = kept
+
     def finished(self) -> tuple[Requirement, ...]:
+        for access in self._found:
+            if access.below is not None:
+                access.below.rights |= access.rights
         return tuple(access.finished() for access in self._found if access.rights)
 
 

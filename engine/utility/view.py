@@ -16,7 +16,7 @@ from engine.plan.rewrite import walk_all
 from engine.sql.statements import CreateView, Query
 from engine.statement_cache import PlannedQuery
 from engine.utility.dependencies import kind_of
-from engine.utility.view_options import checked
+from engine.utility.view_options import checked, require_updatable
 from wire.errors import DuplicateColumn, InvalidTableDefinition, SqlSyntaxError, WrongObjectType
 
 
@@ -47,6 +47,8 @@ def create_view(
         if not isinstance(existing, View):
             raise WrongObjectType(f'"{statement.name.name}" is not a view')
         _check_replacement(existing.columns, defined)
+    options = checked(statement.options)
+    require_updatable(options, statement.query.tree)
     sees = tuple(seen(statement.query, planned, snapshot, search_path))
     view = View(
         existing.oid if existing is not None and statement.replace else catalog.new_oid(),
@@ -58,7 +60,7 @@ def create_view(
         tuple(sorted({s.oid for s in sees})),
         comment=existing.comment if existing is not None else None,
         sees=sees,
-        options=checked(statement.options),
+        options=options,
         keys=planned.primary_keys,
     )
     catalog.put(view, replacing=statement.replace)

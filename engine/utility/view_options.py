@@ -1,4 +1,5 @@
-"""The options of views: WITH (security_barrier, security_invoker) and ALTER VIEW ... SET, RESET (reloptions.c: view_reloptions)."""
+"""The options of views: WITH (security_barrier, security_invoker, check_option) and ALTER VIEW ... SET, RESET (reloptions.c:
+view_reloptions)."""
 
 from __future__ import annotations
 
@@ -6,30 +7,43 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from sqlglot import exp
+
 from engine.catalog.objects import View
 from engine.settings import truth
+from engine.sql.binder.mutations.updatable_views import definition_of, why_not
 from engine.sql.statements import AlterViewOptions
 from engine.utility.definer import Definer
 from engine.utility.dependencies import kind_of
 from wire.errors import FeatureNotSupported, InvalidParameterValue, UndefinedTable, WrongObjectType
 
 _BOOLEAN: Final = ("security_barrier", "security_invoker")
+_CHECK: Final = "check_option"
+_CHECKS: Final = ("local", "cascaded")
 
 
 def checked(options: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """What was written, if it may be. Raises InvalidParameterValue, FeatureNotSupported."""
+    """What was written, if it may be. Raises InvalidParameterValue."""
     found: dict[str, str] = {}
     for name, value in options:
-        if name == "check_option":
-            raise FeatureNotSupported("not supported: WITH CHECK OPTION")
-        if name not in _BOOLEAN:
+        if name not in (*_BOOLEAN, _CHECK):
             raise InvalidParameterValue(f'unrecognized parameter "{name}"')
         if name in found:
             raise InvalidParameterValue(f'parameter "{name}" specified more than once')
-        if truth(value) is None:
+        if name == _CHECK and value.lower() not in _CHECKS:
+            message = f'invalid value for enum option "{name}": {value}'
+            raise InvalidParameterValue(message, detail='Valid values are "local" and "cascaded".')
+        if name in _BOOLEAN and truth(value) is None:
             raise InvalidParameterValue(f'invalid value for boolean option "{name}": {value}')
         found[name] = value
     return tuple(found.items())
+
+
+def require_updatable(options: Iterable[tuple[str, str]], query: exp.Expression) -> None:
+    """Raises FeatureNotSupported for a check option of a view that is not updatable (DefineView)."""
+    reason = why_not(query) if any(name == _CHECK for name, _ in options) else None
+    if reason is not None:
+        raise FeatureNotSupported("WITH CHECK OPTION is supported only on automatically updatable views", hint=reason)
 
 
 def alter_view_options(statement: AlterViewOptions, definer: Definer) -> None:
@@ -46,4 +60,6 @@ def alter_view_options(statement: AlterViewOptions, definer: Definer) -> None:
     said = {name for name, _ in statement.options}
     kept = [option for option in view.options if option[0] not in said]
     new = [(name, value) for name, value in statement.options if value is not None]
-    definer.catalog.put(replace(view, options=checked((*kept, *new))), replacing=True)
+    options = checked((*kept, *new))
+    require_updatable(new, definition_of(view))
+    definer.catalog.put(replace(view, options=options), replacing=True)

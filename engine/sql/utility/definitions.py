@@ -96,8 +96,12 @@ def _view(reader: StatementReader, replace: bool, temporary: bool) -> Statement:
     query = reader.query_statement()
     if "into" in query.tree.meta:
         raise FeatureNotSupported("views must not contain SELECT INTO")
-    if reader.word_at("with"):
-        reader.unsupported("WITH CHECK OPTION")
+    if reader.take("with"):
+        how = "local" if reader.take("local") else "cascaded"
+        if how == "cascaded":
+            reader.take("cascaded")
+        reader.expect("check", "option")
+        written = (*written, ("check_option", how))
     return CreateView(
         name=name, columns=columns, query=query, replace=replace, temporary=temporary, options=written, text=""
     )

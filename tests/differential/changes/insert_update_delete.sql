@@ -28,6 +28,7 @@ select count(*) from t;
 commit;
 select * from t order by a;
 update t set (b, c) = (select 'ss', 7) where a = 50;
+update t set (b, c) = (select 'agg', count(*) from t) where a = 50 returning b, c;
 update t set (b, c) = ('tt', default) where a = 50 returning b, c;
 truncate t;
 select * from t;

@@ -38,10 +38,10 @@ from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.inference import bound_parts, inferred
 from engine.sql.binder.mutations.outcome import Change, holds
 from engine.sql.binder.mutations.rewrite import assignments
-from engine.sql.binder.mutations.target import Rows, checks, keys, read, row_columns, row_source
+from engine.sql.binder.mutations.target import Rows, Target, checks, keys, read, row_columns, row_source
 from engine.sql.binder.numbers import row_number
 from engine.sql.expr import And, Case, Coalesce, Column, Const, Expr, IsNull, Not, Or, OrderItem
-from engine.sql.scope import Scope, Source, SourceColumn, cursor, position
+from engine.sql.scope import Scope, Source, cursor, position
 from engine.sql.statements import Insert, OnConflict
 from wire import types as t
 from wire.errors import (
@@ -71,6 +71,7 @@ class _New:
 
 def on_conflict(binder: QueryBinder, statement: Insert, conflict: OnConflict, change: Change, scope: Scope) -> Change:
     """`change`, an INSERT's, with what its ON CONFLICT asks."""
+    conflict = _of_table(change.target, conflict)
     arbiters = _arbiters(binder, change.table, conflict)
     numbered = _numbered_names(change)
     if any(numbered & set(key.columns) for key in arbiters):
@@ -80,7 +81,7 @@ def on_conflict(binder: QueryBinder, statement: Insert, conflict: OnConflict, ch
         arbiters = tuple(key for key in arbiters if not numbered & set(key.columns))
     if conflict.columns or conflict.formulas or conflict.constraint is not None:
         named = {name for key in arbiters for name in key.columns}
-        binder.context.accesses.target(change.table).select(c for c in change.table.columns if c.name in named)
+        change.target.select(c for c in change.table.columns if c.name in named)
     if not arbiters:
         return change
     new = _numbered(binder, change)
@@ -151,6 +152,21 @@ def _arbiters(binder: QueryBinder, table: Table, conflict: OnConflict) -> tuple[
                 about=About(table.schema, table.name, constraint=key.name),
             )
     return found
+
+
+def _of_table(target: Target, conflict: OnConflict) -> OnConflict:
+    """A view's columns in the conflict target as the table calls them."""
+    if not target.is_view or conflict.constraint is not None:
+        return conflict
+    if conflict.formulas or conflict.predicate is not None:
+        raise FeatureNotSupported("not supported: ON CONFLICT of an expression or a condition, on a view")
+    names = {column.name: column.number for column in target.columns}
+    there = {column.number: column.name for column in target.table.columns}
+    for name in conflict.columns:
+        if names.get(name.name) not in there:
+            raise UndefinedColumn(f'column "{name.name}" does not exist', position=cursor(position(name)))
+    columns = (exp.to_identifier(there[names[name.name]], quoted=True) for name in conflict.columns)
+    return replace(conflict, columns=tuple(columns))
 
 
 def _meant(binder: QueryBinder, table: Table, conflict: OnConflict) -> tuple[Constraint, ...]:
@@ -260,8 +276,8 @@ def _updating(
     table, there = change.table, read(binder, change.table)
     own = _key(binder, table, new.rows, key)
     same = _same(binder, _key(binder, table, there.columns, key), own)
-    inner = _conflict_scope(binder, statement, table, there, new, scope)
-    values = assignments(binder, table, conflict.assignments, inner, "ON CONFLICT")
+    inner = _conflict_scope(binder, statement, change.target, there, new, scope)
+    values = assignments(binder, change.target, conflict.assignments, inner, "ON CONFLICT")
     condition = _condition(binder, conflict, inner)
     _require_known(change, [*values.values(), *([] if condition is None else [condition])])
     again = binder.context.new_column("again", _INT8)
@@ -269,7 +285,7 @@ def _updating(
     if condition is None:
         repeated = Window((*new.node.columns, again), new.node, (row_number(binder, own),))
     else:
-        repeated = _deciding(binder, statement, conflict, table, new, key, scope, again)
+        repeated = _deciding(binder, statement, conflict, change.target, new, key, scope, again)
     joined = Join((*there.reader.columns, *repeated.columns), "full", there.reader, repeated, same)
     marked, inserted, changed, twice = _marks(binder, joined, there, new, again, own, condition)
     rows = row_columns(binder, table)
@@ -288,7 +304,6 @@ def _updating(
         change,
         node=top,
         rows=rows,
-        source=row_source(table, statement.alias, rows),
         changed=changed,
         twice=twice,
         located=_located(there, new, same),
@@ -312,7 +327,7 @@ def _deciding(
     binder: QueryBinder,
     statement: Insert,
     conflict: OnConflict,
-    table: Table,
+    target: Target,
     new: _New,
     key: Constraint,
     scope: Scope,
@@ -321,11 +336,12 @@ def _deciding(
     """Of the new rows whose key one row of the table has, those for which WHERE holds, and if there is none, one; all others.
     again: the place of each among those of its key. (PostgreSQL looks at WHERE for each, in their order: a row for which it
     does not hold changes nothing, and is no second change.)"""
-    context, there, own = binder.context, read(binder, table), _key(binder, table, new.rows, key)
+    context, table = binder.context, target.table
+    there, own = read(binder, table), _key(binder, table, new.rows, key)
     columns = new.node.columns
     same = _same(binder, _key(binder, table, there.columns, key), own)
     joined = Join((*columns, *there.reader.columns), "left", new.node, there.reader, same)
-    condition = _condition(binder, conflict, _conflict_scope(binder, statement, table, there, new, scope))
+    condition = _condition(binder, conflict, _conflict_scope(binder, statement, target, there, new, scope))
     assert condition is not None, "asked where there is a WHERE"
     met, known = context.new_column("met", _BOOL), context.new_column("known", _BOOL)
     holds_here = Coalesce(_BOOL, (condition, Const(_BOOL, False)))
@@ -339,12 +355,12 @@ def _deciding(
 
 
 def _conflict_scope(
-    binder: QueryBinder, statement: Insert, table: Table, there: Rows, new: _New, outer: Scope
+    binder: QueryBinder, statement: Insert, target: Target, there: Rows, new: _New, outer: Scope
 ) -> Scope:
     """SET and WHERE see the row that is there, and `excluded`, the one that is not inserted."""
     scope = Scope(binder.context, binder, outer)
-    offered = tuple(SourceColumn(c.name, e) for c, e in zip(table.columns, passed(new.rows), strict=True))
-    for source in (row_source(table, statement.alias, there.columns), Source("excluded", offered)):
+    excluded = Source("excluded", target.row(None, new.rows).columns)
+    for source in (target.row(statement.alias, there.columns), excluded):
         scope.add(source)
         scope.sources.append(source)
     return scope

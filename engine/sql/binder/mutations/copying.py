@@ -23,13 +23,13 @@ from engine.sql.binder.mutations.generated import computed
 from engine.sql.binder.mutations.insert import filled_columns, unfilled, whole_row
 from engine.sql.binder.mutations.outcome import Change, completed
 from engine.sql.binder.mutations.target import (
+    Target,
     assigned,
-    find_columns,
     find_table,
     foreign_keys,
     keys,
     row_columns,
-    row_source,
+    table_target,
     within_domain,
 )
 from engine.sql.binder.queries import QueryBinder
@@ -99,7 +99,7 @@ def bind_file_copy(
         there = {column.name: column for column in source.columns}
         if names is None:
             targets = tuple(column for column in targets if column.name in there)
-            _require_no_others(found, source)
+            _require_no_others(found.table, source)
         for column in targets:
             if column.name not in there:
                 raise UndefinedColumn(f'column "{column.name}" does not exist in "{source.name}"')
@@ -124,14 +124,14 @@ def _require_no_others(table: Table, source: Table) -> None:
 
 def _target(
     binder: QueryBinder, table: exp.Table, names: Sequence[exp.Identifier] | None
-) -> tuple[Table, tuple[TableColumn, ...]]:
+) -> tuple[Target, tuple[TableColumn, ...]]:
     try:
-        found = find_table(binder, table, "copy")
+        found = table_target(binder, find_table(binder, table, "copy"), "copy")
         written = tuple(column for column in found.columns if not column.generated)
-        columns = written if names is None else find_columns(found, names)
+        columns = written if names is None else found.find_columns(names)
         for column in columns:
             require_copied(column)
-        binder.context.accesses.target(found).insert(columns)
+        found.insert(columns)
         return found, columns
     except SqlError as error:
         error.position = None  # PostgreSQL looks these names up without their places
@@ -148,26 +148,27 @@ def require_copied(column: TableColumn) -> None:
 
 def _planned(
     binder: QueryBinder,
-    table: Table,
+    target: Target,
     input_: Node,
     given: Mapping[int, Expr],
     number: Column | None,
     where: exp.Expression | None,
 ) -> tuple[Mutate, Column | None]:
     """The INSERT of what is given, by the columns' numbers; and its input's column of rows' numbers."""
+    table = target.table
     rows = row_columns(binder, table)
     filled = filled_columns(table, rows, given)
     columns, emit = rows, whole_row(binder, table, {**unfilled(table, rows, filled), **given})
-    source, kept = row_source(table, None, rows), None
+    kept = None
     if number is not None:
         kept = binder.context.new_column("number", number.type)
         columns, emit = (*rows, kept), (*emit, refer(number))
     node = Evaluator(columns, input_, emit)
     if where is not None:
-        node = Evaluator(columns, node, passed(columns), _condition(binder, where, source, filled))
+        node = Evaluator(columns, node, passed(columns), _condition(binder, where, target.row(None, rows), filled))
     requirement = () if kept is None else (OrderKey(kept),)
     change = Change(
-        "insert", table, node, rows, source, keys=keys(table), foreign_keys=foreign_keys(table), filled=filled,
+        "insert", target, node, rows, keys=keys(table), foreign_keys=foreign_keys(table), filled=filled,
         requirement=requirement,
     )  # fmt: skip
     plan, _ = completed(binder, computed(binder, change), (), Scope(binder.context, binder))

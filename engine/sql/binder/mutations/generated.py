@@ -61,8 +61,7 @@ def computed(binder: QueryBinder, change: Change) -> Change:
         )
     others = tuple(column for column in change.node.columns if column not in change.rows)
     node = Evaluator((*rows, *others), change.node, (*emit, *passed(others)))
-    shown = row_source(change.table, None, tuple(rows)).columns
-    return replace(change, node=node, rows=tuple(rows), source=replace(change.source, columns=shown))
+    return replace(change, node=node, rows=tuple(rows))
 
 
 def _value(binder: QueryBinder, column: TableColumn, change: Change, scope: Scope) -> Expr:

@@ -23,17 +23,16 @@ from engine.sql.binder.mutations.conflict import on_conflict
 from engine.sql.binder.mutations.generated import computed, forbid_value
 from engine.sql.binder.mutations.outcome import Change, completed
 from engine.sql.binder.mutations.target import (
+    Target,
     assigned,
     default,
-    find_columns,
-    find_table,
     forbid_identity,
     foreign_keys,
     is_default,
     keys,
     row_columns,
-    row_source,
 )
+from engine.sql.binder.mutations.updatable_views import find_target
 from engine.sql.expr import Call, Column, Const, Expr, ParamRef, sized_parameter
 from engine.sql.scope import Scope, cursor, position
 from engine.sql.statements import Insert, MergeWhen
@@ -58,14 +57,15 @@ class Source:
 
 
 def bind(binder: QueryBinder, statement: Insert, scope: Scope) -> tuple[Mutate, tuple[str, ...]]:
-    table = find_table(binder, statement.target, "fill" if statement.filling else "insert")
-    source = bound_source(binder, statement, table, scope)
+    target = find_target(binder, statement.target, "fill" if statement.filling else "insert")
+    table = target.table
+    source = bound_source(binder, statement, target, scope)
     change = Change(
         "insert",
-        table,
+        target,
         source.node,
         source.rows,
-        row_source(table, statement.alias, source.rows),
+        statement.alias,
         keys=keys(table),
         foreign_keys=foreign_keys(table),
         filled=source.filled,
@@ -77,16 +77,17 @@ def bind(binder: QueryBinder, statement: Insert, scope: Scope) -> tuple[Mutate, 
     return completed(binder, change, statement.returning, scope)
 
 
-def bound_source(binder: QueryBinder, statement: Insert, table: Table, scope: Scope) -> Source:
+def bound_source(binder: QueryBinder, statement: Insert, target: Target, scope: Scope) -> Source:
     """The statement's rows, defaults put in."""
-    columns = table.columns if statement.columns is None else find_columns(table, statement.columns)
+    table = target.table
+    columns = target.columns if statement.columns is None else target.find_columns(statement.columns)
     tree = statement.source
     if tree is None:
-        binder.context.accesses.target(table).insert(())
+        target.insert(())
         return _values(binder, table, [whole_row(binder, table, {})])
     if isinstance(tree, exp.Values) and not any(tree.args.get(key) for key in ("order", "limit", "offset", "with_")):
-        return _bound_values(binder, statement, table, columns, tree, Scope(binder.context, binder, scope))
-    return _bound_query(binder, statement, table, columns, tree, scope)
+        return _bound_values(binder, statement, target, columns, tree, Scope(binder.context, binder, scope))
+    return _bound_query(binder, statement, target, columns, tree, scope)
 
 
 # -- VALUES -----------------------------------------------------------------------------------------------------------
@@ -136,18 +137,19 @@ def _recast(casts: Sequence[Call], inner: Expr) -> Expr:
 def _bound_values(
     binder: QueryBinder,
     statement: Insert,
-    table: Table,
+    target: Target,
     columns: Sequence[TableColumn],
     tree: exp.Values,
     scope: Scope,
 ) -> Source:
+    table = target.table
     width = len(tree.expressions[0].expressions)
-    binder.context.accesses.target(table).insert(columns[:width])
     for written in tree.expressions:
         if len(written.expressions) != width:
             at = cursor(position(written.expressions[0]))
             raise SqlSyntaxError("VALUES lists must all be the same length", position=at)
     rows = [cells(binder, statement, columns, row.expressions, scope) for row in tree.expressions]
+    target.insert(columns[:width])
     if len(rows) == 1 and any(set_returning.has_sets(value) for value in rows[0].values()):
         return _expanded(binder, table, rows[0])
     for row in rows:
@@ -231,15 +233,16 @@ def unfilled(table: Table, columns: Sequence[Column], filled: Sequence[tuple[Col
 def _bound_query(
     binder: QueryBinder,
     statement: Insert,
-    table: Table,
+    target: Target,
     columns: Sequence[TableColumn],
     tree: exp.Expression,
     scope: Scope,
 ) -> Source:
+    table = target.table
     bound = _typed(binder, binder.bind(tree, scope, settle=False), columns)
-    binder.context.accesses.target(table).insert(columns[: len(bound.names)])
     places = [e.position for e in _outputs(bound)]
     _check_width(statement, columns, places)
+    target.insert(columns[: len(bound.names)])
     given: dict[int, Expr] = {}
     for column, output, place in zip(columns, bound.columns, places, strict=False):
         if column.identity and statement.overriding == "user":

@@ -28,13 +28,13 @@ from engine.sql.binder.mutations.outcome import Change, completed
 from engine.sql.binder.mutations.rewrite import assignments, same_place
 from engine.sql.binder.mutations.target import (
     Rows,
-    find_columns,
+    Target,
     find_table,
     foreign_keys,
     keys,
     read,
     row_columns,
-    row_source,
+    table_target,
 )
 from engine.sql.binder.numbers import row_number
 from engine.sql.expr import Case, Coalesce, Column, Const, Expr, InList, IsNull
@@ -76,10 +76,11 @@ class _Part:
 
 
 def bind(binder: QueryBinder, statement: Merge, outer: Scope) -> tuple[Mutate, tuple[str, ...]]:
-    table = find_table(binder, statement.target, "merge")
+    target = table_target(binder, find_table(binder, statement.target, "merge"), "merge")
+    table = target.table
     _check_reachable(statement.whens)
     if any(when.action == "delete" for when in statement.whens):
-        binder.context.accesses.target(table, acl.DELETE)
+        target.require(acl.DELETE)
     matched = [when for when in statement.whens if when.matched]
     missed = [when for when in statement.whens if not when.matched]
     parts: list[_Part] = []
@@ -87,12 +88,12 @@ def bind(binder: QueryBinder, statement: Merge, outer: Scope) -> tuple[Mutate, t
     targets: tuple[Column, ...] = ()
     written: set[str] = set()
     if any(when.action != "nothing" for when in matched):
-        part, located, targets, written = _there(binder, table, statement, matched, outer)
+        part, located, targets, written = _there(binder, target, statement, matched, outer)
         parts.append(part)
         written = with_generated(table, written)
     inserts = any(when.action == "insert" for when in missed)
     if inserts:
-        parts.append(_new(binder, table, statement, missed, outer))
+        parts.append(_new(binder, target, statement, missed, outer))
     if not parts:
         raise FeatureNotSupported("not supported: MERGE that does nothing")
     if _is_volatile(parts):
@@ -100,10 +101,9 @@ def bind(binder: QueryBinder, statement: Merge, outer: Scope) -> tuple[Mutate, t
     whole = _united(binder, table, parts)
     change = Change(
         "merge",
-        table,
+        target,
         whole.node,
         whole.rows,
-        row_source(table, None, whole.rows),
         changed=whole.changed,
         dropped=whole.dropped,
         twice=whole.twice,
@@ -130,24 +130,24 @@ def _is_volatile(parts: Sequence[_Part]) -> bool:
     return any(is_volatile(expr) for node in nodes for expr in expressions(node))
 
 
-def _sides(binder: QueryBinder, table: Table, statement: Merge, outer: Scope) -> _Sides:
-    rows = read(binder, table)
+def _sides(binder: QueryBinder, target: Target, statement: Merge, outer: Scope) -> _Sides:
+    rows = read(binder, target.table)
     source_scope = Scope(binder.context, binder, outer)
     node, offered = from_clause.bind_item(binder, statement.source, source_scope)
     source_scope.sources = list(offered)
     alias = statement.target.args.get("alias")
-    target = row_source(table, alias.this.name if alias is not None else None, rows.columns)
-    if any(item.name == target.name and item.relation_visible and not item.join for item in offered):
+    there = target.row(alias.this.name if alias is not None else None, rows.columns)
+    if any(item.name == there.name and item.relation_visible and not item.join for item in offered):
         raise DuplicateAlias(
-            f'name "{target.name}" specified more than once',
+            f'name "{there.name}" specified more than once',
             detail="The name is used both as MERGE target table and data source.",
         )
-    source_scope.known.append(target)
+    source_scope.known.append(there)
     scope = Scope(binder.context, binder, outer)
-    scope.add(target)
+    scope.add(there)
     for item in offered:
         scope.add(item)
-    scope.sources = [target, *offered]
+    scope.sources = [there, *offered]
     bound = binder.expressions.bind(statement.condition, scope)
     check_plain(bound, "JOIN conditions", scope)
     condition = binder.expressions.as_boolean(bound, "JOIN/ON")
@@ -181,11 +181,11 @@ def _per_choice(choice: Column, values: Sequence[tuple[int, Expr]], otherwise: E
 
 
 def _there(
-    binder: QueryBinder, table: Table, statement: Merge, whens: Sequence[MergeWhen], outer: Scope
+    binder: QueryBinder, target: Target, statement: Merge, whens: Sequence[MergeWhen], outer: Scope
 ) -> tuple[_Part, Node, tuple[Column, ...], set[str]]:
     """The part, the files it is about, what tells their reader, and the names of the columns that are written."""
     context = binder.context
-    sides = _sides(binder, table, statement, outer)
+    table, sides = target.table, _sides(binder, target, statement, outer)
     found = sides.rows
     joined: Node = Join(
         (*found.reader.columns, *sides.source.columns), "inner", found.reader, sides.source, sides.condition
@@ -195,7 +195,7 @@ def _there(
     acts = _one_of(choice, whens, ("update", "delete"))
     met = Evaluator(told.columns, told, passed(told.columns), acts)
     values = {
-        number: assignments(binder, table, when.assignments, sides.scope, "MERGE")
+        number: assignments(binder, target, when.assignments, sides.scope, "MERGE")
         for number, when in enumerate(whens, 1)
         if when.action == "update"
     }
@@ -263,8 +263,8 @@ def _told(binder: QueryBinder) -> tuple[Column, Column, Column, Column]:
 # -- rows that are new ------------------------------------------------------------------------------------------------
 
 
-def _new(binder: QueryBinder, table: Table, statement: Merge, whens: Sequence[MergeWhen], outer: Scope) -> _Part:
-    sides = _sides(binder, table, statement, outer)
+def _new(binder: QueryBinder, target: Target, statement: Merge, whens: Sequence[MergeWhen], outer: Scope) -> _Part:
+    table, sides = target.table, _sides(binder, target, statement, outer)
     columns = (*sides.source.columns, *sides.rows.reader.columns)
     joined = Join(columns, "left", sides.source, sides.rows.reader, sides.condition)
     missed = Evaluator(columns, joined, passed(columns), IsNull(_BOOL, refer(sides.rows.row)))
@@ -272,7 +272,7 @@ def _new(binder: QueryBinder, table: Table, statement: Merge, whens: Sequence[Me
     told = Evaluator((*columns, choice), missed, (*passed(columns), _chosen(binder, whens, sides.source_scope)))
     kept = Evaluator(told.columns, told, passed(told.columns), _one_of(choice, whens, ("insert",)))
     given = {
-        n: _inserted(binder, table, when, sides.source_scope)
+        n: _inserted(binder, target, when, sides.source_scope)
         for n, when in enumerate(whens, 1)
         if when.action == "insert"
     }
@@ -292,13 +292,13 @@ def _new(binder: QueryBinder, table: Table, statement: Merge, whens: Sequence[Me
     return replace(part, filled=tuple((written_as[column], sequence) for column, sequence in filled))
 
 
-def _inserted(binder: QueryBinder, table: Table, when: MergeWhen, scope: Scope) -> dict[int, Expr]:
+def _inserted(binder: QueryBinder, target: Target, when: MergeWhen, scope: Scope) -> dict[int, Expr]:
     """What an INSERT says of a row, by the columns' numbers."""
     if when.values is None:
-        binder.context.accesses.target(table).insert(())
+        target.insert(())
         return {}
-    columns = table.columns if when.columns is None else find_columns(table, when.columns)
-    binder.context.accesses.target(table).insert(columns)
+    columns = target.columns if when.columns is None else target.find_columns(when.columns)
+    target.insert(columns)
     row = cells(binder, when, columns, when.values, scope)
     for value in row.values():
         check_plain(value, "VALUES", scope)

@@ -1,4 +1,4 @@
-"""What is put on top of the rows of every statement: CHECK constraints, then RETURNING.
+"""What is put on top of the rows of every statement: CHECK constraints and options, then RETURNING.
 
 Both are computed from the row as it is written, beside the row, in the input of MUTATE: so that they see what is stored, and
 no second statement has to ask for it. Where rows come that only stay as they are, neither is computed for them: an
@@ -20,7 +20,7 @@ from engine.sql import types as st
 from engine.sql.binder import select
 from engine.sql.binder.blocks import emitted, passed, refer
 from engine.sql.binder.levels import check_plain
-from engine.sql.binder.mutations.target import checks
+from engine.sql.binder.mutations.target import Target, checks, row_source
 from engine.sql.expr import Case, Coalesce, Column, ColumnRef, Const, Expr
 from engine.sql.scope import Scope, Source
 from wire import types as t
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 class Change:
     """A statement as far as it is bound: `node` gives the rows; the other fields are `Mutate`'s.
 
-    source: the row as names see it. others: further items that RETURNING may name.
+    alias: what the statement calls its target. others: further items that RETURNING may name.
     """
 
     kind: MutateKind
-    table: Table
+    target: Target
     node: Node
     rows: tuple[Column, ...]
-    source: Source
+    alias: str | None = None
     others: Sequence[Source] = ()
     changed: Column | None = None
     dropped: Column | None = None
@@ -60,15 +60,25 @@ class Change:
     before: tuple[tuple[str, Column], ...] = ()
     fresh: Column | None = None
 
+    @property
+    def table(self) -> Table:
+        return self.target.table
+
 
 def completed(
     binder: QueryBinder, change: Change, returning: Sequence[exp.Expression], scope: Scope
 ) -> tuple[Mutate, tuple[str, ...]]:
     """The MUTATE, and the names of RETURNING's columns. change: with its generated columns (`generated.computed`)."""
-    checked = [] if change.kind == "delete" else checks(binder, change.table, change.source)
+    checked = (
+        [] if change.kind == "delete" else checks(binder, change.table, row_source(change.table, None, change.rows))
+    )
+    through = [] if change.kind == "delete" else change.target.view_checks(change.rows)
     names, returned = _returning(binder, change, returning, scope)
-    shown = _shown(change, [condition for _, condition in checked], returned)
-    truth = [_unless_kept(change, holds(condition)) for _, condition in checked]
+    shown = _shown(change, [condition for _, condition in (*checked, *through)], returned)
+    # Unlike a constraint, WITH CHECK OPTION is violated where it is unknown, too.
+    tests = [*(holds(condition) for _, condition in checked), *(_is_true(condition) for _, condition in through)]
+    checked += through
+    truth = [_unless_kept(change, test) for test in tests]
     check_columns = tuple(binder.context.new_column(constraint.name, st.of(t.BOOL)) for constraint, _ in checked)
     columns = tuple(emitted(binder.context, name, expr) for name, expr in zip(names, returned, strict=True))
     kept = _kept(change, bool(returning))
@@ -122,7 +132,7 @@ def _returning(
     if not returning:
         return [], []
     inner = Scope(binder.context, binder, scope)
-    for source in (change.source, *change.others):
+    for source in (change.target.row(change.alias, change.rows), *change.others):
         inner.add(source)
         inner.sources.append(source)
     targets = select.select_list(binder, exp.Select(expressions=list(returning)), inner)
@@ -150,6 +160,10 @@ def _shown(change: Change, conditions: Sequence[Expr], returned: Sequence[Expr])
 def holds(condition: Expr) -> Expr:
     """A check is violated where it is false; unknown is as good as true."""
     return Coalesce(condition.type, (condition, Const(condition.type, True)))
+
+
+def _is_true(condition: Expr) -> Expr:
+    return Coalesce(condition.type, (condition, Const(condition.type, False)))
 
 
 def _unless_kept(change: Change, expr: Expr) -> Expr:

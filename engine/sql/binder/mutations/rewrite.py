@@ -32,17 +32,16 @@ from engine.sql.binder.mutations.outcome import Change, completed
 from engine.sql.binder.mutations.parts import forbid_default, with_part
 from engine.sql.binder.mutations.target import (
     Rows,
+    Target,
     assigned,
     default,
-    find_column,
-    find_table,
     foreign_keys,
     is_default,
     keys,
     read,
     row_columns,
-    row_source,
 )
+from engine.sql.binder.mutations.updatable_views import find_target
 from engine.sql.binder.values import bind_row_items, row_items
 from engine.sql.expr import And, Call, Case, Coalesce, Column, Const, Expr, IsNull, Subquery, SubqueryKind
 from engine.sql.scope import Scope, Source, cursor, position
@@ -63,16 +62,22 @@ Values = Mapping[int, Expr]
 class _Matching:
     """What is bound of a statement before it takes one of its forms.
 
-    read: the table's rows as the statement's expressions name them. others: the items of FROM. joined: read, with them.
+    read: the table's rows as the statement's expressions name them. others: the items of FROM. joined: the rows that the target
+    has, with them. own: which of the rows the target has, as far as `joined` does not say it.
     """
 
-    table: Table
+    target: Target
     alias: str | None
     read: Rows
     joined: Node
     scope: Scope
     others: list[Source] = field(default_factory=list)
+    own: Expr | None = None
     condition: Expr | None = None
+
+    @property
+    def table(self) -> Table:
+        return self.target.table
 
     @property
     def is_joined(self) -> bool:
@@ -81,8 +86,8 @@ class _Matching:
 
 def bind_update(binder: QueryBinder, statement: Update, scope: Scope) -> tuple[Mutate, tuple[str, ...]]:
     matching = _matching(binder, statement, "update", statement.from_, scope)
-    values = assignments(binder, matching.table, statement.assignments, matching.scope)
-    matching.condition = _condition(binder, statement.where, matching.scope)
+    values = assignments(binder, matching.target, statement.assignments, matching.scope)
+    matching.condition = _condition(binder, statement.where, matching)
     sequences = _next_values(matching.table, values)
     values |= {number: Const(values[number].type, None) for number in sequences}
     change = _rewritten(binder, matching, values, _needs_join(matching, values, statement.returning))
@@ -95,7 +100,7 @@ def bind_update(binder: QueryBinder, statement: Update, scope: Scope) -> tuple[M
 
 def bind_delete(binder: QueryBinder, statement: Delete, scope: Scope) -> tuple[Mutate, tuple[str, ...]]:
     matching = _matching(binder, statement, "delete", statement.using, scope)
-    matching.condition = _condition(binder, statement.where, matching.scope)
+    matching.condition = _condition(binder, statement.where, matching)
     change = _rewritten(binder, matching, {}, _needs_join(matching, {}, statement.returning), deletes=True)
     return completed(binder, change, statement.returning, scope)
 
@@ -106,44 +111,49 @@ def bind_delete(binder: QueryBinder, statement: Delete, scope: Scope) -> tuple[M
 def _matching(
     binder: QueryBinder, statement: MutationStatement, verb: str, from_: exp.Expression | None, outer: Scope
 ) -> _Matching:
-    table = find_table(binder, statement.target, verb)
+    target = find_target(binder, statement.target, verb)
     alias = statement.target.args.get("alias")
     shown = alias.this.name if alias is not None else None
-    rows = read(binder, table)
+    rows = read(binder, target.table)
     scope = Scope(binder.context, binder, outer)
-    source = row_source(table, shown, rows.columns)
+    source = target.row(shown, rows.columns)
     scope.add(source)
-    matching = _Matching(table, shown, rows, rows.reader, scope)
+    visible, own = target.visible(rows.reader, rows.columns)
+    matching = _Matching(target, shown, rows, visible, scope, own=own)
     if from_ is not None:
-        matching.joined = from_clause.joined(rows.reader, from_clause.bind(binder, from_, scope), "cross")
+        matching.joined = from_clause.joined(visible, from_clause.bind(binder, from_, scope), "cross")
         from_clause.check_names([source], scope.sources)
         matching.others = list(scope.sources)
     scope.sources = [source, *matching.others]
     return matching
 
 
-def _condition(binder: QueryBinder, where: exp.Expression | None, scope: Scope) -> Expr | None:
+def _condition(binder: QueryBinder, where: exp.Expression | None, matching: _Matching) -> Expr | None:
+    """The statement's, and the target's own."""
     if where is None:
-        return None
-    bound = binder.expressions.bind(where, scope)
-    check_plain(bound, "WHERE", scope)
-    return binder.expressions.as_boolean(bound, "WHERE")
+        return matching.own
+    bound = binder.expressions.bind(where, matching.scope)
+    check_plain(bound, "WHERE", matching.scope)
+    asked = binder.expressions.as_boolean(bound, "WHERE")
+    return asked if matching.own is None else And(asked.type, (matching.own, asked))
 
 
 def assignments(
-    binder: QueryBinder, table: Table, written: Sequence[Assignment], scope: Scope, what: str = "UPDATE"
+    binder: QueryBinder, target: Target, written: Sequence[Assignment], scope: Scope, what: str = "UPDATE"
 ) -> dict[int, Expr]:
-    """SET's values by the numbers of their columns."""
+    """SET's values by the numbers of their columns. scope: its first source is the row that is there."""
     found: dict[int, Expr] = {}
     whole: set[int] = set()
+    named: list[TableColumn] = []
     for assignment in written:
-        columns = [find_column(table, name) for name in assignment.columns]
+        columns = [target.find_column(name) for name in assignment.columns]
+        named += columns
         parts = assignment.parts or ((),) * len(columns)
-        targets = list(zip(assignment.columns, parts, strict=True))
-        for written_value, target in zip(_written(assignment, len(columns)), targets, strict=False):
-            forbid_default(written_value, target)
-        for column, target, value in zip(columns, targets, _values(binder, assignment, columns, scope), strict=True):
-            part = target[1]
+        places = list(zip(assignment.columns, parts, strict=True))
+        for written_value, place in zip(_written(assignment, len(columns)), places, strict=False):
+            forbid_default(written_value, place)
+        for column, place, value in zip(columns, places, _values(binder, assignment, columns, scope), strict=True):
+            part = place[1]
             # Several parts of a column may be assigned, one after another.
             if column.number in whole or (column.number in found and not part):
                 raise SqlSyntaxError(f'multiple assignments to same column "{column.name}"')
@@ -151,12 +161,12 @@ def assignments(
                 check_plain(value, what, scope)
                 _forbid_identity(column)
             if part and value is not None:
-                base = found.get(column.number) or scope.sources[0].columns[table.columns.index(column)].expr
-                found[column.number] = with_part(binder, column, base, target, value, scope)
+                base = found.get(column.number) or scope.sources[0].columns[target.columns.index(column)].expr
+                found[column.number] = with_part(binder, column, base, place, value, scope)
                 continue
             whole.add(column.number)
             found[column.number] = default(binder, column) if value is None else assigned(binder, value, column)
-        binder.context.accesses.target(table).update(columns)
+    target.update(named)
     return found
 
 
@@ -229,7 +239,9 @@ def _from_query(value: exp.Subquery, scope: Scope) -> list[Expr | None]:
         raise FeatureNotSupported(
             "not supported: a volatile sub-SELECT for several columns", position=cursor(position(value))
         )
-    return [_scalar(plan, column, position(value)) for column in plan.columns]
+    # Each has a plan of its own: passes tell what is used by columns, wherever in the statement these are.
+    plans = [plan, *(scope.bind_subquery(query)[0] for _ in plan.columns[1:])]
+    return [_scalar(own, own.columns[i], position(value)) for i, own in enumerate(plans)]
 
 
 def _scalar(plan: Node, column: Column, at: int) -> Expr:
@@ -248,6 +260,9 @@ def _needs_join(matching: _Matching, values: Values, returning: Sequence[exp.Exp
     if matching.is_joined:
         return True
     if any(isinstance(part, Subquery) for value in values.values() for part in value.walk()):
+        return True
+    shown = matching.scope.sources[0].columns if returning and matching.target.is_view else ()
+    if any(isinstance(part, Subquery) for column in shown for part in column.expr.walk()):
         return True
     return any(tree.find(exp.Subquery, exp.Exists, exp.Select) is not None for tree in returning)
 
@@ -272,14 +287,14 @@ def _rewritten(
     named = tuple(key for key in foreign_keys(matching.table) if written & set(key.columns))
     return Change(
         "delete" if deletes else "update",
-        matching.table,
+        matching.target,
         Evaluator(
             (*rows, *others, *(column for _, column in before)),
             node,
             (*emit, *passed(others), *(refer(column) for _, column in kept)),
         ),
         rows,
-        row_source(matching.table, matching.alias, rows),
+        matching.alias,
         matching.others,
         changed=changed,
         dropped=changed if deletes else None,

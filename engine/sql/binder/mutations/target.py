@@ -1,4 +1,4 @@
-"""The table that a statement changes: which it is, what its columns take, what its constraints ask.
+"""What a statement changes: which table it is, what its columns take, what its constraints ask.
 
 Assignment follows PostgreSQL's transformAssignedExpr: a value is cast where an assignment cast exists, else 42804; a string
 that is too long is 22001 unless what is cut off are blanks. Defaults and checks are stored as text and bound where they are
@@ -7,7 +7,7 @@ used, like a view; errors in them have no place in the statement.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,8 +16,9 @@ from sqlglot import exp
 
 from engine.catalog import acl
 from engine.catalog.objects import Constraint, Relation, Table, TableColumn, View
-from engine.plan.logical import FILE, ROW, TableReader
+from engine.plan.logical import FILE, ROW, Node, TableReader
 from engine.sql import types as st
+from engine.sql.accesses import Access
 from engine.sql.binder import domains
 from engine.sql.binder.blocks import passed
 from engine.sql.binder.casts import can_coerce
@@ -51,27 +52,114 @@ _VERBS = {
 
 
 #: What a verb asks for by itself; the others ask for columns.
-_RIGHTS = {"delete": acl.DELETE, "update": acl.UPDATE, "truncate": acl.TRUNCATE}
+RIGHTS = {"delete": acl.DELETE, "update": acl.UPDATE, "truncate": acl.TRUNCATE}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a statement changes, as it names it: a stored table, or a view over one (`updatable_views`).
+
+    table: where the rows are. named: what is named, with the columns that are seen of it. columns: those, as rows take them:
+    with their names in what is named, and the table's numbers. access: what is noted of the statement's rights.
+    """
+
+    binder: QueryBinder
+    table: Table
+    named: Table | View
+    columns: tuple[TableColumn, ...]
+    access: Access
+
+    @property
+    def is_view(self) -> bool:
+        return isinstance(self.named, View)
+
+    def find_columns(self, names: Sequence[exp.Identifier]) -> tuple[TableColumn, ...]:
+        """The columns of a list. Raises UndefinedColumn, DuplicateColumn."""
+        found: list[TableColumn] = []
+        for name in names:
+            column = self.find_column(name)
+            if column in found:
+                raise DuplicateColumn(f'column "{name.name}" specified more than once', position=cursor(position(name)))
+            found.append(column)
+        return tuple(found)
+
+    def find_column(self, name: exp.Identifier) -> TableColumn:
+        """Raises UndefinedColumn."""
+        found = next((column for column in self.columns if column.name == name.name), None)
+        if found is None:
+            message = f'column "{name.name}" of relation "{self.named.name}" does not exist'
+            raise UndefinedColumn(message, position=cursor(position(name)))
+        return found
+
+    def insert(self, columns: Sequence[TableColumn]) -> None:
+        """Values are given for these."""
+        self.access.insert(columns)
+
+    def update(self, columns: Sequence[TableColumn]) -> None:
+        self.access.update(columns)
+
+    def select(self, columns: Iterable[TableColumn]) -> None:
+        """These of the table's are looked at."""
+        self.access.select(columns)
+
+    def require(self, rights: int) -> None:
+        self.access.rights |= rights
+
+    def row(self, alias: str | None, row: Sequence[Column]) -> Source:
+        """A row of the table as the statement's names see it."""
+        refs = dict(zip((c.number for c in self.table.columns), passed(row), strict=True))
+        return _row_source(self.named, alias, [(c.name, refs[c.number]) for c in self.columns])
+
+    def visible(self, reader: Node, _row: Sequence[Column]) -> tuple[Node, Expr | None]:
+        """The rows of the table that it has, out of those that are read, and what else has to hold for them; None: nothing."""
+        return reader, None
+
+    def view_checks(self, _row: Sequence[Column], *, cascaded: bool = False) -> list[tuple[Constraint, Expr]]:
+        """What WITH CHECK OPTION asks of a row that is written, in the order in which it is asked."""
+        return []
+
+
+def table_target(binder: QueryBinder, table: Table, verb: str, seen: Table | None = None) -> Target:
+    """A stored table. seen: with the columns that a view knows of it."""
+    access = binder.context.accesses.target(table, RIGHTS.get(verb, 0))
+    named = seen or table
+    return Target(binder, table, named, named.columns, access)
 
 
 def find_table(binder: QueryBinder, target: exp.Table, verb: str) -> Table:
-    """The stored table that is meant. verb: insert, update, delete, merge, truncate, copy, or fill.
+    """The stored table that is meant, which is no view. verb: merge, truncate, copy, or fill. Raises what `find_relation` and
+    `require_stored` raise, WrongObjectType, FeatureNotSupported."""
+    found = find_relation(binder, target)
+    if verb == "copy":
+        _require_copied(found)
+    if isinstance(found, View):
+        if verb == "truncate":
+            raise WrongObjectType(f'"{found.name}" is not a table')
+        message = f'cannot execute {verb.upper()} on relation "{found.name}"'
+        raise FeatureNotSupported(message, detail="This operation is not supported for views.")
+    table = require_stored(found, verb)
+    binder.context.accesses.target(table, RIGHTS.get(verb, 0))
+    return table
 
-    Raises UndefinedTable, WrongObjectType, InsufficientPrivilege for the system catalog, FeatureNotSupported for what cannot
-    be changed in this way (setTargetTable, CheckValidResultRel).
-    """
+
+def find_relation(binder: QueryBinder, target: exp.Table) -> Relation:
+    """Raises UndefinedTable."""
     schema, name = target.text("db") or None, target.name
     with placed(target):
         found = binder.context.catalog.resolve(schema, name, binder.context.search_path)
     if found is None:
         dotted = f"{schema}.{name}" if schema else name
         raise UndefinedTable(f'relation "{dotted}" does not exist', position=cursor(position(target)))
-    if verb == "copy":
-        _require_copied(found)
-    if isinstance(found, View):
-        if verb == "truncate":
-            raise WrongObjectType(f'"{name}" is not a table')
-        raise FeatureNotSupported(f'not supported: changing rows of a view ("{name}")')
+    return found
+
+
+def require_stored(found: Relation, verb: str) -> Table:
+    """The relation, which is no view, as a table whose rows can be changed.
+
+    Raises WrongObjectType, InsufficientPrivilege for the system catalog, FeatureNotSupported for what cannot be changed in this
+    way (setTargetTable, CheckValidResultRel).
+    """
+    name = found.name
     if not isinstance(found, Table):
         raise InsufficientPrivilege(f"permission denied for table {name}")
     if found.query is not None and verb != "fill":
@@ -80,7 +168,6 @@ def find_table(binder: QueryBinder, target: exp.Table, verb: str) -> Table:
     if found.storage is None:
         words = f"cannot {_VERBS.get(verb, verb)} foreign table"
         raise FeatureNotSupported(f'{words} "{name}"')
-    binder.context.accesses.target(found, _RIGHTS.get(verb, 0))
     return found
 
 
@@ -126,31 +213,17 @@ def row_columns(binder: QueryBinder, table: Table) -> tuple[Column, ...]:
 
 def row_source(table: Table, alias: str | None, columns: Sequence[Column]) -> Source:
     """A row of the table as names see it."""
-    offered = tuple(SourceColumn(c.name, e) for c, e in zip(table.columns, passed(columns), strict=True))
-    schema = None if alias else table.schema
-    return Source(alias or table.name, offered, schema=schema, relation=table.name, placed=True)
+    pairs = zip(table.columns, passed(columns), strict=True)
+    return _row_source(table, alias, [(column.name, expr) for column, expr in pairs])
 
 
-# -- columns ----------------------------------------------------------------------------------------------------------
+def _row_source(named: Table | View, alias: str | None, columns: Sequence[tuple[str, Expr]]) -> Source:
+    offered = tuple(SourceColumn(name, expr) for name, expr in columns)
+    schema = None if alias else named.schema
+    return Source(alias or named.name, offered, schema=schema, relation=named.name, placed=isinstance(named, Table))
 
 
-def find_columns(table: Table, names: Sequence[exp.Identifier]) -> tuple[TableColumn, ...]:
-    """The columns of a list. Raises UndefinedColumn, DuplicateColumn."""
-    found: list[TableColumn] = []
-    for name in names:
-        column = find_column(table, name)
-        if column in found:
-            raise DuplicateColumn(f'column "{name.name}" specified more than once', position=cursor(position(name)))
-        found.append(column)
-    return tuple(found)
-
-
-def find_column(table: Table, name: exp.Identifier) -> TableColumn:
-    column = table.column(name.name)
-    if column is None:
-        message = f'column "{name.name}" of relation "{table.name}" does not exist'
-        raise UndefinedColumn(message, position=cursor(position(name)))
-    return column
+# -- values -----------------------------------------------------------------------------------------------------------
 
 
 def assigned(binder: QueryBinder, value: Expr, column: TableColumn) -> Expr:

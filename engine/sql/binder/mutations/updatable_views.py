@@ -1,0 +1,267 @@
+"""Views whose rows a statement changes: it changes those of the view's base relation instead.
+
+A view is automatically updatable if it is a plain selection of one table, or of one such view. A name that means one of its
+columns means then what the view's select list has for it, over a row of the table, and the view's WHERE says which rows there are.
+Columns of the base relation take values, others do not.
+
+Whoever runs the statement needs rights on the view and its columns; the view's owner those on the base relation, and, where the
+statement reads, SELECT on all that the definition names.
+
+Source: PostgreSQL 15, rewriteHandler.c (rewriteTargetView, view_query_is_auto_updatable, view_col_is_auto_updatable).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from sqlglot import exp
+
+from engine.catalog.objects import Constraint, Table, TableColumn, View
+from engine.plan.logical import Evaluator, Node
+from engine.sql.binder import select, set_returning
+from engine.sql.binder.blocks import filtered, passed
+from engine.sql.binder.from_clause import aliased_names
+from engine.sql.binder.mutations.target import RIGHTS, Target, find_relation, require_stored, table_target, unplaced
+from engine.sql.expr import AggregateCall, And, Column, Expr, WindowCall
+from engine.sql.parser import parse
+from engine.sql.scope import Scope, Source, SourceColumn
+from engine.sql.statements import Query
+from wire.errors import FeatureNotSupported, InternalError, ObjectNotInPrerequisiteState
+
+if TYPE_CHECKING:
+    from engine.sql.binder.queries import QueryBinder
+
+#: How messages call a statement: its verb, what would enable it, and the trigger's event.
+_WORDS: Final = {
+    "insert": ("insert into", "inserting into", "INSERT"),
+    "update": ("update", "updating", "UPDATE"),
+    "delete": ("delete from", "deleting from", "DELETE"),
+}
+#: The clauses that a view may not have, in the order in which they are told.
+_CLAUSES: Final = (
+    ("distinct", "DISTINCT"),
+    ("group", "GROUP BY"),
+    ("having", "HAVING"),
+    ("with_", "WITH"),
+    ("limit", "LIMIT or OFFSET"),
+    ("offset", "LIMIT or OFFSET"),
+)
+_NOT_ONE: Final = "Views that do not select from a single table or view are not automatically updatable."
+#: The number of a column that the table has not.
+_NO_COLUMN: Final = 0
+
+
+def find_target(binder: QueryBinder, written: exp.Table, verb: str) -> Target:
+    """What a statement names to change it. verb: insert, update or delete; fill, for a materialized view's rows.
+
+    Raises what `find_relation` and `require_stored` raise, and ObjectNotInPrerequisiteState for a view that is not updatable.
+    """
+    found = find_relation(binder, written)
+    if isinstance(found, View):
+        return _view_target(binder, found, verb)
+    return table_target(binder, require_stored(found, verb), verb)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewTarget(Target):
+    """below: the view's base relation. alias: what the definition calls it, and names: its columns.
+    bases: of each column the base relation's, None where it is none of them."""
+
+    view: View
+    query: exp.Select
+    below: Target
+    alias: exp.TableAlias | None
+    bases: tuple[TableColumn | None, ...] = ()
+
+    def insert(self, columns: Sequence[TableColumn]) -> None:
+        self.access.insert(self._own(columns))
+        self.below.insert(self._bases(columns, "insert into"))
+
+    def update(self, columns: Sequence[TableColumn]) -> None:
+        self.access.update(self._own(columns))
+        self.below.update(self._bases(columns, "update"))
+
+    def select(self, columns: Iterable[TableColumn]) -> None:
+        asked = list(columns)
+        numbers = {column.number for column in asked}
+        self.access.select(self._own([column for column in self.columns if column.number in numbers]))
+        self.below.select(asked)
+
+    def require(self, rights: int) -> None:
+        self.access.rights |= rights
+        self.below.require(rights)
+
+    def row(self, alias: str | None, row: Sequence[Column]) -> Source:
+        exprs = self.shown(row)
+        named = zip(self.view.columns, exprs, strict=True)
+        offered = tuple(SourceColumn(column.name, expr) for column, expr in named)
+        self.binder.context.accesses.offer_values(self.access, exprs)
+        schema = None if alias else self.view.schema
+        return Source(alias or self.view.name, offered, schema=schema, relation=self.view.name)
+
+    def visible(self, reader: Node, row: Sequence[Column]) -> tuple[Node, Expr | None]:
+        node, below = self.below.visible(reader, row)
+        conditions = tuple(part for part in (below, self._where(row)) if part is not None)
+        if not conditions:
+            return node, None
+        both = conditions[0] if len(conditions) == 1 else And(conditions[0].type, conditions)
+        if not self.view.has_option("security_barrier"):
+            return node, both
+        # What the statement asks may fail for a row, and so tell of it: it comes after.
+        return Evaluator(node.columns, filtered(node, both), passed(node.columns), barrier=True), None
+
+    def view_checks(self, row: Sequence[Column], *, cascaded: bool = False) -> list[tuple[Constraint, Expr]]:
+        cascaded = cascaded or self.view.check_option == "cascaded"
+        found = self.below.view_checks(row, cascaded=cascaded)
+        if cascaded or self.view.check_option:
+            own = self._where(row)
+            if own is not None:
+                found.append((Constraint(0, self.view.name, "view check", ()), own))
+        return found
+
+    def _where(self, row: Sequence[Column]) -> Expr | None:
+        where, expressions = self.query.args.get("where"), self.binder.expressions
+        if where is None:
+            return None
+        with self._definition():
+            return expressions.as_boolean(expressions.bind(where.this, self._scope(row)), "WHERE")
+
+    def shown(self, row: Sequence[Column]) -> tuple[Expr, ...]:
+        """What the select list makes of a row of the table."""
+        expressions = self.binder.expressions
+        with self._definition():
+            found = select.select_list(self.binder, self.query, self._scope(row))
+            # The select list may give more than the view had when another view saw it.
+            return tuple(expressions.settle(item.expr) for item in found[: len(self.view.columns)])
+
+    def base_row(self, row: Sequence[Column]) -> Source:
+        """A row of the base relation as the definition's names see it."""
+        source = self.below.row(self.alias.name if self.alias is not None else None, row)
+        names = aliased_names(self.alias, [column.name for column in source.columns], source.name)
+        columns = tuple(SourceColumn(name, c.expr) for name, c in zip(names, source.columns, strict=True))
+        return replace(source, columns=columns)
+
+    def _scope(self, row: Sequence[Column]) -> Scope:
+        scope = Scope(self.binder.context, self.binder)
+        source = self.base_row(row)
+        scope.add(source)
+        scope.sources.append(source)
+        return scope
+
+    @contextmanager
+    def _definition(self) -> Iterator[None]:
+        """While a part of the definition is bound."""
+        with unplaced(), self.binder.as_seen_by(self.view), self.binder.context.accesses.defining(self.view):
+            yield
+
+    def _own(self, columns: Sequence[TableColumn]) -> Iterator[TableColumn]:
+        names = {column.name for column in columns}
+        return (column for column in self.view.columns if column.name in names)
+
+    def _bases(self, columns: Sequence[TableColumn], verb: str) -> list[TableColumn]:
+        """The base relation's columns. Raises FeatureNotSupported where there is none."""
+        bases = dict(zip((column.name for column in self.columns), self.bases, strict=True))
+        found = []
+        for column in columns:
+            base = bases[column.name]
+            if base is None:
+                raise FeatureNotSupported(
+                    f'cannot {verb} column "{column.name}" of view "{self.view.name}"',
+                    detail="View columns that are not columns of their base relation are not updatable.",
+                )
+            found.append(base)
+        return found
+
+
+def _view_target(binder: QueryBinder, view: View, verb: str) -> ViewTarget:
+    access = binder.context.accesses.target(view, RIGHTS.get(verb, 0))
+    query = definition_of(view)
+    reason = why_not(query)
+    if reason is not None or not isinstance(query, exp.Select):
+        _refuse(view, verb, reason or _NOT_ONE)
+    (item,) = query.args["from_"].expressions
+    with binder.as_seen_by(view), binder.context.accesses.defining(view):
+        seen = find_relation(binder, item)
+        if isinstance(seen, View):
+            below: Target = _view_target(binder, seen, verb)
+        else:
+            if isinstance(seen, Table) and seen.query is not None:
+                _refuse(view, verb, _NOT_ONE)
+            below = _base(binder, require_stored(seen, verb), verb)
+    access.below = below.access
+    target = ViewTarget(binder, below.table, view, (), access, view, query, below, item.args.get("alias"))
+    row = tuple(binder.context.new_column(column.name, column.type) for column in below.table.columns)
+    exprs, offered = target.shown(row), target.base_row(row).columns
+    for expr in exprs:
+        _require_plain(view, verb, expr)
+    bases = tuple(_base_column(expr, offered, below.columns) for expr in exprs)
+    if verb != "delete" and not any(base is not None and base.number for base in bases):
+        _refuse(view, verb, "Views that have no updatable columns are not automatically updatable.")
+    columns = tuple(
+        TableColumn(own.name, own.type, _NO_COLUMN) if base is None else replace(base, name=own.name)
+        for own, base in zip(view.columns, bases, strict=True)
+    )
+    return replace(target, columns=columns, bases=bases)
+
+
+def _base(binder: QueryBinder, seen: Table, verb: str) -> Target:
+    """A table as the view sees it, with all columns that it has by now."""
+    table = binder.context.catalog.by_oid(seen.oid)
+    assert isinstance(table, Table), "it was resolved"
+    return table_target(binder, table, verb, seen)
+
+
+def _base_column(expr: Expr, offered: Sequence[SourceColumn], columns: Sequence[TableColumn]) -> TableColumn | None:
+    """The base relation's column that an item of the select list is."""
+    return next((c for item, c in zip(offered, columns, strict=True) if item.expr == expr), None)
+
+
+def definition_of(view: View) -> exp.Expression:
+    """The query that the view is."""
+    (parsed,) = parse(view.definition)
+    if not isinstance(parsed, Query):
+        raise InternalError(f'the definition of view "{view.name}" is no query')
+    return parsed.tree
+
+
+def why_not(query: exp.Expression) -> str | None:
+    """What keeps a view of the query from being updatable, as far as its clauses say; None: nothing."""
+    if isinstance(query, exp.SetOperation):
+        return "Views containing UNION, INTERSECT, or EXCEPT are not automatically updatable."
+    for key, clause in _CLAUSES:
+        if query.args.get(key):
+            return f"Views containing {clause} are not automatically updatable."
+    from_ = query.args.get("from_")
+    items = [] if from_ is None else from_.expressions
+    if len(items) != 1 or not _is_relation(items[0]):
+        return _NOT_ONE
+    if items[0].args.get("sample") is not None:
+        return "Views containing TABLESAMPLE are not automatically updatable."
+    return None
+
+
+def _is_relation(item: exp.Expression) -> bool:
+    return isinstance(item, exp.Table) and not item.args.get("rows_from")
+
+
+def _require_plain(view: View, verb: str, expr: Expr) -> None:
+    for part in expr.walk():
+        if isinstance(part, AggregateCall):
+            _refuse(view, verb, "Views that return aggregate functions are not automatically updatable.")
+        if isinstance(part, WindowCall):
+            _refuse(view, verb, "Views that return window functions are not automatically updatable.")
+    if set_returning.has_sets(expr):
+        _refuse(view, verb, "Views that return set-returning functions are not automatically updatable.")
+
+
+def _refuse(view: View, verb: str, detail: str) -> NoReturn:
+    said, enabling, event = _WORDS[verb]
+    raise ObjectNotInPrerequisiteState(
+        f'cannot {said} view "{view.name}"',
+        detail=detail,
+        hint=f"To enable {enabling} the view, provide an INSTEAD OF {event} trigger"
+        f" or an unconditional ON {event} DO INSTEAD rule.",
+    )
