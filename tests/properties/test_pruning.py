@@ -49,6 +49,15 @@ _CONSTANTS = {
     "z": ["'2000-01-01 00:00+00'", "'2000-01-01 00:00:00.999999+00'", "'1960-01-01 01:00+02'", "timestamp '2000-01-01'"],
     "p": ["'x'", "'y'", "''", "'w'"],
 }  # fmt: skip
+#: Files of one row group, and the least and the greatest value.
+_EXTREMES: list[tuple[list[float | None], tuple[str | None, str | None]]] = [
+    ([NAN, 1.0], ("1", "NaN")),
+    ([0.0, 2.0], ("0", "2")),
+    ([0.5, 5.0, None], ("0.5", "5")),
+    ([-0.0], ("-0", "-0")),
+    ([NAN], ("NaN", "NaN")),
+    ([None], (None, None)),
+]
 _OPERATORS = ["=", "<>", "<", "<=", ">", ">="]
 _NAMES = ", ".join(_COLUMNS)
 
@@ -69,6 +78,9 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[psycopg.Con
             chosen = f"select {_NAMES} from foreign_rows where i is distinct from 0 or true offset {first} limit 4"
             for table in ("stored_rows", "parted_rows"):
                 connection.execute(f"insert into {table} {chosen}".encode())
+        for number in range(len(_EXTREMES)):
+            options = f"options (path 'extremes/{number}.parquet', format 'parquet')"
+            connection.execute(f"create foreign table extremes{number} (f float8, r float4) {options}".encode())
         member.engine.store.publish()
         yield connection
 
@@ -79,6 +91,11 @@ def _write(folder: Path) -> None:
         arrays = [pa.array(values[4 * number : 4 * number + 4], typ) for _, typ, values in _COLUMNS.values()]
         table = pa.Table.from_arrays(arrays, names=list(_COLUMNS))
         pq.write_table(table, folder / f"{number}.parquet", row_group_size=2)
+    extremes = folder.parent / "extremes"
+    extremes.mkdir()
+    for number, (values, _) in enumerate(_EXTREMES):
+        rows = pa.table({"f": pa.array(values, pa.float64()), "r": pa.array(values, pa.float32())})
+        pq.write_table(rows, extremes / f"{number}.parquet")
 
 
 def _comparisons(name: str) -> some.SearchStrategy[str]:
@@ -146,6 +163,17 @@ def test_nan_is_found_beside_numbers(connection: psycopg.Connection[tuple[object
         assert found == (count,), condition
     found = connection.execute(f"select max(f)::text, min(f) from {table} where i = -5 or i = 0".encode()).fetchone()
     assert found == ("NaN", 1.0)
+
+
+@pytest.mark.parametrize("number", range(len(_EXTREMES)))
+def test_the_extremes_of_a_whole_file_are_those_of_its_values(
+    connection: psycopg.Connection[tuple[object, ...]], number: int
+) -> None:
+    """Statistics do not say them: NaN is left out, and the least value is told as -0 where it is 0."""
+    _, expected = _EXTREMES[number]
+    for column in ("f", "r"):
+        query = f"select min({column})::text, max({column})::text, max({column}) filter (where true)::text from extremes{number}"
+        assert connection.execute(query.encode()).fetchone() == (*expected, expected[1])
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,9 @@ def _decorate(
     node: exp.Expression, aggregate: AggregateCall, order: Sequence[exp.Ordered], scope: Scope
 ) -> exp.Expression:
     """DISTINCT, ORDER BY and FILTER on one call of the engine's."""
+    tests = [] if aggregate.filter is None else [condition(aggregate.filter, scope)]
+    if scope.engine == "local" and _is_extreme_of_floats(aggregate):
+        tests.append(exp.Not(this=is_null(render(aggregate.args[0], scope))))
     keyed = any(needs_key(arg.type, scope.engine) for arg in aggregate.args)
     if aggregate.distinct and keyed and not _counts_distinct(aggregate):
         raise scope.compilation.unsupported(f"{aggregate.function.name} of distinct {aggregate.args[0].type} values")
@@ -112,7 +115,13 @@ def _decorate(
         arguments = [exp.Distinct(expressions=arguments)]
     if arguments:
         node.set("expressions", arguments)
-    return node if aggregate.filter is None else filtered(node, condition(aggregate.filter, scope))
+    return filtered(node, conjunction(tests)) if tests else node
+
+
+def _is_extreme_of_floats(aggregate: AggregateCall) -> bool:
+    """min or max, which DuckDB takes from a file's statistics where nothing filters: those leave NaN out, or, where it is told
+    that there may be some, say that there is, and they have -0 for 0."""
+    return aggregate.function.name in ("min", "max") and aggregate.args[0].type.pg in (t.FLOAT4, t.FLOAT8)
 
 
 def _ordered_set(aggregate: AggregateCall, scope: Scope) -> exp.Expression:

@@ -4,7 +4,7 @@ SELECT
 FROM (
   SELECT
     CAST(t1."id" AS BIGINT) AS c1
-  FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE) AS t1
+  FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t1
   ORDER BY
     c1 DESC NULLS FIRST
   LIMIT 3

@@ -4,11 +4,11 @@ SELECT
   CAST(ARRAY(
     SELECT
       CAST(t2."name" AS TEXT) AS c6
-    FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE) AS t2
+    FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t2
     WHERE
       CAST(t2."region" AS BIGINT) = CAST(t1."id" AS BIGINT)
   ) AS TEXT[]) AS c8
-FROM READ_PARQUET(['/data/region.parquet'], hive_partitioning = FALSE) AS t1
+FROM READ_PARQUET(['/data/region.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t1
 WHERE
   CAST(t1."id" AS BIGINT) IN (0, 4)
 

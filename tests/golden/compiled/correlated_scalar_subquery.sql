@@ -4,11 +4,11 @@ SELECT
   (
     SELECT
       COUNT(*) AS c6
-    FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE) AS t2
+    FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t2
     WHERE
       CAST(t2."region" AS BIGINT) = CAST(t1."id" AS BIGINT)
   ) AS c8
-FROM READ_PARQUET(['/data/region.parquet'], hive_partitioning = FALSE) AS t1
+FROM READ_PARQUET(['/data/region.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t1
 
 -- spark
 SELECT

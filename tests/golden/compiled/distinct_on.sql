@@ -13,8 +13,8 @@ FROM (
       PARTITION BY CAST(t2."name" AS TEXT)
       ORDER BY CAST(t2."name" AS TEXT) NULLS LAST, CAST(t1."id" AS BIGINT) NULLS LAST
     ) AS number_
-  FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE) AS t1
-  JOIN READ_PARQUET(['/data/region.parquet'], hive_partitioning = FALSE) AS t2
+  FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t1
+  JOIN READ_PARQUET(['/data/region.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t2
     ON CAST(t1."region" AS BIGINT) = CAST(t2."id" AS BIGINT)
 ) AS t3
 WHERE

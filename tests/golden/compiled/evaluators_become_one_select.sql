@@ -1,7 +1,7 @@
 -- local
 SELECT
   CAST(t1."id" AS BIGINT) + 1 AS c5
-FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE) AS t1
+FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t1
 WHERE
   CAST(t1."id" AS BIGINT) < 4 AND (
     CAST(t1."id" AS BIGINT) + 1

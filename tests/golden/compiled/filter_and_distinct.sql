@@ -6,7 +6,7 @@ SELECT
     CAST(t1."id" AS BIGINT) < 4) AS c6,
   COUNT(DISTINCT CAST(t1."region" AS BIGINT)) FILTER(WHERE
     CAST(t1."id" AS BIGINT) IN (1, 5, 6)) AS c7
-FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE) AS t1
+FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t1
 
 -- spark
 SELECT

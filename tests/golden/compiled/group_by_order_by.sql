@@ -3,7 +3,7 @@ SELECT
   CAST(t1."region" AS BIGINT) AS c4,
   COUNT(*) AS c5,
   CAST(SUM(CAST(t1."id" AS BIGINT)) AS BIGINT) AS c6
-FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE) AS t1
+FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t1
 GROUP BY
   CAST(t1."region" AS BIGINT)
 ORDER BY

@@ -2,7 +2,7 @@
 SELECT
   CAST(t1."region" AS BIGINT) AS c6,
   COUNT(*) * 2 AS c7
-FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE) AS t1
+FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t1
 GROUP BY
   CAST(t1."region" AS BIGINT)
 HAVING

@@ -2,8 +2,8 @@
 SELECT
   CAST(t1."name" AS TEXT) AS c6,
   CAST(t2."name" AS TEXT) AS c7
-FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE) AS t1
-JOIN READ_PARQUET(['/data/region.parquet'], hive_partitioning = FALSE) AS t2
+FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t1
+JOIN READ_PARQUET(['/data/region.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t2
   ON CAST(t1."region" AS BIGINT) = CAST(t2."id" AS BIGINT)
 
 -- spark

@@ -1,7 +1,7 @@
 -- local
 SELECT
   CAST(t1."region" AS BIGINT) AS c3
-FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE) AS t1
+FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t1
 ORDER BY
   c3 DESC NULLS FIRST
 LIMIT 3

@@ -4,7 +4,7 @@ SELECT
 FROM (
   SELECT
     CAST(t1."id" AS BIGINT) AS c4
-  FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE) AS t1
+  FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t1
   WHERE
     CAST(t1."id" AS BIGINT) > 2
 ) AS t2 TABLESAMPLE BERNOULLI (100 PERCENT)

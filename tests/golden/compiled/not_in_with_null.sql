@@ -1,13 +1,13 @@
 -- local
 SELECT
   CAST(t1."name" AS TEXT) AS c7
-FROM READ_PARQUET(['/data/region.parquet'], hive_partitioning = FALSE) AS t1
+FROM READ_PARQUET(['/data/region.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t1
 WHERE
   NOT (
     CAST(t1."id" AS BIGINT) IN (
       SELECT
         CAST(t2."region" AS BIGINT) AS c6
-      FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE) AS t2
+      FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t2
     )
   )
 

@@ -2,12 +2,12 @@
 SELECT
   CAST(t1."id" AS BIGINT) AS c8,
   t3.c7 AS c9
-FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE) AS t1
+FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t1
 LEFT JOIN (
   SELECT
     CAST(t2."id" AS BIGINT) AS c6,
     1 AS c7
-  FROM READ_PARQUET(['/data/region.parquet'], hive_partitioning = FALSE) AS t2
+  FROM READ_PARQUET(['/data/region.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t2
   WHERE
     CAST(t2."id" AS BIGINT) < 3
 ) AS t3

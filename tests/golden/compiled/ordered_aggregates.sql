@@ -6,7 +6,7 @@ SELECT
     CAST(t1."id" AS BIGINT) IN (4, 5)) AS c5,
   PERCENTILE_DISC(CAST('0.5' AS DOUBLE)) WITHIN GROUP (ORDER BY
     CAST(t1."id" AS BIGINT) DESC NULLS FIRST) AS c6
-FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE) AS t1
+FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t1
 
 -- spark
 SELECT

@@ -2,7 +2,7 @@
 SELECT
   CAST(t1."name" AS TEXT) AS c4,
   CAST(t1."id" AS BIGINT) AS c5
-FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE) AS t1
+FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t1
 WHERE
   CAST(t1."region" AS BIGINT) >= 2
 

@@ -24,7 +24,7 @@ FROM (
       PARTITION BY CAST(t1."region" AS BIGINT)
       ORDER BY CAST(t1."id" AS BIGINT) NULLS LAST
     ) AS c6
-  FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE) AS t1
+  FROM READ_PARQUET(['/data/nation.parquet'], hive_partitioning = FALSE, can_have_nan = TRUE) AS t1
 ) AS t2
 WHERE
   t2.c3 = 0
