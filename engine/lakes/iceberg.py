@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -140,7 +141,9 @@ def _of_catalog(path: str) -> IcebergTable:
             f'catalog "{name}" is not configured', hint="The member's configuration names them under catalogs."
         )
     try:
-        return load_catalog(name, **catalog.properties).load_table(table)
+        # What a table's metadata says needs the catalog no more.
+        with closing(load_catalog(name, **catalog.properties)) as opened:
+            return opened.load_table(table)
     except NoSuchTableError:
         raise
     except Exception as error:

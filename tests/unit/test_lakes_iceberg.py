@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -259,3 +261,21 @@ def test_configuration(tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match=r"catalogs\.house") as raised:
             load(file, environment={})
         assert "xyzzy" not in str(raised.value)
+
+
+def test_a_catalog_is_closed_when_it_has_been_asked(connection: Connection, table: IcebergTable) -> None:
+    """Its database's connections would be there until somebody collects the garbage."""
+    attach(connection, path=f"iceberg://house/{'.'.join(table.name())}")
+    gc.collect()
+    gc.disable()
+    try:
+        before = _open_catalogs()
+        for _ in range(3):
+            assert rows(connection, "select count(*) from t") == [(2,)]
+        assert _open_catalogs() <= before
+    finally:
+        gc.enable()
+
+
+def _open_catalogs() -> int:
+    return sum("catalog.sqlite" in file.path for file in psutil.Process().open_files())
