@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.executor import EngineName
+from engine.plan.compile.keys import EQUAL_BY_BYTES
 from engine.plan.compile.literals import literal
 from engine.sql.expr import AggregateCall, Const, ParamRef
 from engine.sql.functions import Function, digits, intervals
@@ -386,6 +387,21 @@ def _discrete(engine: EngineName, args: Sequence[exp.Expression], call: Call | A
     return _piece(engine, text, *args)
 
 
+def _mode(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """The engines tell values apart by their bytes."""
+    assert isinstance(call, AggregateCall)
+    typ = call.order_by[0].expr.type
+    if (
+        typ.pg in EQUAL_BY_BYTES
+        or (typ.pg is t.BPCHAR and typ.typmod == -1)
+        or (engine == "spark" and typ.pg is t.INTERVAL)
+    ):
+        raise FeatureNotSupported(f"not supported: mode of {typ}")
+    # Of two zeros the one without a sign is told.
+    zero = {t.FLOAT4: "$1 + CAST(0 AS FLOAT)", t.FLOAT8: "$1 + CAST(0 AS DOUBLE)"}.get(typ.pg, "$1")
+    return _piece(engine, f"mode() WITHIN GROUP (ORDER BY {zero})", *args)
+
+
 def _ordered_sets() -> Iterator[Function]:
     yield ordered_set("percentile_cont", (t.FLOAT8, t.FLOAT8), t.FLOAT8, **both(_continuous))
     yield ordered_set("percentile_disc", (t.FLOAT8, t.ANYELEMENT), t.ANYELEMENT, rule=digits.last, **both(_discrete))
@@ -394,7 +410,7 @@ def _ordered_sets() -> Iterator[Function]:
     yield ordered_set(
         "percentile_disc", (floats, t.ANYELEMENT), t.ANYARRAY, rule=_array_of_last, **both(_several(_discrete))
     )
-    yield ordered_set("mode", (t.ANYELEMENT,), t.ANYELEMENT, "mode() WITHIN GROUP (ORDER BY $1)", rule=digits.same)
+    yield ordered_set("mode", (t.ANYELEMENT,), t.ANYELEMENT, rule=digits.same, **both(_mode))
 
 
 ROWS: Final[tuple[Function, ...]] = (
