@@ -143,7 +143,8 @@ def assignments(
 ) -> dict[int, Expr]:
     """SET's values by the numbers of their columns. scope: its first source is the row that is there."""
     found: dict[int, Expr] = {}
-    whole: set[int] = set()
+    begun: set[str] = set()
+    whole: set[str] = set()
     named: list[TableColumn] = []
     for assignment in written:
         columns = [target.find_column(name) for name in assignment.columns]
@@ -155,8 +156,9 @@ def assignments(
         for column, place, value in zip(columns, places, _values(binder, assignment, columns, scope), strict=True):
             part = place[1]
             # Several parts of a column may be assigned, one after another.
-            if column.number in whole or (column.number in found and not part):
+            if column.name in whole or (column.name in begun and not part):
                 raise SqlSyntaxError(f'multiple assignments to same column "{column.name}"')
+            begun.add(column.name)
             if value is not None:
                 check_plain(value, what, scope)
                 _forbid_identity(column)
@@ -164,7 +166,7 @@ def assignments(
                 base = found.get(column.number) or scope.sources[0].columns[target.columns.index(column)].expr
                 found[column.number] = with_part(binder, column, base, place, value, scope)
                 continue
-            whole.add(column.number)
+            whole.add(column.name)
             found[column.number] = default(binder, column) if value is None else assigned(binder, value, column)
     target.update(named)
     return found

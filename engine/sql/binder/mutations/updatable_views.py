@@ -29,7 +29,7 @@ from engine.sql.expr import AggregateCall, And, Column, Expr, WindowCall
 from engine.sql.parser import parse
 from engine.sql.scope import Scope, Source, SourceColumn
 from engine.sql.statements import Query
-from wire.errors import FeatureNotSupported, InternalError, ObjectNotInPrerequisiteState
+from wire.errors import FeatureNotSupported, InternalError, ObjectNotInPrerequisiteState, SqlSyntaxError
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
@@ -162,9 +162,9 @@ class ViewTarget(Target):
         return (column for column in self.view.columns if column.name in names)
 
     def _bases(self, columns: Sequence[TableColumn], verb: str) -> list[TableColumn]:
-        """The base relation's columns. Raises FeatureNotSupported where there is none."""
+        """The base relation's columns. Raises FeatureNotSupported where there is none, SqlSyntaxError for one meant twice."""
         bases = dict(zip((column.name for column in self.columns), self.bases, strict=True))
-        found = []
+        found: list[TableColumn] = []
         for column in columns:
             base = bases[column.name]
             if base is None:
@@ -172,6 +172,8 @@ class ViewTarget(Target):
                     f'cannot {verb} column "{column.name}" of view "{self.view.name}"',
                     detail="View columns that are not columns of their base relation are not updatable.",
                 )
+            if base in found:
+                raise SqlSyntaxError(f'multiple assignments to same column "{base.name}"')
             found.append(base)
         return found
 
