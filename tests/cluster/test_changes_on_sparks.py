@@ -86,6 +86,21 @@ def test_members_write_what_one_engine_would(sparks: Sparks, check: str) -> None
     assert sparks.staged == []
 
 
+def test_sparks_write_through_a_view(sparks: Sparks) -> None:
+    with connect(sparks.members[0], options=_OPTIONS) as session:
+        session.execute("create table base (id bigint, k int); insert into base select x, x % 97 from t")
+        session.execute("create view even as select k as rest, id from base where id % 2 = 0 with check option")
+        change = "update even set rest = rest + 1000 where id % 3 = 0"
+        assert len(writers(session, change)) == 3
+        assert session.execute(change).statusmessage == f"UPDATE {len(range(0, ROWS, 6))}"
+        before = sparks.files
+        with pytest.raises(psycopg.errors.WithCheckOptionViolation) as caught:
+            session.execute(f"insert into even (id, rest) select x + (x = {ROWS - 6})::int, 1 from t where x % 2 = 0")
+        assert caught.value.diag.message_detail == f"Failing row contains ({ROWS - 5}, 1)."
+        assert sparks.files == before
+    assert sparks.staged == []
+
+
 def test_an_error_of_one_row_leaves_nothing(sparks: Sparks) -> None:
     before = sparks.files
     with connect(sparks.members[0], options=_OPTIONS) as session:

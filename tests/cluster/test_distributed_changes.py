@@ -215,6 +215,23 @@ def test_an_error_of_one_row_leaves_nothing(spread: Spread) -> None:
     wait_clean(*spread.members)
 
 
+def test_each_who_writes_asks_the_check_option_of_a_view(spread: Spread) -> None:
+    with connect(spread.members[0]) as session:
+        session.execute("create table base (id bigint, k int); insert into base select x, x % 97 from t")
+        session.execute("create view even as select k as rest, id from base where id % 2 = 0 with check option")
+        change = "update even set rest = rest + 1000 where id % 3 = 0"
+        assert writers(plan(session, change)) == {"m1", "m2", "m3"}
+        known = session.execute("select count(*) from even where id % 3 = 0").fetchone()
+        assert session.execute(change).statusmessage == f"UPDATE {known[0] if known else 0}"
+        assert session.execute("select count(*) from base where k >= 1000").fetchone() == known
+        before = spread.files
+        with pytest.raises(psycopg.errors.WithCheckOptionViolation, match='check option for view "even"') as caught:
+            session.execute(f"insert into even (id, rest) select x + (x = {ROWS - 6})::int, 1 from t where x % 2 = 0")
+        assert caught.value.diag.message_detail == f"Failing row contains ({ROWS - 5}, 1)."
+        assert spread.files == before
+    assert spread.staged == []
+
+
 def test_a_cancelled_statement_leaves_nothing(spread: Spread) -> None:
     before = spread.files
     with connect(spread.members[0]) as session:
