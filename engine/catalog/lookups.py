@@ -93,7 +93,8 @@ _TYPES: Final = (
     ' as "=t" ("=type", "=place")'
 )
 _UPDATABLE: Final = (
-    'select {what} from (select oid, relkind from pg_catalog.pg_class) as "=c" ("=oid", "=kind") where "=oid" = $1::oid'
+    "select {what} from (select c.oid, c.relkind, v.events, v.columns from pg_catalog.pg_class c left join"
+    ' sluice.updatable_views v on v.oid = c.oid) as "=c" ("=oid", "=kind", "=events", "=columns") where "=oid" = $1::oid'
 )
 #: Of one whose name only the query knows.
 _SETTING: Final = (
@@ -263,8 +264,12 @@ SCALARS: Final[dict[tuple[str, int], str]] = {
     ("pg_get_function_arg_default", 2): "select null::text",
     ("oidvectortypes", 1): _TYPES,
     ("pg_describe_object", 3): _DESCRIBED,
-    ("pg_column_is_updatable", 3): _UPDATABLE.format(what="\"=kind\" = 'r' and $2 > 0"),
-    ("pg_relation_is_updatable", 2): _UPDATABLE.format(what="case \"=kind\" when 'r' then 28 else 0 end"),
+    ("pg_column_is_updatable", 3): _UPDATABLE.format(
+        what="$2 > 0 and (\"=kind\" = 'r' or $2 = any (coalesce(\"=columns\", '{}')))"
+    ),
+    ("pg_relation_is_updatable", 2): _UPDATABLE.format(
+        what='case "=kind" when \'r\' then 28 else coalesce("=events", 0) end'
+    ),
     ("pg_partition_root", 1): "select null::regclass",
     ("current_setting", 1): _SETTING,
     ("current_setting", 2): _SETTING,

@@ -11,8 +11,8 @@ from sqlglot import exp
 
 from engine.catalog.objects import View
 from engine.settings import truth
-from engine.sql.binder.mutations.updatable_views import definition_of, why_not
 from engine.sql.statements import AlterViewOptions
+from engine.sql.updatable import definition_of, why_not
 from engine.utility.definer import Definer
 from engine.utility.dependencies import kind_of
 from wire.errors import FeatureNotSupported, InvalidParameterValue, UndefinedTable, WrongObjectType

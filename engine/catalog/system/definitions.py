@@ -20,6 +20,7 @@ from engine.catalog.system.relations import keys
 from engine.catalog.system.types import collation
 from engine.catalog.user_types import DomainType, UserType
 from engine.sql.stored_text import quoted, shown, with_value
+from engine.sql.updatable import updatable_columns
 from wire import types as t
 
 PG_TYPE: Final = 1247
@@ -32,6 +33,10 @@ _KINDS: Final = {"check": "c", "primary key": "p", "unique": "u", "foreign key":
 _DEFERRABLE: Final = {"": "", "immediate": " DEFERRABLE", "deferred": " DEFERRABLE INITIALLY DEFERRED"}
 _ACTIONS: Final = {"no action": "a", "restrict": "r", "cascade": "c", "set null": "n", "set default": "d"}
 
+
+#: UPDATE, INSERT and DELETE, by nodes.h's CmdType.
+_DELETE: Final = 1 << 4
+_CHANGES: Final = 1 << 2 | 1 << 3 | _DELETE
 
 #: How pg_get_indexdef tells a column's order, by pg_index.indoption.
 _ORDERS: Final = ("", " DESC NULLS LAST", " NULLS FIRST", " DESC")
@@ -250,7 +255,17 @@ def _references(context: SystemContext, said: References) -> str:
     return text
 
 
+def _updatable_views(context: SystemContext) -> Iterator[Row]:
+    """What pg_relation_is_updatable says of a view: bits of 1 << CmdType, and the columns that take values."""
+    relations = {relation.oid: relation for relation in context.snapshot.relations.values()}
+    for relation in relations.values():
+        columns = updatable_columns(relation, relations.get) if isinstance(relation, View) else None
+        if columns is not None:
+            yield relation.oid, _CHANGES if columns else _DELETE, sorted(columns)
+
+
 SYSTEM: Final = (
+    SystemRelation(15_909, "updatable_views", "oid oid, events int4, columns int2[]", _updatable_views, schema=SLUICE),
     postgres("pg_attrdef", _pg_attrdef),
     postgres("pg_constraint", _pg_constraint, stored=True),
     postgres("pg_index", _pg_index, stored=True),

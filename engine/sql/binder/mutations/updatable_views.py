@@ -21,15 +21,14 @@ from sqlglot import exp
 
 from engine.catalog.objects import Constraint, Table, TableColumn, View
 from engine.plan.logical import Evaluator, Node
-from engine.sql.binder import select, set_returning
+from engine.sql.binder import select
 from engine.sql.binder.blocks import filtered, passed
 from engine.sql.binder.from_clause import aliased_names
 from engine.sql.binder.mutations.target import RIGHTS, Target, find_relation, require_stored, table_target, unplaced
-from engine.sql.expr import AggregateCall, And, Column, Expr, WindowCall
-from engine.sql.parser import parse
+from engine.sql.expr import And, Column, Expr
 from engine.sql.scope import Scope, Source, SourceColumn
-from engine.sql.statements import Query
-from wire.errors import FeatureNotSupported, InternalError, ObjectNotInPrerequisiteState, SqlSyntaxError
+from engine.sql.updatable import NOT_ONE, definition_of, why_not
+from wire.errors import FeatureNotSupported, ObjectNotInPrerequisiteState, SqlSyntaxError
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
@@ -40,16 +39,6 @@ _WORDS: Final = {
     "update": ("update", "updating", "UPDATE"),
     "delete": ("delete from", "deleting from", "DELETE"),
 }
-#: The clauses that a view may not have, in the order in which they are told.
-_CLAUSES: Final = (
-    ("distinct", "DISTINCT"),
-    ("group", "GROUP BY"),
-    ("having", "HAVING"),
-    ("with_", "WITH"),
-    ("limit", "LIMIT or OFFSET"),
-    ("offset", "LIMIT or OFFSET"),
-)
-_NOT_ONE: Final = "Views that do not select from a single table or view are not automatically updatable."
 #: The number of a column that the table has not.
 _NO_COLUMN: Final = 0
 
@@ -183,7 +172,7 @@ def _view_target(binder: QueryBinder, view: View, verb: str) -> ViewTarget:
     query = definition_of(view)
     reason = why_not(query)
     if reason is not None or not isinstance(query, exp.Select):
-        _refuse(view, verb, reason or _NOT_ONE)
+        _refuse(view, verb, reason or NOT_ONE)
     (item,) = query.args["from_"].expressions
     with binder.as_seen_by(view), binder.context.accesses.defining(view):
         seen = find_relation(binder, item)
@@ -191,14 +180,12 @@ def _view_target(binder: QueryBinder, view: View, verb: str) -> ViewTarget:
             below: Target = _view_target(binder, seen, verb)
         else:
             if isinstance(seen, Table) and seen.query is not None:
-                _refuse(view, verb, _NOT_ONE)
+                _refuse(view, verb, NOT_ONE)
             below = _base(binder, require_stored(seen, verb), verb)
     access.below = below.access
     target = ViewTarget(binder, below.table, view, (), access, view, query, below, item.args.get("alias"))
     row = tuple(binder.context.new_column(column.name, column.type) for column in below.table.columns)
     exprs, offered = target.shown(row), target.base_row(row).columns
-    for expr in exprs:
-        _require_plain(view, verb, expr)
     bases = tuple(_base_column(expr, offered, below.columns) for expr in exprs)
     if verb != "delete" and not any(base is not None and base.number for base in bases):
         _refuse(view, verb, "Views that have no updatable columns are not automatically updatable.")
@@ -219,44 +206,6 @@ def _base(binder: QueryBinder, seen: Table, verb: str) -> Target:
 def _base_column(expr: Expr, offered: Sequence[SourceColumn], columns: Sequence[TableColumn]) -> TableColumn | None:
     """The base relation's column that an item of the select list is."""
     return next((c for item, c in zip(offered, columns, strict=True) if item.expr == expr), None)
-
-
-def definition_of(view: View) -> exp.Expression:
-    """The query that the view is."""
-    (parsed,) = parse(view.definition)
-    if not isinstance(parsed, Query):
-        raise InternalError(f'the definition of view "{view.name}" is no query')
-    return parsed.tree
-
-
-def why_not(query: exp.Expression) -> str | None:
-    """What keeps a view of the query from being updatable, as far as its clauses say; None: nothing."""
-    if isinstance(query, exp.SetOperation):
-        return "Views containing UNION, INTERSECT, or EXCEPT are not automatically updatable."
-    for key, clause in _CLAUSES:
-        if query.args.get(key):
-            return f"Views containing {clause} are not automatically updatable."
-    from_ = query.args.get("from_")
-    items = [] if from_ is None else from_.expressions
-    if len(items) != 1 or not _is_relation(items[0]):
-        return _NOT_ONE
-    if items[0].args.get("sample") is not None:
-        return "Views containing TABLESAMPLE are not automatically updatable."
-    return None
-
-
-def _is_relation(item: exp.Expression) -> bool:
-    return isinstance(item, exp.Table) and not item.args.get("rows_from")
-
-
-def _require_plain(view: View, verb: str, expr: Expr) -> None:
-    for part in expr.walk():
-        if isinstance(part, AggregateCall):
-            _refuse(view, verb, "Views that return aggregate functions are not automatically updatable.")
-        if isinstance(part, WindowCall):
-            _refuse(view, verb, "Views that return window functions are not automatically updatable.")
-    if set_returning.has_sets(expr):
-        _refuse(view, verb, "Views that return set-returning functions are not automatically updatable.")
 
 
 def _refuse(view: View, verb: str, detail: str) -> NoReturn:
