@@ -18,6 +18,7 @@ kernels. Sources: the storage types of `engine.plan.compile.storage`, as each en
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -26,7 +27,7 @@ import pyarrow.compute as pc
 
 from wire import types as t
 from wire.carriers import carrier
-from wire.errors import FeatureNotSupported, NumericValueOutOfRange
+from wire.errors import NumericValueOutOfRange
 
 if TYPE_CHECKING:
     from engine.executor import OutputColumn
@@ -40,8 +41,8 @@ def carrier_of(typ: SqlType) -> pa.DataType:
     """The carrier of an expression's type, records included."""
     if typ.pg.is_row:
         return pa.struct([pa.field(typ.pg.field(i), carrier_of(field)) for i, (_, field) in enumerate(typ.fields)])
-    if typ.pg.is_array and t.element_of(typ.pg) is t.RECORD:
-        raise FeatureNotSupported("not supported: an array of records")
+    if typ.pg is t.RECORDS:
+        return pa.list_(carrier_of(replace(typ, pg=t.RECORD)))
     return carrier(typ.pg, typ.scale)
 
 

@@ -262,7 +262,8 @@ class CommonTable:
     """A WITH item as FROM sees it.
 
     columns: its plan's; names: theirs, aliases put in. available: False for one that is written further on.
-    recursive: whether it reads itself; its columns are then no table's.
+    recursive: whether it reads itself; its columns are then no table's. added: names of its last columns while it is bound, which
+        its recursive term finds by their names only (`engine.sql.binder.search_cycle`).
     """
 
     id: int
@@ -271,6 +272,7 @@ class CommonTable:
     names: tuple[str, ...] = ()
     available: bool = True
     recursive: bool = False
+    added: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ class SqlType:
     pg, typmod: as a client sees them in RowDescription.
     precision, scale, display: for numeric and arrays of it; see the module's docstring.
     minimum: where values decide on the fractional digits printed (`NumericScale`), the least number of them.
-    fields: names and types of a record's or composite type's fields, else empty. A composite type's are what it says itself.
+    fields: names and types of a record's or composite type's fields, or of those that an array holds, else empty. A composite
+        type's are what it says itself.
     """
 
     pg: t.PgType
@@ -40,7 +41,7 @@ class SqlType:
     fields: tuple[tuple[str, SqlType], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.pg.category == "C" or (self.fields and self.pg is not t.RECORD):
+        if self.pg.category == "C" or (self.fields and self.pg not in (t.RECORD, t.RECORDS)):
             object.__setattr__(self, "fields", _fields(self.pg))
 
     def __str__(self) -> str:

@@ -40,7 +40,7 @@ def needs_key(typ: SqlType, engine: EngineName) -> bool:
     if base in EQUAL_BY_BYTES:
         return True
     if base.is_row:
-        return any(needs_key(field, engine) for _, field in (typ if typ.pg is base else SqlType(base)).fields)
+        return any(needs_key(field, engine) for _, field in (element_type(typ) if typ.pg.is_array else typ).fields)
     return (base is t.BPCHAR and typ.typmod == -1) or (base is t.INTERVAL and engine == "spark")
 
 

@@ -28,6 +28,7 @@ hold months, days and microseconds together.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Final
 
@@ -78,7 +79,7 @@ _SPARK: Final[dict[t.PgType, str]] = {
 
 def element_type(array: SqlType) -> SqlType:
     """The SqlType of an array's elements."""
-    return SqlType(t.element_of(array.pg), array.typmod, array.precision, array.scale, array.display, array.minimum)
+    return replace(array, pg=t.element_of(array.pg))
 
 
 def storage_name(typ: SqlType, engine: EngineName) -> str:

@@ -337,9 +337,19 @@ def common(exprs: Sequence[Expr]) -> SqlType:
         digits = literals.common_digits(first.pg, [e.type for e in known] or [replace(st.numeric(1, 0), pg=first.pg)])
         mixed = len({e.type.scale for e in known}) > 1
         return replace(digits, display=NumericScale.TRIMMED) if mixed and all(map(_trimmed, known)) else digits
+    if base is t.RECORD:
+        return _common_record(exprs)
     if all(e.type == first for e in exprs):
         return first
     return replace(first, typmod=-1)
+
+
+def _common_record(exprs: Sequence[Expr]) -> SqlType:
+    """The type of records, or of arrays of them, which engines take with the same fields only; of a null nothing is known."""
+    known = [e.type for e in exprs if not (isinstance(e, Const) and e.value is None)] or [exprs[0].type]
+    if any(typ != known[0] for typ in known):
+        raise FeatureNotSupported("not supported: records whose fields have several types, together")
+    return known[0]
 
 
 def _trimmed(expr: Expr) -> bool:
@@ -368,7 +378,7 @@ def _own_digits(source: SqlType, pg: t.PgType) -> SqlType:
     """`pg` without modifier, with the digits that a value of `source` can need."""
     base = t.element_of(pg) if pg.is_array else pg
     if base is not t.NUMERIC:
-        return SqlType(pg, fields=source.fields if pg is t.RECORD else ())
+        return SqlType(pg, fields=source.fields if pg in (t.RECORD, t.RECORDS) else ())
     inner = t.element_of(source.pg) if source.pg.is_array else source.pg
     if inner is t.NUMERIC:
         return replace(source, pg=pg, typmod=-1)

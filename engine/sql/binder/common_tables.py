@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from engine.plan.logical import Cte, CteReader, Evaluator, Node, With
 from engine.plan.rewrite import rewrite_plan, walk_all
-from engine.sql.binder import set_operations
+from engine.sql.binder import search_cycle, set_operations
 from engine.sql.binder.blocks import Bound, passed, project
 from engine.sql.expr import AggregateCall, Expr
 from engine.sql.positions import branch_position, leftmost
@@ -69,6 +69,7 @@ def _bind_item(binder: QueryBinder, item: exp.CTE, scope: Scope, recursive: bool
     if recursive and reads(item.this, table.name):
         cte = _bind_recursive(binder, item, table, scope)
     else:
+        search_cycle.refuse_of_plain(item)
         bound = binder.bind(item.this, scope)
         plan = bound.closed()
         table.columns, table.names = plan.columns, _names(item, bound.names)
@@ -139,16 +140,25 @@ def _bind_recursive(binder: QueryBinder, item: exp.CTE, table: CommonTable, scop
     first = binder.bind(tree.this, scope)
     names = _names(item, first.names)
     types = [c.type for c in first.columns]
+    paths = search_cycle.Paths(binder, item, names, scope) if {"search", "cycle"} & item.meta.keys() else None
     for _ in range(_ROUNDS):
         plan = _with_types(binder, first, types)
+        if paths is not None:
+            plan = paths.begun(plan)
         table.columns, table.names, table.available = plan.columns, names, True
+        table.added = paths.names if paths is not None else ()
         step = binder.bind(tree.expression, scope, settle=False)
-        operation = set_operations.combined(binder, tree, Bound(plan, first.names), step)
-        _check_types(table, [c.type for c in plan.columns], [c.type for c in operation.columns], item)
         _check_step(step.plan, table)
-        wider = [_settled(before, c.type) for before, c in zip(types, operation.columns, strict=True)]
+        if paths is not None:
+            step = paths.handed_on(step, table.id)
+        operation = set_operations.combined(binder, tree, Bound(plan, (*first.names, *table.added)), step)
+        own = operation.columns[: len(types)]
+        _check_types(table, [c.type for c in plan.columns[: len(types)]], [c.type for c in own], item)
+        wider = [_settled(before, c.type) for before, c in zip(types, own, strict=True)]
         if wider == types:
-            return Cte(table.id, table.name, operation.left, operation.right, not tree.args["distinct"])
+            table.names, table.added = (*names, *table.added), ()
+            right = operation.right if paths is None else paths.extended(operation.right)
+            return Cte(table.id, table.name, operation.left, right, not tree.args["distinct"])
         types = wider
     message = f'not supported: recursive query "{table.name}" whose numerics grow digits in each step'
     raise FeatureNotSupported(message, position=cursor(position(item)))

@@ -277,14 +277,16 @@ def _missing(item: exp.Table, scope: Scope) -> NoReturn:
 
 def _common_table(binder: QueryBinder, cte: CommonTable, alias: exp.Expression | None, scope: Scope) -> Item:
     context = binder.context
-    columns = tuple(context.new_column(n, c.type) for n, c in zip(cte.names, cte.columns, strict=True))
+    names = (*cte.names, *cte.added)
+    columns = tuple(context.new_column(n, c.type) for n, c in zip(names, cte.columns, strict=True))
     for column, original in zip(columns, cte.columns, strict=True):
         origin = context.origins.get(original.id)
         if origin is not None and not cte.recursive:
             context.origins[column.id] = origin
     node = CteReader(columns, cte.id, cte.name)
     shown = alias.this.name if alias is not None else cte.name
-    source = source_of(node, shown, aliased_names(alias, cte.names, shown))
+    source = source_of(node, shown, aliased_names(alias, cte.names, shown), len(cte.names))
+    source.system = tuple(map(SourceColumn, cte.added, passed(columns[len(cte.names) :])))
     source.relation = cte.name
     source.rows = Rows(kind="a WITH query")
     return node, [offered(scope, source)]

@@ -52,7 +52,7 @@ def bind_array_query(query: exp.Expression, scope: Scope, at: int) -> Expr:
     plan, _names = scope.bind_subquery(_query(query))
     _one_column(plan, at)
     typ = plan.columns[0].type
-    if typ.pg.is_array or typ.pg.array == 0 or typ.pg is t.RECORD:
+    if typ.pg.is_array or typ.pg.array == 0:
         raise FeatureNotSupported(f"not supported: an array of {typ}", position=cursor(at))
     return Subquery(array_type(typ), SubqueryKind.ARRAY, plan, position=at)
 

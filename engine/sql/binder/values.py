@@ -158,7 +158,7 @@ def _nested_array(binder: ExpressionBinder, node: exp.Expression, scope: Scope, 
 
 def make_array(element: SqlType, items: Sequence[Expr], at: int) -> Expr:
     """An array of expressions of one type; a constant where they are all constants."""
-    if element.pg.is_array or element.pg is t.RECORD:
+    if element.pg.is_array:
         raise FeatureNotSupported(f"not supported: an array of {element}", position=cursor(at))
     if items:
         element = common(items)

@@ -11,6 +11,7 @@ no PostgreSQL function is called so.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -43,7 +44,7 @@ def _nested(expr: Expr) -> bool:
 
 def element_type(array: SqlType) -> SqlType:
     """The type of an array type's elements, with the digits that the array carries for them."""
-    return SqlType(t.element_of(array.pg), array.typmod, array.precision, array.scale, array.display, array.minimum)
+    return replace(array, pg=t.element_of(array.pg))
 
 
 def refuse_nested(what: str, expr: Expr) -> None:
@@ -52,11 +53,18 @@ def refuse_nested(what: str, expr: Expr) -> None:
         raise FeatureNotSupported(f"not supported: {what} of an array with several dimensions")
 
 
+def _has_other_equality(typ: SqlType) -> bool:
+    """Whether equal values may be stored differently, be it in a field of a row."""
+    if typ.pg.is_row:
+        return any(field.pg is t.JSONB or field.pg.is_array or _has_other_equality(field) for _, field in typ.fields)
+    return typ.pg in _OTHER_EQUALITY
+
+
 def _make(build: EngineBuilder, compares: bool) -> EngineBuilder:
     def checked(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         for arg in call.args:
             refuse_nested(call.function.name, arg)
-            if compares and arg.type.pg.is_array and t.element_of(arg.type.pg) in _OTHER_EQUALITY:
+            if compares and arg.type.pg.is_array and _has_other_equality(element_type(arg.type)):
                 raise FeatureNotSupported(f"not supported: {call.function.name} of {arg.type}")
         return build(engine, args, call)
 

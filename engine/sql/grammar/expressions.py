@@ -291,7 +291,7 @@ class ExpressionGrammar(CallGrammar):
                 return self.node(exp.Not, token, this=self._climb(_NOT, bare))
             if token.text == "operator" and self.symbol_at("(", ahead=1):
                 return self._named_operator(None, bare)
-        return self._operand()
+        return self.operand()
 
     def _prefix_operator(self, bare: bool) -> exp.Expression:
         token = self.next()
@@ -300,7 +300,7 @@ class ExpressionGrammar(CallGrammar):
         level = _SIGN if token.text == "+" else _OPERATOR + 1
         return self.node(exp.Operator, token, operator=token.text, expression=self._climb(level, bare))
 
-    def _operand(self) -> exp.Expression:
+    def operand(self) -> exp.Expression:
         """c_expr."""
         token = self.token
         if token.kind is Kind.WORD or token.kind is Kind.NAME:

@@ -7,8 +7,8 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.sql.grammar.expressions import ExpressionGrammar
 from engine.sql.grammar.forms import VALUE_FUNCTIONS
+from engine.sql.grammar.recursion import RecursionGrammar
 from engine.sql.lexer import Kind, Token
 from engine.sql.positions import leftmost
 from wire.errors import SqlSyntaxError
@@ -24,7 +24,7 @@ def strength_of(clause: exp.Lock) -> str:
     return "FOR KEY SHARE" if clause.args["key"] else "FOR SHARE"
 
 
-class QueryGrammar(ExpressionGrammar):
+class QueryGrammar(RecursionGrammar):
     """Reads queries."""
 
     @abstractmethod
@@ -227,10 +227,9 @@ class QueryGrammar(ExpressionGrammar):
         self.expect_symbol("(")
         query = self._changing_query(token) if self._changes_at() else self.query()
         self.expect_symbol(")")
-        if self.word_at("search", "cycle"):
-            self.unsupported(f"{self.token.text.upper()} clause of WITH")
         alias = self.node(exp.TableAlias, token, this=name, columns=columns)
         made = self.node(exp.CTE, token, this=query, alias=alias)
+        self.recursion_clauses(made)
         if materialized is not None:
             made.set("materialized", materialized)
         return made

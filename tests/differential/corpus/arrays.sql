@@ -17,3 +17,13 @@ select array_to_string(array[1,2,3], '-'), string_to_array('1-2-3', '-')::int[];
 select array_agg(distinct n_regionkey order by n_regionkey desc) from nation;
 select (array[[1,2],[3,4]])::text; -- refused: spark local
 select (array[[1,2],[3,4]]::int2[])::int4[]; -- refused: spark local
+select array[row(1, 'a'), row(2, null)];
+select array[row(1, 'a b'), null, row(2, null)];
+select array_agg(row(n_nationkey, n_name) order by n_nationkey) from nation where n_regionkey = 0;
+select array(select row(r_regionkey, r_name) from region order by 1); -- refused: spark
+select array_length(array[row(1, 2), row(3, 4)], 1), (array[row(1, 2.5), row(3, 4.5)])[2];
+select array[row(1, 2)] = array[row(1, 2)], array[row(1, 2)] < array[row(1, 3)]; -- refused: spark
+select x from (values (array[row(2, 5)]), (array[row(1, 9), row(0, 1)]), (array[row(1, 9)])) v(x) order by x; -- ordered, refused: spark
+select coalesce(null, row(1, 2)), coalesce(null, array[row(1, 2)]), case when true then array[row(1, 2)] end;
+select array[row(1, 2), row(1, 'a')]; -- refused: local spark
+select case when true then row(1, 2) else row(2, 'b') end; -- refused: local spark
