@@ -95,8 +95,8 @@ def carry_array(array: pa.Array, target: pa.DataType) -> pa.Array:
         return array
     if isinstance(array, pa.ExtensionArray):
         return carry_array(array.storage, target)
-    if pa.types.is_null(target):
-        return pa.nulls(len(array))
+    if pa.types.is_null(target) or pa.types.is_null(source):
+        return pa.nulls(len(array), target)
     if pa.types.is_decimal(target):
         return _decimal(array, target)
     if pa.types.is_time64(target) and pa.types.is_int64(source):

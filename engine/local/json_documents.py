@@ -304,7 +304,8 @@ def without_index(value: Any, index: int) -> Any:
     return [item for at, item in enumerate(value) if at != place]
 
 
-def _place(step: str, length: int, position: int) -> int:
+def place(step: str, length: int, position: int) -> int:
+    """The index that a step of a path means in an array, below 0 where that is before its beginning."""
     if not _INTEGER.fullmatch(step):
         raise InvalidTextRepresentation(f'path element at position {position} is not an integer: "{step}"')
     index = int(step)
@@ -344,7 +345,7 @@ def _changed(value: Any, path: Sequence[str | None], position: int, put: Any) ->
     if isinstance(value, dict):
         return _changed_member(value, step, rest, position, put)
     if isinstance(value, list):
-        return _changed_element(value, _place(step, len(value), position), rest, position, put)
+        return _changed_element(value, place(step, len(value), position), rest, position, put)
     return value
 
 
@@ -396,7 +397,7 @@ def _inserted(value: Any, path: Sequence[str | None], position: int, new: Any, a
         return {**value, step: new}
     if not isinstance(value, list):
         return value
-    index = _place(step, len(value), position)
+    index = place(step, len(value), position)
     if rest:
         if not 0 <= index < len(value):
             return value

@@ -725,12 +725,13 @@ class MutationStatement(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insert(MutationStatement):
-    """columns: None where no list was written. source: a query; None is DEFAULT VALUES. filling: whether it is part of a
-    definition, which may write what no INSERT may: a materialized view."""
+    """columns: None where no list was written. parts: of those, as `Assignment.parts`. source: a query; None is DEFAULT VALUES.
+    filling: whether it is part of a definition, which may write what no INSERT may: a materialized view."""
 
     alias: str | None
     columns: tuple[exp.Identifier, ...] | None = field(compare=False)
     source: exp.Expression | None = field(compare=False)
+    parts: tuple[tuple[exp.Expression, ...], ...] = field(default=(), compare=False)
     overriding: Literal["", "user", "system"] = ""
     conflict: OnConflict | None = field(default=None, compare=False)
     filling: bool = False
@@ -758,6 +759,7 @@ class MergeWhen:
     action: Literal["nothing", "update", "delete", "insert"]
     assignments: tuple[Assignment, ...] = ()
     columns: tuple[exp.Identifier, ...] | None = None
+    parts: tuple[tuple[exp.Expression, ...], ...] = ()
     values: tuple[exp.Expression, ...] | None = None
     overriding: Literal["", "user", "system"] = ""
 

@@ -131,8 +131,6 @@ def test_errors_point_at_the_token(sql: str, position: int) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        "insert into t (a[1]) values (2)",
-        "insert into t (a.b) values (1)",
         "insert into t values (1) on conflict (a text_pattern_ops) do nothing",
         "delete from t where current of c",
     ],

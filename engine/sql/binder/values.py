@@ -109,6 +109,8 @@ def row_items(row: Expr) -> tuple[Expr, ...]:
     """The fields of a record as expressions."""
     if isinstance(row, Row):
         return row.items
+    if isinstance(row, Const) and row.value is None:
+        return tuple(literals.null(typ, row.position) for _name, typ in row.type.fields)
     return tuple(FieldRef(typ, row, i, position=row.position) for i, (_name, typ) in enumerate(row.type.fields))
 
 

@@ -129,6 +129,13 @@ _OBJECTS: Final = (
         for typ, name, _ in _KINDS
         for count, function in ((1, "json_object"), (2, "json_object_of"))
     ),
+    fn(
+        "=set_member",
+        (t.JSONB, _TEXTS, t.JSONB, t.BOOL),
+        t.JSONB,
+        local="sluice_jsonb_assigned($1, $2, $3, $4)",
+        strict=False,
+    ),
     fn("jsonb_set_lax", (t.JSONB, _TEXTS, t.JSONB, t.BOOL, t.TEXT), t.JSONB, local=_set_lax, optional=2, strict=False),
 )
 

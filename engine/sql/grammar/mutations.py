@@ -100,7 +100,7 @@ class MutationGrammar(QueryGrammar):
         self.expect("into")
         target = self._relation()
         alias = self.column_id().name if self.take("as") else None
-        columns = self._insert_columns() if self._columns_at() else None
+        columns, parts = self._insert_columns() if self._columns_at() else (None, ())
         overriding: _Overriding = ""
         if self.take("overriding"):
             overriding = "user" if self.take("user") else "system"
@@ -116,6 +116,7 @@ class MutationGrammar(QueryGrammar):
             target=target,
             alias=alias,
             columns=columns,
+            parts=parts,
             source=source,
             overriding=overriding,
             conflict=self._on_conflict() if self.words_at("on", "conflict") else None,
@@ -128,13 +129,10 @@ class MutationGrammar(QueryGrammar):
         """Whether a list of columns, rather than a query in parentheses, comes next."""
         return self.symbol_at("(") and not self._query_may_follow()
 
-    def _insert_columns(self) -> tuple[exp.Identifier, ...]:
-        """insert_column_item; parts of a column are not supported."""
-        token = self.token
-        targets = self.enclosed(self._set_target)
-        if any(parts for _, parts in targets):
-            self.unsupported("INSERT into a part of a column", token)
-        return tuple(name for name, _ in targets)
+    def _insert_columns(self) -> tuple[tuple[exp.Identifier, ...], tuple[tuple[exp.Expression, ...], ...]]:
+        """insert_column_list: columns, and the parts of them that are meant."""
+        names, parts = zip(*self.enclosed(self._set_target), strict=True)
+        return names, parts
 
     def _set_target(self) -> tuple[exp.Identifier, tuple[exp.Expression, ...]]:
         """set_target: a column, and the part of it that is meant (`Assignment.parts`)."""
@@ -291,7 +289,7 @@ class MutationGrammar(QueryGrammar):
             self.expect("update", "set")
             return MergeWhen(matched=True, condition=condition, action="update", assignments=self._assignments())
         self.expect("insert")
-        columns = self._insert_columns() if self.symbol_at("(") else None
+        columns, parts = self._insert_columns() if self.symbol_at("(") else (None, ())
         overriding: _Overriding = ""
         if self.take("overriding"):
             overriding = "user" if self.take("user") else "system"
@@ -307,6 +305,7 @@ class MutationGrammar(QueryGrammar):
             condition=condition,
             action="insert",
             columns=columns,
+            parts=parts,
             values=None if values is None else tuple(values),
             overriding=overriding,
         )

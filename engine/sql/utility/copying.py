@@ -23,7 +23,7 @@ def _copy(reader: StatementReader) -> Statement:
         options.append(CopyOption("format", "binary", reader.token.start - reader.base))
         reader.next()
     table = reader._relation()
-    columns = tuple(reader._insert_columns()) if reader.symbol_at("(") else None
+    columns = tuple(reader.names()) if reader.symbol_at("(") else None
     if reader.word_at("from"):
         reader.next()
         file = _place(reader)

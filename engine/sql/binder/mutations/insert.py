@@ -22,6 +22,7 @@ from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.conflict import on_conflict
 from engine.sql.binder.mutations.generated import computed, forbid_value
 from engine.sql.binder.mutations.outcome import Change, completed
+from engine.sql.binder.mutations.parts import Part, forbid_default, with_part
 from engine.sql.binder.mutations.target import (
     Target,
     assigned,
@@ -37,6 +38,7 @@ from engine.sql.expr import Call, Column, Const, Expr, ParamRef, sized_parameter
 from engine.sql.scope import Scope, cursor, position
 from engine.sql.statements import Insert, MergeWhen
 from engine.sql.stored_text import sequence_of
+from engine.sql.types import of
 from wire import types as t
 from wire.errors import SqlSyntaxError
 
@@ -80,7 +82,7 @@ def bind(binder: QueryBinder, statement: Insert, scope: Scope) -> tuple[Mutate, 
 def bound_source(binder: QueryBinder, statement: Insert, target: Target, scope: Scope) -> Source:
     """The statement's rows, defaults put in."""
     table = target.table
-    columns = target.columns if statement.columns is None else target.find_columns(statement.columns)
+    columns = target.columns if statement.columns is None else target.find_columns(statement.columns, statement.parts)
     tree = statement.source
     if tree is None:
         target.insert(())
@@ -166,6 +168,10 @@ def cells(
     scope: Scope,
 ) -> dict[int, Expr]:
     """One row of VALUES by its columns' numbers."""
+    parts = _parts(statement, columns)
+    for cell, part in zip(written, parts, strict=False):
+        if part is not None:
+            forbid_default(cell, part)
     bound = [None if is_default(cell) else binder.expressions.bind(cell, scope) for cell in written]
     _check_width(
         statement,
@@ -173,14 +179,37 @@ def cells(
         [position(cell) if e is None else e.position for cell, e in zip(written, bound, strict=True)],
     )
     row: dict[int, Expr] = {}
-    for column, value in zip(columns, bound, strict=False):
+    for column, part, value in zip(columns, parts, bound, strict=False):
         if value is None or (column.identity and statement.overriding == "user"):
             row[column.number] = default(binder, column)
         else:
             forbid_value(column, f'cannot insert a non-DEFAULT value into column "{column.name}"')
             forbid_identity(column, statement.overriding)
-            row[column.number] = assigned(binder, value, column)
+            row[column.number] = _given(binder, row, column, part, value, scope)
     return row
+
+
+def _parts(statement: Insert | MergeWhen, columns: Sequence[TableColumn]) -> Sequence[Part | None]:
+    """Which parts of columns the list of columns means; None of a whole column."""
+    if statement.columns is None:
+        return (None,) * len(columns)
+    pairs = zip(statement.columns, statement.parts or ((),) * len(columns), strict=True)
+    return [(name, inner) if inner else None for name, inner in pairs]
+
+
+def _given(
+    binder: QueryBinder,
+    row: Mapping[int, Expr],
+    column: TableColumn,
+    part: Part | None,
+    value: Expr,
+    scope: Scope,
+) -> Expr:
+    """The column's value; where a part of it is meant, with those that were given before."""
+    if part is None:
+        return assigned(binder, value, column)
+    whole = row.get(column.number) or Const(column.type, None)
+    return with_part(binder, column, whole, part, value, scope)
 
 
 def _check_width(statement: Insert | MergeWhen, columns: Sequence[TableColumn], places: Sequence[int]) -> None:
@@ -239,18 +268,24 @@ def _bound_query(
     scope: Scope,
 ) -> Source:
     table = target.table
-    bound = _typed(binder, binder.bind(tree, scope, settle=False), columns)
+    parts = _parts(statement, columns)
+    written = binder.bind(tree, scope, settle=False)
+    # What has no type yet takes that of the part for which it is.
+    open_ = [e if isinstance(e, Const | ParamRef) and e.type.pg is t.UNKNOWN else None for e in _outputs(written)]
+    bound = _typed(binder, written, columns, parts)
     places = [e.position for e in _outputs(bound)]
     _check_width(statement, columns, places)
     target.insert(columns[: len(bound.names)])
     given: dict[int, Expr] = {}
-    for column, output, place in zip(columns, bound.columns, places, strict=False):
+    for index, (column, output, place) in enumerate(zip(columns, bound.columns, places, strict=False)):
         if column.identity and statement.overriding == "user":
             continue
         if not statement.filling:
             forbid_value(column, f'cannot insert a non-DEFAULT value into column "{column.name}"')
         forbid_identity(column, statement.overriding)
-        given[column.number] = assigned(binder, replace(refer(output), position=place), column)
+        shown = replace(refer(output), position=place)
+        value = shown if parts[index] is None else open_[index] or shown
+        given[column.number] = _given(binder, given, column, parts[index], value, scope)
     rows = row_columns(binder, table)
     ordered_by = tuple(dict.fromkeys(key.column for key in bound.requirement))
     filled = filled_columns(table, rows, given)
@@ -266,15 +301,17 @@ def _outputs(bound: Bound) -> tuple[Expr, ...]:
     return passed(bound.columns)
 
 
-def _typed(binder: QueryBinder, bound: Bound, columns: Sequence[TableColumn]) -> Bound:
+def _typed(binder: QueryBinder, bound: Bound, columns: Sequence[TableColumn], parts: Sequence[Part | None]) -> Bound:
     """The query with its select list's untyped literals and parameters as the columns want them."""
     plan = bound.plan
     if not isinstance(plan, Evaluator):
         return bound
     emit, typed = list(plan.emit), list(plan.columns)
-    for i, (column, expr) in enumerate(zip(columns, _outputs(bound), strict=False)):
-        if expr.type.pg is t.UNKNOWN:
+    for i, (column, part, expr) in enumerate(zip(columns, parts, _outputs(bound), strict=False)):
+        if expr.type.pg is t.UNKNOWN and part is None:
             emit[i] = assigned(binder, expr, column)
+        elif isinstance(expr, Const | ParamRef) and expr.type.pg is t.UNKNOWN:
+            emit[i] = Const(of(t.TEXT), None)
     for i in range(len(columns), len(bound.names)):
         emit[i] = binder.expressions.settle(emit[i])
     changed = {

@@ -297,7 +297,7 @@ def _inserted(binder: QueryBinder, target: Target, when: MergeWhen, scope: Scope
     if when.values is None:
         target.insert(())
         return {}
-    columns = target.columns if when.columns is None else target.find_columns(when.columns)
+    columns = target.columns if when.columns is None else target.find_columns(when.columns, when.parts)
     target.insert(columns)
     row = cells(binder, when, columns, when.values, scope)
     for value in row.values():

@@ -1,9 +1,10 @@
-"""A part of a column that a statement assigns to: an element or a slice of an array, an attribute of a composite value.
+"""A part of a column that a statement assigns to: an element or a slice of an array, an attribute of a composite value, a member or
+an element of a jsonb.
 
 What is assigned is the whole column with the part replaced. A part of what is null begins with an empty array, or with a row of
 nulls. Arrays have one dimension here and begin at 1: what would make another one is 0A000.
 
-Source: PostgreSQL 15, transformAssignmentIndirection; arraysubs.c.
+Source: PostgreSQL 15, transformAssignmentIndirection; arraysubs.c, jsonbsubs.c.
 """
 
 from __future__ import annotations
@@ -16,32 +17,33 @@ from sqlglot import exp
 from engine.catalog.objects import TableColumn
 from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.mutations.target import is_default, within_domain
-from engine.sql.binder.values import bind_index, row_items
-from engine.sql.expr import Expr, Row, with_type
+from engine.sql.binder.values import bind_index, make_array, row_items
+from engine.sql.expr import Const, Expr, Row, with_type
 from engine.sql.functions.arrays import element_type
 from engine.sql.scope import Scope, cursor, position
-from engine.sql.types import SqlType
+from engine.sql.types import SqlType, of
+from wire import types as t
 from wire.errors import DatatypeMismatch, FeatureNotSupported, UndefinedColumn
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
 
 #: The column as it is written, and the subscripts and fields after it.
-Target = tuple[exp.Identifier, Sequence[exp.Expression]]
+Part = tuple[exp.Identifier, Sequence[exp.Expression]]
 
 
-def with_part(binder: QueryBinder, column: TableColumn, whole: Expr, target: Target, value: Expr, scope: Scope) -> Expr:
+def with_part(binder: QueryBinder, column: TableColumn, whole: Expr, written: Part, value: Expr, scope: Scope) -> Expr:
     """`whole`, a value of the column, with one of its parts replaced. Raises DatatypeMismatch, UndefinedColumn."""
-    name, parts = target
+    name, parts = written
     made = _Assigned(binder, column.name, scope, cursor(position(name))).replaced(
         whole, column.type, list(parts), value
     )
     return within_domain(binder, made, column)
 
 
-def forbid_default(value: exp.Expression, target: Target) -> None:
+def forbid_default(value: exp.Expression, written: Part) -> None:
     """Raises FeatureNotSupported for DEFAULT in the place of a part's value."""
-    name, parts = target
+    name, parts = written
     if parts and is_default(value):
         what = "an array element" if isinstance(parts[0], exp.Bracket) else "a subfield"
         raise FeatureNotSupported(f"cannot set {what} to DEFAULT", position=cursor(position(name)))
@@ -84,11 +86,12 @@ class _Assigned:
         self, whole: Expr, typ: SqlType, part: exp.Expression, inner: list[exp.Expression], value: Expr
     ) -> Expr:
         expressions = self.binder.expressions
+        if typ.pg is t.JSONB:
+            return self._member(whole, [part, *inner], value)
         if not typ.pg.is_array:
-            if typ.pg.sql_name == "jsonb":
-                raise FeatureNotSupported("not supported: assignment to a subscript of jsonb", position=self.at)
             message = f"cannot subscript type {typ} because it does not support subscripting"
-            raise DatatypeMismatch(message, position=self.at)
+            # PostgreSQL points at what the column has, and an INSERT's has nothing yet.
+            raise DatatypeMismatch(message, position=None if isinstance(whole, Const) else self.at)
         if inner:
             raise FeatureNotSupported("not supported: assignment to a part of an element", position=self.at)
         (index,) = part.expressions
@@ -104,6 +107,34 @@ class _Assigned:
         place = bind_index(expressions, index, self.scope)
         given = self._as(value, element_type(typ), said)
         return with_type(expressions.function("=set_element", [whole, place, given], -1), typ)
+
+    def _member(self, whole: Expr, parts: list[exp.Expression], value: Expr) -> Expr:
+        """A jsonb with what is at a path of subscripts replaced; one that is null is an array where the first is a number."""
+        steps = [self._step(part) for part in parts]
+        given = self._as(value, of(t.JSONB), f'subscripted assignment to "{self.name}" requires')
+        texts = [self.binder.expressions.coerce(step, of(t.TEXT), "explicit") for step in steps]
+        path = make_array(of(t.TEXT), texts, -1)
+        in_array = Const(of(t.BOOL), steps[0].type.pg is t.INT4)
+        return self.binder.expressions.function("=set_member", [whole, path, given, in_array], -1)
+
+    def _step(self, part: exp.Expression) -> Expr:
+        """A subscript of a jsonb: an integer, or a text."""
+        if isinstance(part, exp.Dot):
+            said = f'cannot assign to field "{part.expression.name}" of column "{self.name}" because its type jsonb'
+            raise DatatypeMismatch(f"{said} is not a composite type", position=self.at)
+        (index,) = part.expressions
+        if isinstance(index, exp.Slice):
+            bound = index.args.get("expression") or index.args.get("this")
+            raise DatatypeMismatch("jsonb subscript does not support slices", position=cursor(position(bound)))
+        step = self.binder.expressions.bind(index, self.scope)
+        for wanted in (t.INT4, t.TEXT):
+            if can_coerce(step.type.pg, wanted, "implicit") and (step.type.pg is not t.UNKNOWN or wanted is t.TEXT):
+                return self.binder.expressions.coercer.coerce_type(step, wanted, "implicit")
+        raise DatatypeMismatch(
+            f"subscript type {step.type.pg.sql_name} is not supported",
+            hint="jsonb subscript must be coercible to either integer or text.",
+            position=cursor(step.position),
+        )
 
     def _as(self, value: Expr, wanted: SqlType, said: str) -> Expr:
         """The value as the part takes it."""

@@ -73,14 +73,19 @@ class Target:
     def is_view(self) -> bool:
         return isinstance(self.named, View)
 
-    def find_columns(self, names: Sequence[exp.Identifier]) -> tuple[TableColumn, ...]:
-        """The columns of a list. Raises UndefinedColumn, DuplicateColumn."""
+    def find_columns(
+        self, names: Sequence[exp.Identifier], parts: Sequence[Sequence[exp.Expression]] = ()
+    ) -> tuple[TableColumn, ...]:
+        """The columns of a list, of which parts may be meant, several of one. Raises UndefinedColumn, DuplicateColumn."""
         found: list[TableColumn] = []
-        for name in names:
+        whole: set[str] = set()
+        for name, part in zip(names, parts or ((),) * len(names), strict=True):
             column = self.find_column(name)
-            if column in found:
+            if column.name in whole or (column in found and not part):
                 raise DuplicateColumn(f'column "{name.name}" specified more than once', position=cursor(position(name)))
             found.append(column)
+            if not part:
+                whole.add(column.name)
         return tuple(found)
 
     def find_column(self, name: exp.Identifier) -> TableColumn:

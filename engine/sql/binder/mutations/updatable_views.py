@@ -153,7 +153,7 @@ class ViewTarget(Target):
     def _bases(self, columns: Sequence[TableColumn], verb: str) -> list[TableColumn]:
         """The base relation's columns. Raises FeatureNotSupported where there is none, SqlSyntaxError for one meant twice."""
         bases = dict(zip((column.name for column in self.columns), self.bases, strict=True))
-        found: list[TableColumn] = []
+        found: dict[TableColumn, str] = {}
         for column in columns:
             base = bases[column.name]
             if base is None:
@@ -161,10 +161,10 @@ class ViewTarget(Target):
                     f'cannot {verb} column "{column.name}" of view "{self.view.name}"',
                     detail="View columns that are not columns of their base relation are not updatable.",
                 )
-            if base in found:
+            # Several parts of one column may be meant.
+            if found.setdefault(base, column.name) != column.name:
                 raise SqlSyntaxError(f'multiple assignments to same column "{base.name}"')
-            found.append(base)
-        return found
+        return list(found)
 
 
 def _view_target(binder: QueryBinder, view: View, verb: str) -> ViewTarget:
