@@ -104,7 +104,8 @@ class Constraint:
     references: a foreign key's, else None. options: an index's for each column, pg_index's bits (1: DESC, 2: NULLS FIRST).
     included: columns that an index only carries along, which say nothing of the order and of what is unique.
     parts: of an index on expressions, or on some rows only: what its key is; `columns` are then all that it reads. predicate: which
-    rows it is about, where not all."""
+    rows it is about, where not all. method: an index's (`engine.catalog.access_methods`). classes: the operator classes of its
+    parts, by their OIDs; none: all have their type's default."""
 
     oid: int
     name: str
@@ -118,6 +119,8 @@ class Constraint:
     included: tuple[str, ...] = ()
     parts: tuple[KeyPart, ...] = ()
     predicate: KeyPart | None = None
+    method: str = "btree"
+    classes: tuple[int, ...] = ()
 
     @property
     def key_parts(self) -> tuple[KeyPart, ...]:

@@ -131,10 +131,13 @@ class ConstraintDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedColumn:
-    """name: of a column; of an expression, its formula. nulls_first: None is as the order has it."""
+    """name: of a column; of an expression, its formula. operators: the operator class that is named. nulls_first: None is as the
+    order has it. ordered: whether ASC or DESC is written."""
 
     name: str = ""
     formula: Formula | None = None
+    operators: QualifiedName | None = None
+    ordered: bool = False
     descending: bool = False
     nulls_first: bool | None = None
 
@@ -270,6 +273,7 @@ class CreateIndex(Statement):
 
     table: QualifiedName
     columns: tuple[IndexedColumn, ...]
+    method: str = "btree"
     included: tuple[str, ...] = ()
     name: str | None = None
     unique: bool = False

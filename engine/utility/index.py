@@ -9,16 +9,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from engine.catalog.access_methods import METHODS
 from engine.catalog.objects import Constraint, Table
 from engine.sql.statements import CreateIndex, IndexedColumn
 from engine.utility.definer import Definer
 from engine.utility.dependencies import kind_of
-from engine.utility.index_parts import columns_read, parts_of, predicate
+from engine.utility.index_parts import classes_of, columns_read, parts_of, predicate
 from engine.utility.names import Names
 from engine.utility.questions import Question, keys_twice
 from wire.errors import (
     DuplicateTable,
+    FeatureNotSupported,
     UndefinedColumn,
+    UndefinedObject,
     UndefinedTable,
     WrongObjectType,
 )
@@ -27,6 +30,7 @@ from wire.errors import (
 def create_index(statement: CreateIndex, definer: Definer) -> tuple[Question, ...]:
     """Define it; what the rows that are there are to be asked. Raises as PostgreSQL does."""
     table = _table(statement, definer)
+    _require_able(statement)
     names = Names(definer.snapshot, table.schema)
     parts = parts_of(statement, table, definer.context())
     where = None if statement.predicate is None else predicate(statement.predicate, table, definer.context())
@@ -43,6 +47,7 @@ def create_index(statement: CreateIndex, definer: Definer) -> tuple[Question, ..
         definer.notify(f'relation "{name}" already exists, skipping')
         return ()
     options = tuple(map(_option, statement.columns))
+    classes = classes_of(statement, parts, table)
     kind: Literal["index", "unique index"] = "unique index" if statement.unique else "index"
     made = Constraint(
         definer.catalog.new_oid(),
@@ -53,6 +58,8 @@ def create_index(statement: CreateIndex, definer: Definer) -> tuple[Question, ..
         included=statement.included,
         parts=() if plain else parts,
         predicate=where,
+        method=statement.method,
+        classes=classes,
     )
     table = replace(table, constraints=(*table.constraints, made))
     definer.catalog.put(table, replacing=True)
@@ -70,6 +77,23 @@ def _table(statement: CreateIndex, definer: Definer) -> Table:
         )
     definer.authority.require_owner(found, kind_of(found))
     return found
+
+
+def _require_able(statement: CreateIndex) -> None:
+    """Raises UndefinedObject, FeatureNotSupported for what the access method cannot (DefineIndex, ComputeIndexAttrs)."""
+    method = METHODS.get(statement.method)
+    if method is None:
+        raise UndefinedObject(f'access method "{statement.method}" does not exist')
+    asked = (
+        (statement.unique and not method.unique, "unique indexes"),
+        (bool(statement.included) and not method.includes, "included columns"),
+        (len(statement.columns) > 1 and not method.several, "multicolumn indexes"),
+        (not method.orders and any(column.ordered for column in statement.columns), "ASC/DESC options"),
+        (not method.orders and any(c.nulls_first is not None for c in statement.columns), "NULLS FIRST/LAST options"),
+    )
+    for lacking, what in asked:
+        if lacking:
+            raise FeatureNotSupported(f'access method "{statement.method}" does not support {what}')
 
 
 def _option(column: IndexedColumn) -> int:

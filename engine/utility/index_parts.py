@@ -10,31 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Final
 
 from sqlglot import exp
 
+from engine.catalog.access_methods import OperatorClass, accepts, default_class, named_class, part_type
 from engine.catalog.objects import Constraint, KeyPart, Table
+from engine.catalog.system.declared import PG_CATALOG
 from engine.sql.binder.definitions import RowOfTable, bind_index_expression, bind_index_predicate
 from engine.sql.binder.labels import UNNAMED, label
 from engine.sql.expr import ColumnRef, Expr
 from engine.sql.lexer import NAME_BYTES_MAX
 from engine.sql.printed import Unprintable, is_call, printed
 from engine.sql.scope import BindContext
-from engine.sql.statements import CreateIndex, Formula
+from engine.sql.statements import CreateIndex, Formula, QualifiedName
 from engine.sql.stored_text import columns_of, read_formula, with_column_renamed, with_table_renamed
 from wire import types as t
-from wire.errors import FeatureNotSupported, UndefinedColumn, UndefinedObject
-
-_WITHOUT_ORDER: Final = (t.JSON, t.POINT, t.LSEG, t.PATH, t.BOX, t.POLYGON, t.LINE, t.CIRCLE, t.XML)
+from wire.errors import DatatypeMismatch, FeatureNotSupported, UndefinedColumn, UndefinedObject
 
 
 def parts_of(statement: CreateIndex, table: Table, context: BindContext) -> tuple[KeyPart, ...]:
     """What the key is made of, with the names that its attributes get. Raises as PostgreSQL does."""
-    found = [
-        _column(said.name, table) if said.formula is None else expression(said.formula, table, context)
-        for said in statement.columns
-    ]
+    found = []
+    for said in statement.columns:
+        part = _column(said.name, table) if said.formula is None else expression(said.formula, table, context)
+        found.append(part)
     names: list[str] = []
     for part in found:
         names.append(part.name if not part.formula else _free(part.name, names))
@@ -45,7 +44,6 @@ def _column(name: str, table: Table) -> KeyPart:
     column = table.column(name)
     if column is None:
         raise UndefinedColumn(f'column "{name}" does not exist')
-    _require_order(column.type.pg)
     return KeyPart(name)
 
 
@@ -63,7 +61,6 @@ def expression(said: Formula, table: Table, context: BindContext) -> KeyPart:
     expr = bind_index_expression(said.tree, RowOfTable.of(table, context), context)
     if isinstance(expr, ColumnRef) and isinstance(said.tree, exp.Column):
         return _column(expr.column.name, table)
-    _require_order(expr.type.pg)
     if expr.type.pg.oid not in t.BY_OID:
         raise FeatureNotSupported(f"not supported: an index on an expression of type {expr.type}")
     name = label(said.tree)
@@ -86,12 +83,32 @@ def _told(part: KeyPart, expr: Expr) -> KeyPart:
     return replace(part, text=text, pretty=pretty, call=is_call(expr))
 
 
-def _require_order(typ: t.PgType) -> None:
-    if typ in _WITHOUT_ORDER:
-        raise UndefinedObject(
-            f'data type {typ.sql_name} has no default operator class for access method "btree"',
-            hint="You must specify an operator class for the index or define a default operator class for the data type.",
-        )
+def classes_of(statement: CreateIndex, parts: Sequence[KeyPart], table: Table) -> tuple[int, ...]:
+    """The operator classes of the parts, by their OIDs; none where all have their type's default (ResolveOpClass).
+
+    Raises UndefinedObject, DatatypeMismatch.
+    """
+    found, method = [], statement.method
+    types = [part_type(table, part) for part in parts]
+    defaults = [default_class(method, typ) for typ in types]
+    for said, typ, default in zip(statement.columns, types, defaults, strict=True):
+        chosen = default if said.operators is None else _named(method, said.operators, typ)
+        if chosen is None:
+            raise UndefinedObject(
+                f'data type {typ.sql_name} has no default operator class for access method "{method}"',
+                hint="You must specify an operator class for the index or define a default operator class for the data type.",
+            )
+        found.append(chosen)
+    return () if found == defaults else tuple(chosen.oid for chosen in found)
+
+
+def _named(method: str, name: QualifiedName, typ: t.PgType) -> OperatorClass:
+    found = named_class(method, name.name) if name.schema in (None, PG_CATALOG) else None
+    if found is None:
+        raise UndefinedObject(f'operator class "{name}" does not exist for access method "{method}"')
+    if not accepts(found, typ):
+        raise DatatypeMismatch(f'operator class "{name}" does not accept data type {typ.sql_name}')
+    return found
 
 
 def columns_read(parts: Iterable[KeyPart]) -> tuple[str, ...]:

@@ -16,6 +16,8 @@ from engine.sql.stored_text import sequences_of, with_table_renamed
 from engine.utility.columns import ColumnMaker
 from engine.utility.definer import Definer
 from engine.utility.dependencies import kind_of
+from engine.utility.index_parts import with_renamed_table
+from engine.utility.names import Names
 from wire.errors import UndefinedTable, WrongObjectType
 
 
@@ -81,4 +83,20 @@ def keys_like(like: LikeTable, definer: Definer) -> Iterator[ConstraintDefinitio
         if key.kind in ("primary key", "unique"):
             yield ConstraintDefinition(
                 kind=key.kind, columns=key.columns, included=key.included, deferrable=key.deferrable
+            )
+
+
+def indexes_like(like: LikeTable, table: str, names: Names, definer: Definer) -> Iterator[Constraint]:
+    """The indexes that are no constraints, under names that PostgreSQL would choose."""
+    source = source_of(like, definer)
+    if "indexes" not in like.including or not isinstance(source, Table):
+        return
+    for index in source.constraints:
+        if index.is_index:
+            attributes = "_".join((*(part.name for part in index.key_parts), *index.included))
+            yield replace(
+                with_renamed_table(index, source.name, table),
+                oid=definer.catalog.new_oid(),
+                name=names.relation(table, attributes, "idx"),
+                comment=index.comment if "comments" in like.including else None,
             )

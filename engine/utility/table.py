@@ -30,7 +30,7 @@ from engine.sql.statements import (
 from engine.utility.columns import ColumnMaker, check_names
 from engine.utility.constraints import with_constraints
 from engine.utility.definer import Definer
-from engine.utility.like import checks_like, columns_like, keys_like
+from engine.utility.like import checks_like, columns_like, indexes_like, keys_like
 from engine.utility.names import Names
 from wire.errors import (
     DuplicateTable,
@@ -84,6 +84,8 @@ def create_table(statement: CreateTable, definer: Definer) -> None:
     )
     names.take(table.name, key=True)
     table = with_constraints(table, list(_constraints(statement, definer)), definer, names)
+    indexes = (index for like in likes for index in indexes_like(like, table.name, names, definer))
+    table = replace(table, constraints=(*table.constraints, *indexes))
     columns = tuple(
         column if written is None else maker.with_default(column, written, table)
         for column, (_, written) in zip(table.columns, elements, strict=True)

@@ -7,11 +7,10 @@ pg_get_constraintdef and its kin say is in `sluice.object_definitions`, which th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from typing import Final
 
-from engine.catalog.builtin import rows as builtin_rows
-from engine.catalog.objects import Constraint, KeyPart, References, Schema, Sequence, StoredRelation, Table, View
+from engine.catalog.access_methods import OperatorClass, class_name, default_class, part_type
+from engine.catalog.objects import Constraint, References, Schema, Sequence, StoredRelation, Table, View
 from engine.catalog.snapshot import PUBLIC, SLUICE, Snapshot
 from engine.catalog.system.declared import Row, SystemContext, SystemRelation, postgres
 from engine.catalog.system.dependencies import defined_by, named_key, named_table
@@ -27,8 +26,6 @@ PG_TYPE: Final = 1247
 PG_CLASS: Final = 1259
 PG_NAMESPACE: Final = 2615
 PG_CONSTRAINT: Final = 2606
-#: The access method of every index, in pg_am.
-_BTREE: Final = 403
 _KINDS: Final = {"check": "c", "primary key": "p", "unique": "u", "foreign key": "f"}
 _DEFERRABLE: Final = {"": "", "immediate": " DEFERRABLE", "deferred": " DEFERRABLE INITIALLY DEFERRED"}
 _ACTIONS: Final = {"no action": "a", "restrict": "r", "cascade": "c", "set null": "n", "set default": "d"}
@@ -100,35 +97,24 @@ def _pg_index(context: SystemContext) -> Iterator[Row]:
         numbers = {column.name: column.number for column in table.columns}
         for key in keys(table.constraints):
             count, primary = len(key.key_parts), key.kind == "primary key"
-            typed = [_part_type(table, part) for part in key.key_parts]
+            typed = [part_type(table, part) for part in key.key_parts]
             expressions = _listed(part.text for part in key.parts if part.formula)
             yield (
                 key.oid, table.oid, count + len(key.included), count, key.is_key, False, primary, False, not key.deferrable,
                 False, True, False, True, True, False,
                 [0 if part.formula else numbers[part.name] for part in key.key_parts] + [numbers[name] for name in key.included],
-                list(map(collation, typed)), list(map(_operator_class, typed)), list(key.options) or [0] * count,
+                list(map(collation, typed)), _classes(key, typed), list(key.options) or [0] * count,
                 expressions or None, None if key.predicate is None else key.predicate.text,
             )  # fmt: skip
 
 
-def _part_type(table: Table, part: KeyPart) -> t.PgType:
-    column = table.column(part.name)
-    if part.formula:
-        return t.BY_OID[part.type]
-    assert column is not None, "a key is made of its table's columns"
-    return column.type.pg
+def _default(key: Constraint, typ: t.PgType) -> OperatorClass | None:
+    return default_class(key.method, typ)
 
 
-def _operator_class(typ: t.PgType) -> int:
-    """The default one of btree. varchar is compared as text; arrays have one for all of them."""
-    asked = t.ANYARRAY if typ.is_array else t.TEXT if typ is t.VARCHAR else typ
-    return _operator_classes()[asked.oid]
-
-
-@cache
-def _operator_classes() -> Mapping[int, int]:
-    classes = builtin_rows("pg_opclass").select(["oid", "opcmethod", "opcintype", "opcdefault"]).to_pylist()
-    return {row["opcintype"]: row["oid"] for row in classes if row["opcdefault"] and row["opcmethod"] == _BTREE}
+def _classes(key: Constraint, typed: Iterable[t.PgType]) -> list[int]:
+    """The operator classes of its parts."""
+    return list(key.classes) or [found.oid for typ in typed if (found := _default(key, typ)) is not None]
 
 
 def _pg_sequence(context: SystemContext) -> Iterator[Row]:
@@ -193,15 +179,16 @@ def _object_definitions(context: SystemContext) -> Iterator[Row]:
 
 def _index_definitions(table: Table, key: Constraint) -> Iterator[Row]:
     plain, pretty = _indexed(key, pretty=False), _indexed(key, pretty=True)
+    called = _called_classes(table, key)
     name = quoted(table.name)
     qualified = f"{quoted(table.schema)}.{name}"
-    whole = _whole_index(key, qualified, plain, pretty=False)
+    whole = _whole_index(key, qualified, plain, called, pretty=False)
     yield (
         "index",
         key.oid,
         0,
         whole,
-        _whole_index(key, name if table.schema == PUBLIC else qualified, pretty, pretty=True),
+        _whole_index(key, name if table.schema == PUBLIC else qualified, pretty, called, pretty=True),
     )
     if key.predicate is not None:
         yield "expression", table.oid, 0, key.predicate.text, key.predicate.pretty
@@ -221,11 +208,21 @@ def _indexed(key: Constraint, *, pretty: bool) -> list[str]:
     return [*parts, *map(quoted, key.included)]
 
 
-def _whole_index(key: Constraint, on: str, indexed: list[str], *, pretty: bool) -> str:
+def _called_classes(table: Table, key: Constraint) -> list[str]:
+    """The operator classes of its parts, of which a type's default is not told."""
+    if not key.classes:
+        return [""] * len(key.key_parts)
+    typed = (part_type(table, part) for part in key.key_parts)
+    pairs = zip(key.classes, (_default(key, typ) for typ in typed), strict=True)
+    return ["" if default is not None and own == default.oid else f" {class_name(own)}" for own, default in pairs]
+
+
+def _whole_index(key: Constraint, on: str, indexed: list[str], classes: list[str], *, pretty: bool) -> str:
     options = key.options or [0] * len(key.key_parts)
-    ordered = [part + _ORDERS[option] for part, option in zip(indexed, options, strict=False)]
+    parts = zip(indexed, classes, options, strict=False)
+    ordered = ", ".join(part + called + _ORDERS[option] for part, called, option in parts)
     unique = "UNIQUE " if key.is_key else ""
-    text = f"CREATE {unique}INDEX {quoted(key.name)} ON {on} USING btree ({', '.join(ordered)}){_included(key)}"
+    text = f"CREATE {unique}INDEX {quoted(key.name)} ON {on} USING {key.method} ({ordered}){_included(key)}"
     if key.predicate is None:
         return text
     return f"{text} WHERE {key.predicate.pretty if pretty else key.predicate.text}"

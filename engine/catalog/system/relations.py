@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Set
 from typing import Final
 
 from engine.catalog import acl
+from engine.catalog.access_methods import METHODS
 from engine.catalog.acl import Acl, Kind
 from engine.catalog.objects import Constraint, KeyPart, Sequence, StoredRelation, Table, TableColumn, View
 from engine.catalog.rights import DATABASE_OID
@@ -37,6 +38,8 @@ def _everybodys(kind: Kind, rights: int) -> Acl:
     return (*acl.default_acl(kind, FIRST_ROLE), acl.Item(acl.PUBLIC, FIRST_ROLE, rights))
 
 
+#: The table access method, in pg_am.
+_HEAP: Final = 2
 _IDENTITY: Final = {"": "", "always": "a", "by default": "d"}
 
 
@@ -101,6 +104,7 @@ def _pg_class(context: SystemContext) -> Iterator[Row]:
             yield _class_row(
                 key.oid, key.name, schema, "i", len(key.key_parts) + len(key.included), persistence=lasts,
                 statistics=relation.statistics if isinstance(relation, Table) else None, owner=own.owner,
+                method=METHODS[key.method].oid,
             )  # fmt: skip
     for typ in _composites(context):
         space, owner = namespace(context, typ.schema), rights.of(typ.oid).owner
@@ -139,12 +143,13 @@ def _class_row(
     acl: list[str] | None = None,
     options: list[str] | None = None,
     row_type: int = 0,
+    method: int = 0,
 ) -> Row:
     pages, rows = (statistics.pages, statistics.rows) if statistics is not None else (0, -1.0)
     if kind == "i":
         # PostgreSQL counts when it builds one, and the least has a page.
         pages, rows = 1, max(rows, 0.0)
-    method = {"r": 2, "m": 2, "i": 403}.get(kind, 0)
+    method = _HEAP if kind in "rm" else method
     return (
         oid, name, namespace, row_type, 0, owner, method, 0, 0, pages, rows, 0, 0, indexed, False, persistence, kind,
         columns, checks, kind == "v", False, False, False, False, populated, "d" if kind in "rm" else "n", False, 0, 0, 0, acl,

@@ -1,16 +1,13 @@
-"""CREATE INDEX (gram.y: IndexStmt). Columns and expressions, columns that it carries along, and which rows it is about: what else
-an index may have is refused by name."""
+"""CREATE INDEX (gram.y: IndexStmt). Its method, its columns and expressions with their operator classes, columns that it carries
+along, and which rows it is about: what else an index may have is refused by name."""
 
 from __future__ import annotations
 
-from typing import Final
-
+from engine.catalog.access_methods import BTREE
 from engine.sql.statements import CreateIndex, Formula, IndexedColumn, Statement
 from engine.sql.utility.columns import formula, formula_in_parentheses, options, take_collation
 from engine.sql.utility.reader import StatementReader
-from wire.errors import FeatureNotSupported, InvalidObjectDefinition, UndefinedObject
-
-_METHODS: Final = ("btree", "hash", "gist", "gin", "spgist", "brin")
+from wire.errors import FeatureNotSupported, InvalidObjectDefinition
 
 
 def create_index(reader: StatementReader) -> Statement:
@@ -23,8 +20,7 @@ def create_index(reader: StatementReader) -> Statement:
     reader.expect("on")
     reader.take("only")
     table = reader.qualified_name()
-    if reader.take("using"):
-        _method(reader)
+    method = reader.name() if reader.take("using") else BTREE
     columns = reader.enclosed(lambda: _column(reader))
     included = reader.enclosed(lambda: _included(reader)) if reader.take("include") else ()
     if reader.take("nulls") and not reader.take("distinct"):
@@ -35,18 +31,9 @@ def create_index(reader: StatementReader) -> Statement:
         reader.unsupported("TABLESPACE")
     predicate = formula(reader, bare=False) if reader.take("where") else None
     return CreateIndex(
-        table=table, columns=tuple(columns), included=tuple(included), name=name, unique=unique, if_not_exists=missing,
-        predicate=predicate, text="",
+        table=table, columns=tuple(columns), method=method, included=tuple(included), name=name, unique=unique,
+        if_not_exists=missing, predicate=predicate, text="",
     )  # fmt: skip
-
-
-def _method(reader: StatementReader) -> None:
-    token = reader.token
-    method = reader.name()
-    if method not in _METHODS:
-        raise UndefinedObject(f'access method "{method}" does not exist')
-    if method != "btree":
-        reader.unsupported(f"index access method {method}", token)
 
 
 def _included(reader: StatementReader) -> str:
@@ -74,6 +61,12 @@ def _column(reader: StatementReader) -> IndexedColumn:
     else:
         name = reader.name()
     take_collation(reader)
+    operators = None
+    if not reader.symbol_at(",", ")") and not reader.word_at("asc", "desc", "nulls"):
+        operators = reader.qualified_name()
+        if reader.symbol_at("("):
+            reader.unsupported("parameters of an operator class")
+    ordered = reader.word_at("asc", "desc")
     descending = reader.take("desc")
     if not descending:
         reader.take("asc")
@@ -82,6 +75,6 @@ def _column(reader: StatementReader) -> IndexedColumn:
         nulls = reader.take("first")
         if not nulls:
             reader.expect("last")
-    if not reader.symbol_at(",", ")"):
-        reader.unsupported("operator classes of an index")
-    return IndexedColumn(name=name, formula=said, descending=descending, nulls_first=nulls)
+    return IndexedColumn(
+        name=name, formula=said, operators=operators, ordered=ordered, descending=descending, nulls_first=nulls
+    )
