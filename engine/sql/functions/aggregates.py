@@ -26,7 +26,7 @@ from engine.sql.functions.decimals import WIDE, scaled, unscaled
 from engine.sql.functions.division import divide
 from engine.sql.functions.moments import fields, in_carrier, interval
 from engine.sql.functions.roots import square_root
-from engine.sql.functions.trees import EngineBuilder, sql
+from engine.sql.functions.trees import EngineBuilder, bound, pack, sql
 from engine.sql.types import SqlType, numeric
 from wire import types as t
 from wire.errors import FeatureNotSupported, NumericValueOutOfRange
@@ -371,6 +371,43 @@ def _continuous(engine: EngineName, args: Sequence[exp.Expression], call: Call |
     return _piece(engine, "percentile_cont($1) WITHIN GROUP (ORDER BY $2)", *args)
 
 
+def _continuous_interval(
+    engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall
+) -> exp.Expression:
+    """percentile_cont of intervals, which the engine's own reckons in microseconds, from a sorted list."""
+    _checked(call)
+    assert isinstance(call, AggregateCall)
+    if engine == "spark":
+        raise FeatureNotSupported("not supported: percentile_cont of interval")
+    if args[0].find(exp.Null):
+        return _null_fraction(engine, args[1])
+    direction = "DESC" if call.order_by[0].descending else "ASC"
+    found = {
+        "listed": sql(engine, f"list_sort(array_agg($1), '{direction}', 'NULLS LAST')", args[1]),
+        "at": sql(engine, "(CAST($1 AS DOUBLE) * (count($2) - 1))", *args),
+    }
+
+    def reached(places: exp.Expression) -> exp.Expression:
+        low, high = (
+            sql(engine, f"list_extract(($1).listed, CAST({end}(($1).at) AS BIGINT) + 1)", places)
+            for end in ("floor", "ceil")
+        )
+        share = sql(engine, "(($1).at - floor(($1).at))", places)
+        return bound(
+            engine,
+            "ends__",
+            pack(engine, {"low": low, "high": high, "share": share}),
+            lambda ends: _between(engine, ends),
+        )
+
+    return bound(engine, "places__", pack(engine, found), reached)
+
+
+def _between(engine: EngineName, ends: exp.Expression) -> exp.Expression:
+    low, high, share = (sql(engine, f"($1).{name}", ends) for name in ("low", "high", "share"))
+    return sql(engine, "CASE WHEN $2 = 0 THEN $1 ELSE $3 END", low, share, intervals.between(engine, low, high, share))
+
+
 def _discrete(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     """percentile_disc; Spark's takes numbers only and gives doubles, so that there a sorted list is looked into."""
     _checked(call)
@@ -405,8 +442,11 @@ def _mode(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggre
 def _ordered_sets() -> Iterator[Function]:
     yield ordered_set("percentile_cont", (t.FLOAT8, t.FLOAT8), t.FLOAT8, **both(_continuous))
     yield ordered_set("percentile_disc", (t.FLOAT8, t.ANYELEMENT), t.ANYELEMENT, rule=digits.last, **both(_discrete))
+    yield ordered_set("percentile_cont", (t.FLOAT8, t.INTERVAL), t.INTERVAL, **both(_continuous_interval))
     floats = t.array_of(t.FLOAT8)
     yield ordered_set("percentile_cont", (floats, t.FLOAT8), floats, **both(_several(_continuous)))
+    spans = t.array_of(t.INTERVAL)
+    yield ordered_set("percentile_cont", (floats, t.INTERVAL), spans, **both(_several(_continuous_interval)))
     yield ordered_set(
         "percentile_disc", (floats, t.ANYELEMENT), t.ANYARRAY, rule=_array_of_last, **both(_several(_discrete))
     )

@@ -139,6 +139,25 @@ def _divided(engine: EngineName, args: Sequence[exp.Expression], _call: Call | A
     return sql(engine, "CASE WHEN $2 = 0 AND $1 IS NOT NULL THEN $3 ELSE $4 END", args[0], args[1], zero, quotient)
 
 
+def between(engine: EngineName, low: exp.Expression, high: exp.Expression, share: exp.Expression) -> exp.Expression:
+    """interval_lerp: as far from `low` to `high` as `share` says, which is from 0 to 1."""
+    span = fields(engine, low), fields(engine, high)
+    distance = (
+        sql(engine, "($1 - $2)", b, a)
+        for a, b in zip(
+            (span[0].months, span[0].days, span[0].micros), (span[1].months, span[1].days, span[1].micros), strict=True
+        )
+    )
+    part = bound(engine, "distance__", interval(engine, *distance), lambda whole: _scaled(engine, whole, share, "*"))
+
+    def added(part: exp.Expression) -> exp.Expression:
+        a, b = fields(engine, low), fields(engine, part)
+        sums = ((a.months, b.months), (a.days, b.days), (a.micros, b.micros))
+        return in_carrier(engine, interval(engine, *(sql(engine, "($1 + $2)", x, y) for x, y in sums)))
+
+    return bound(engine, "part__", part, added)
+
+
 # --- justify ----------------------------------------------------------------------------------------------------------
 
 

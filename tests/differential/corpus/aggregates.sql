@@ -147,3 +147,12 @@ select sum(distinct x) from (values (interval '1 day'), (interval '1 month 1 day
 select n_regionkey, string_agg(distinct left(n_name, 1), ',' order by left(n_name, 1) desc), string_agg(distinct left(n_name, 1), ', ') from nation group by 1;
 select string_agg(distinct x, ',' order by x), string_agg(distinct x, '' order by x nulls first) filter (where x > 'a') from (values ('b'), ('a'), (null), ('b'), ('')) t(x);
 select string_agg(distinct x, ',' order by x) from (values ('b')) t(x) where false;
+select percentile_cont(0.5) within group (order by x) from (values (interval '1 day'), (interval '2 days'), (interval '10 hours'), (null)) v(x); -- refused: spark
+select percentile_cont(array[0, 0.3, 0.5, 1, null]) within group (order by x) from (values (interval '1 day'), (interval '2 days'), (interval '10 hours')) v(x); -- refused: spark
+select percentile_cont(0.5) within group (order by x desc), percentile_cont(0) within group (order by x desc) from (values (interval '1 day'), (interval '2 days')) v(x); -- refused: spark
+select g, percentile_cont(0.7) within group (order by x) from (values (1, interval '1 year'), (1, interval '2 days'), (2, interval '-3 hours 5.5 seconds')) v(g, x) group by g; -- refused: spark
+select percentile_cont(0.3) within group (order by x) from (values (interval '1 month'), (interval '1 year 7 days 03:04:05.678901')) v(x); -- refused: spark
+select percentile_cont(0.5) within group (order by x) filter (where x > interval '1 day') from (values (interval '1 day'), (interval '2 days'), (interval '3 days')) v(x); -- refused: spark
+select percentile_cont(0.5) within group (order by x) from (values (interval '1 day')) v(x) where false; -- refused: spark
+select percentile_cont(0.5) within group (order by make_interval(days => n_nationkey::int)) from nation group by n_regionkey; -- refused: spark
+select percentile_cont(1.5) within group (order by x) from (values (interval '1 day')) v(x);

@@ -20,3 +20,7 @@ select g from generate_series(timestamp '2024-01-01', timestamp '2024-01-02', in
 select g::date from generate_series(date '2024-01-30', date '2024-02-02', '1 day') g;
 select time '10:00' + interval '15 hours', time '12:00' - time '10:30', date '2024-01-01' + time '10:00', '10:11:12.123456'::time(3);
 select current_date = now()::date, now() = current_timestamp, localtimestamp = now()::timestamp;
+select extract(julian from timestamp '2020-01-01 12:34:56.789'), extract(julian from timestamptz '2020-01-01 23:59:59.999999'); -- refused: spark
+select extract(julian from timestamp '2020-01-01 00:00:08.649999'), extract(julian from timestamp '2020-01-01 00:00:08.65'), extract(julian from timestamp '2020-01-01 00:00:00.000863'), extract(julian from timestamp '2020-01-01 00:00:00.000865'); -- refused: spark
+select extract(julian from d), extract(julian from d::timestamp + interval '1 hour 1 second') from (values (date '2000-02-29'), (date '0001-01-01 BC'), (date '1969-07-20'), ('4714-11-24 BC'), (null)) v(d); -- refused: spark
+select extract(julian from d) - 2440000.5 from (values (timestamp '2000-02-29 06:00'), (null)) v(d); -- refused: spark
