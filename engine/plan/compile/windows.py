@@ -109,7 +109,7 @@ def _bound(
     if bound.offset is None:
         head, _, side = bound.kind.upper().partition(" ")
         return ("CURRENT ROW", None) if head == "CURRENT" else (head, side)
-    _check_sign(bound.offset, which, scope)
+    _check_sign(bound.offset, which, frame.unit, scope)
     if scope.engine == "local":
         offset = render(bound.offset, scope)
         return (offset if frame.unit is FrameUnit.RANGE else exp.Paren(this=offset)), bound.kind.upper()
@@ -125,14 +125,20 @@ def _constant(offset: Expr, scope: Scope) -> Any:
     raise scope.compilation.unsupported("window frame offsets that are not constants")
 
 
-def _check_sign(offset: Expr, which: str, scope: Scope) -> None:
+def _check_sign(offset: Expr, which: str, unit: FrameUnit, scope: Scope) -> None:
     if not isinstance(offset, (Const, ParamRef)):
         return
     value = _constant(offset, scope)
     if value is None:
         raise SqlError(f"frame {which} offset must not be null", sqlstate="22004")
     if isinstance(value, (int, float)) and value < 0:
-        raise SqlError(f"frame {which} offset must not be negative", sqlstate="22013")
+        ranged = unit is FrameUnit.RANGE
+        message = (
+            "invalid preceding or following size in window function"
+            if ranged
+            else f"frame {which} offset must not be negative"
+        )
+        raise SqlError(message, sqlstate="22013")
 
 
 def _spark_offset(offset: Expr, frame: Frame, scope: Scope) -> exp.Expression:

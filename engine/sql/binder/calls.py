@@ -20,6 +20,7 @@ from engine.catalog.lookups import INFORMATION_SCHEMA
 from engine.sql import types as st
 from engine.sql.binder import hypothetical, inlined, literals, resolution
 from engine.sql.binder.casts import cast_functions, find_pathway, is_string
+from engine.sql.binder.levels import check_no_sets
 from engine.sql.binder.operators_syntax import array_items
 from engine.sql.binder.resolution import Choice
 from engine.sql.binder.values import bind_coalesce, bind_greatest, bind_nullif
@@ -456,7 +457,9 @@ def _condition(binder: ExpressionBinder, written: Written, scope: Scope) -> Expr
     """FILTER's."""
     if written.filter is None:
         return None
-    condition = binder.as_boolean(binder.bind(written.filter, scope), "FILTER")
+    bound = binder.bind(written.filter, scope)
+    check_no_sets(bound, "FILTER")
+    condition = binder.as_boolean(bound, "FILTER")
     _check_filter(condition)
     return condition
 

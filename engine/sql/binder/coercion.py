@@ -16,6 +16,7 @@ from typing import Final
 from engine.sql import types as st
 from engine.sql.binder import literals, regnames
 from engine.sql.binder.casts import POLYMORPHIC, TEXTUAL, Means, can_coerce, find_pathway, is_string
+from engine.sql.binder.levels import is_set_returning
 from engine.sql.expr import ArrayOf, Call, Const, Expr, ParamRef, Row, with_type
 from engine.sql.functions import CastContext, Function
 from engine.sql.functions.lengths import WITHIN_BITS, WITHIN_LENGTH
@@ -107,8 +108,9 @@ class Coercer:
                 f"argument of {clause} must be type {pg.sql_name}, not type {expr.type.pg.sql_name}",
                 position=cursor(expr.position),
             )
-        if isinstance(expr, Call) and expr.function.returns_set:
-            raise DatatypeMismatch(f"argument of {clause} must not return a set", position=cursor(expr.position))
+        if any(is_set_returning(part) for part in expr.walk()):
+            leftmost = min((p.position for p in expr.walk() if p.position >= 0), default=-1)
+            raise DatatypeMismatch(f"argument of {clause} must not return a set", position=cursor(leftmost))
         return expr
 
     # -- several expressions to one type -------------------------------------------------------------------------

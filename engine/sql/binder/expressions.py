@@ -139,6 +139,9 @@ class ExpressionBinder:
     def bind_array_query(self, query: exp.Expression, scope: Scope, at: int) -> Expr:
         return subqueries.bind_array_query(query, scope, at)
 
+    def bind_row_query(self, symbol: str, left: exp.Tuple, query: exp.Expression, scope: Scope, at: int) -> Expr:
+        return subqueries.bind_row_query(self, symbol, left, query, scope, at)
+
     def bind_quantified_query(
         self, symbol: str, left: exp.Expression, query: exp.Expression, every: bool, scope: Scope, at: int
     ) -> Expr:

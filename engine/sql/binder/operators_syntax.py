@@ -21,6 +21,7 @@ from sqlglot import exp
 
 from engine.sql import types as st
 from engine.sql.binder import literals, patterns
+from engine.sql.binder.levels import is_set_returning
 from engine.sql.binder.row_values import RowValues
 from engine.sql.binder.values import bind_row_items, row_items
 from engine.sql.expr import (
@@ -71,7 +72,7 @@ SYMBOLS: Final[Mapping[type[exp.Expression], str]] = {
 }
 _PATTERNS: Final[Mapping[type[exp.Expression], str]] = {exp.Like: "~~", exp.ILike: "~~*", exp.SimilarTo: "~"}
 _COMPARISONS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
-_QUERIES: Final = (exp.Query, exp.Subquery)
+_QUERIES: Final = (exp.Query, exp.Subquery, exp.Values)
 #: Types whose stored values are equal exactly when PostgreSQL's `=` says so, on both engines.
 _PLAIN_EQUALITY: Final = frozenset(
     {
@@ -113,7 +114,7 @@ def _binary(
     if isinstance(right, exp.Any | exp.All):
         return bind_quantified(binder, symbol, left, right, scope, at)
     if isinstance(left, exp.Tuple) and isinstance(right, _QUERIES):
-        raise FeatureNotSupported("not supported: comparison of a row with a query's row", position=cursor(at))
+        return binder.bind_row_query(symbol, left, right, scope, at)
     if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple):
         return row_comparison(
             binder, symbol, bind_row_items(binder, left, scope), bind_row_items(binder, right, scope), at
@@ -153,6 +154,7 @@ def row_comparison(binder: ExpressionBinder, symbol: str, left: Sequence[Expr], 
     if symbol not in _COMPARISONS:
         _refuse_row_operator(binder, symbol, left, right, at)
     pairs = list(zip(left, right, strict=True))
+    forbid_sets([*left, *right], at)
     if len(pairs) == 1:
         return comparison(binder, symbol, *pairs[0], at)
     if symbol in ("=", "<>"):
@@ -175,6 +177,12 @@ def _check_rows(left: Sequence[Expr], right: Sequence[Expr], at: int) -> None:
         raise SqlSyntaxError("unequal number of entries in row expressions", position=cursor(at))
     if not left:
         raise FeatureNotSupported("cannot compare rows of zero length", position=cursor(at))
+
+
+def forbid_sets(items: Sequence[Expr], at: int) -> None:
+    """Raises DatatypeMismatch where a row that is compared would be several."""
+    if any(is_set_returning(part) for item in items for part in item.walk()):
+        raise DatatypeMismatch("row comparison operator must not return a set", position=cursor(at))
 
 
 def _refuse_row_operator(

@@ -16,14 +16,18 @@ from sqlglot import exp
 
 from engine.plan.logical import Evaluator, Node
 from engine.sql import types as st
+from engine.sql.binder import literals
 from engine.sql.binder.coercion import array_type
-from engine.sql.binder.operators_syntax import comparable, negate, row_comparison
+from engine.sql.binder.operators_syntax import comparable, forbid_sets, negate, row_comparison
 from engine.sql.binder.resolution import Choice
 from engine.sql.binder.values import bind_row_items
-from engine.sql.expr import ColumnRef, Expr, Subquery, SubqueryKind
+from engine.sql.expr import AggregateCall, ColumnRef, Expr, GroupingCall, Subquery, SubqueryKind, WindowCall
 from engine.sql.scope import Scope, cursor, position
 from wire import types as t
 from wire.errors import FeatureNotSupported, SqlSyntaxError
+
+#: What is computed of several rows.
+_OF_ROWS: Final = (AggregateCall, GroupingCall, WindowCall, Subquery)
 
 if TYPE_CHECKING:
     from engine.sql.binder.expressions import ExpressionBinder, Handler
@@ -72,21 +76,46 @@ def bind_quantified_query(
     at: int,
 ) -> Expr:
     """left symbol ANY|ALL (query); `= ANY` is IN and `<> ALL` is NOT IN."""
+    tests, plan = _sides(binder, left, query, scope, at)
+    if (symbol, every) in (("=", False), ("<>", True)):
+        found = _in(binder, tests, plan, at)
+        return negate(found, at) if every else found
+    if len(tests) > 1:
+        return _compared(
+            binder, "=", literals.boolean(True), _each_compared(binder, symbol, tests, plan, at), every, at
+        )
+    return _compared(binder, symbol, tests[0], plan, every, at)
+
+
+def bind_row_query(
+    binder: ExpressionBinder, symbol: str, left: exp.Tuple, query: exp.Expression, scope: Scope, at: int
+) -> Expr:
+    """(a, b) symbol (query), of which there may be one row; null where there is none."""
+    tests, plan = _sides(binder, left, query, scope, at)
+    compared = _each_compared(binder, symbol, tests, plan, at)
+    return Subquery(st.of(t.BOOL), SubqueryKind.SCALAR, compared, position=at)
+
+
+def _sides(
+    binder: ExpressionBinder, left: exp.Expression, query: exp.Expression, scope: Scope, at: int
+) -> tuple[list[Expr], Node]:
+    """What stands before a query, and the query, which has as many columns."""
     tests = _tests(binder, left, scope)
     plan, _names = scope.bind_subquery(_query(query))
     if len(plan.columns) != len(tests):
         many = "many" if len(plan.columns) > len(tests) else "few"
         raise SqlSyntaxError(f"subquery has too {many} columns", position=cursor(at))
-    if (symbol, every) in (("=", False), ("<>", True)):
-        found = _in(binder, tests, plan, at)
-        return negate(found, at) if every else found
-    if len(tests) > 1:
-        columns = [ColumnRef(c.type, c) for c in plan.columns]
-        row_comparison(binder, symbol, tests, columns, at)
-        raise FeatureNotSupported(
-            f"not supported: row {symbol} {'ALL' if every else 'ANY'} (query)", position=cursor(at)
-        )
-    return _compared(binder, symbol, tests[0], plan, every, at)
+    forbid_sets(tests, at)
+    return tests, plan
+
+
+def _each_compared(binder: ExpressionBinder, symbol: str, tests: Sequence[Expr], plan: Node, at: int) -> Node:
+    """What `tests symbol row` is of each row. Raises FeatureNotSupported for tests that are computed of several rows: they are what
+    they are outside of the query only."""
+    compared = row_comparison(binder, symbol, tests, [ColumnRef(c.type, c) for c in plan.columns], at)
+    if any(isinstance(part, _OF_ROWS) for test in tests for part in test.walk()):
+        raise FeatureNotSupported(f"not supported: a row with an aggregate {symbol} query", position=cursor(at))
+    return Evaluator((binder.context.new_column("compared", compared.type),), plan, (compared,))
 
 
 def _tests(binder: ExpressionBinder, left: exp.Expression, scope: Scope) -> list[Expr]:

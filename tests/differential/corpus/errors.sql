@@ -34,3 +34,12 @@ select 1 from nation having n_name = 'x'; -- no plan
 select ln(0);
 select sqrt(-1);
 select (-8) ^ 0.5; -- refused: spark
+select (generate_series(1, 2), 1) = (1, 1);
+select (generate_series(1, 2), 1) = (select 1, 1);
+select generate_series(1, 2) in (select 1);
+select (1, 1) in ((generate_series(1, 2), 1));
+select generate_series(1, 2) between 1 and 2;
+select generate_series(1, 2) > 1 and true;
+select not (generate_series(1, 2) > 1);
+select count(*) filter (where generate_series(1, 2) > 1);
+select generate_series(1, 2) > all (select 1);

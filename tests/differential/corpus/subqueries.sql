@@ -24,3 +24,35 @@ select case when exists (select 1 from region where r_regionkey = 3) then 'yes' 
 select n_name from nation where n_regionkey = (select r_regionkey from region where r_name = 'ASIA') order by n_name; -- ordered
 select from nation where n_nationkey < 3; -- refused: spark
 select count(*) from (select from nation) x;
+select (1, 2) = any (values (1, 2));
+select 1 = any (values (1), (2));
+select 1 < any (values (1), (2));
+select 1 in (values (1), (2));
+select (1,2) in (values (1, 2));
+select array[1] = any (values (array[1]));
+select (1, 2) <> all (select 1, 2);
+select (1, 2) <> any (select 1, 2);
+select (1, 2) = all (select 1, 2);
+select (1, 2) = (select 1, 2);
+select (1, 2) < (select 1, 3);
+select (1, 2) >= all (select 1, 1);
+select (1, 2) < any (values (1, 1), (1, 3));
+select (1, null) < any (values (1, 1), (1, 3));
+select (1, null) < any (values (2, 1), (1, 3));
+select (1, 2) = all (select 1, 2 where false), (1, 2) < any (select 1, 2 where false), (1, 2) = (select 1, 2 where false);
+select (1, 2) = (select 1, 2 union all select 3, 4);
+select (1, 2) = (select 1, 2, 3);
+select (1, 2) = (select 1);
+select (1, 2) <= (select 1, 'x');
+select a, (a, b) >= all (select c, d from (values (1, 2), (2, 1)) w(c, d) where c <= a) from (values (1, 1), (2, 2), (3, null)) v(a, b);
+select a, (a, b) = (select c, d from (values (1, 1), (2, 1)) w(c, d) where c = a) from (values (1, 1), (2, 2), (3, null)) v(a, b);
+select a from (values (1, 1), (2, 2), (3, null)) v(a, b) where (a, b) > any (select 1, 1) ;
+select a from (values (1, 1), (2, 2), (3, null)) v(a, b) where (a, b) = (select 2, 2);
+select a, count(*) from (values (1, 1), (2, 2), (3, null)) v(a, b) group by a having (a, 1) < all (select 2, 2);
+select a, (a, 1) = (select 2, 1) from (values (1, 1), (2, 2), (3, null)) v(a, b) group by a;
+select array(values (1), (2)), exists (values (1)), (values (5));
+select ('a', 1) = (values ('a', 1));
+select (1, 2) || (select 1, 2);
+select (1, 2) ~ any (select 1, 2);
+select 1 = (select 1, 2);
+select (1, 2) in (select 1, 2), (1, 2) not in (select 1, 3), (1, 2) = some (select 1, 2);
