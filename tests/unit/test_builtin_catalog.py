@@ -18,7 +18,17 @@ from engine.sql.functions.registry import CALLABLE, registry
 
 _SCRIPT = Path(__file__).parents[2] / "scripts" / "extract_catalog.py"
 #: Names that the binder gives to syntax.
-_SYNTAX = {"subscript", "slice", "=set_element", "=set_slice", "greatest", "least", "=regclass", "=aclexplode"}
+_SYNTAX = {
+    "subscript",
+    "slice",
+    "=set_element",
+    "=set_slice",
+    "=set_member",
+    "greatest",
+    "least",
+    "=regclass",
+    "=aclexplode",
+}
 
 
 @pytest.mark.postgres

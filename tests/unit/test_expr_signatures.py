@@ -7,7 +7,17 @@ from engine.sql.functions.registry import Registry, registry
 from wire import types as t
 
 #: What special syntax ends in, for which PostgreSQL has no function.
-_SYNTAX = {"subscript", "slice", "=set_element", "=set_slice", "greatest", "least", "=regclass", "=aclexplode"}
+_SYNTAX = {
+    "subscript",
+    "slice",
+    "=set_element",
+    "=set_slice",
+    "=set_member",
+    "greatest",
+    "least",
+    "=regclass",
+    "=aclexplode",
+}
 
 
 def _key(row: Function) -> tuple[bool, str, tuple[t.PgType, ...], bool]:
