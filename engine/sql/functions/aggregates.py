@@ -343,7 +343,7 @@ def _several(single: EngineBuilder) -> EngineBuilder:
         assert isinstance(call, AggregateCall)
         assert isinstance(fractions, Const)
         if fractions.value is None:
-            return _piece(engine, "CASE WHEN count($1) < 0 THEN $2 END", args[1], args[0])
+            return _piece(engine, "CASE WHEN count($1) < 0 THEN $2 END", args[1], literal(None, call.type, engine))
         each = [_of_one(engine, single, value, args[1], call) for value in fractions.value]
         listed = ", ".join(f"${n}" for n in range(2, len(each) + 2))
         made = f"[{listed}]" if engine == "local" else f"array({listed})"

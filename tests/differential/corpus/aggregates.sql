@@ -156,3 +156,5 @@ select percentile_cont(0.5) within group (order by x) filter (where x > interval
 select percentile_cont(0.5) within group (order by x) from (values (interval '1 day')) v(x) where false; -- refused: spark
 select percentile_cont(0.5) within group (order by make_interval(days => n_nationkey::int)) from nation group by n_regionkey; -- refused: spark
 select percentile_cont(1.5) within group (order by x) from (values (interval '1 day')) v(x);
+select percentile_cont(null::float8[]) within group (order by x), percentile_disc(null::float8[]) within group (order by x::text) from generate_series(1, 3) x;
+select percentile_cont(null::float8[]) within group (order by interval '1 day'), percentile_cont(null::float8) within group (order by interval '1 day'); -- refused: spark
