@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Final
 
 from sqlglot import exp
@@ -22,7 +23,7 @@ from engine.plan.compile.literals import struct
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.storage import storage_type
 from engine.plan.compile.trees import call, case, cast, conjunction, equals, integer, is_null, label, negated, ordered
-from engine.sql.expr import AggregateCall, Const, OrderItem, ParamRef
+from engine.sql.expr import AggregateCall, Call, Const, Expr, OrderItem, ParamRef
 from engine.sql.types import of
 from wire import types as t
 
@@ -127,6 +128,7 @@ def _is_extreme_of_floats(aggregate: AggregateCall) -> bool:
 def _ordered_set(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
     """WITHIN GROUP: its expressions follow the direct arguments; its directions go where the template orders."""
     items = aggregate.order_by
+    aggregate = replace(aggregate, args=tuple(_known(arg, scope) for arg in aggregate.args))
     args = [render(arg, scope) for arg in (*aggregate.args, *(item.expr for item in items))]
     tree = apply(aggregate, args, scope.engine)
 
@@ -136,6 +138,18 @@ def _ordered_set(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
         return node if aggregate.filter is None else filtered(node, condition(aggregate.filter, scope))
 
     return on_aggregates(tree, scope.engine, decorate)
+
+
+def _known(arg: Expr, scope: Scope) -> Expr:
+    """A parameter as the constant that it is by now, be it one that becomes a float8."""
+    match arg:
+        case ParamRef():
+            return Const(arg.type, scope.compilation.bindings.parameters[arg.index])
+        case Call(args=(ParamRef() as given,)) if arg.function.kind == "cast" and arg.type.pg is t.FLOAT8:
+            value = scope.compilation.bindings.parameters[given.index]
+            return Const(arg.type, float(value)) if isinstance(value, int | float | Decimal) else arg
+        case _:
+            return arg
 
 
 def _direct(node: exp.WithinGroup, items: Sequence[OrderItem]) -> None:

@@ -37,4 +37,12 @@ select '192.168.1.43'::inet - '192.168.1.19'::inet, '10.0.0.5'::inet - 1, '10.0.
 select '255.255.255.255'::inet + 1;
 select '10.0.0.1'::inet & '::1'::inet;
 select '10.0.0.1'::inet - '::1'::inet;
-select '10.0.0.1'::inet + 256
+select '10.0.0.1'::inet + 256;
+prepare p(float8) as select percentile_cont($1) within group (order by x), percentile_disc($1) within group (order by x) from generate_series(1, 4) x;
+execute p(0.3);
+execute p(1.3);
+execute p(null);
+prepare q(float8[]) as select percentile_cont($1) within group (order by x) from generate_series(1, 4) x;
+execute q(array[0.1, 0.9]);
+prepare r(float8) as select percentile_cont($1) within group (order by x * interval '1 day') from generate_series(1, 4) x;
+execute r(0.3);
