@@ -46,6 +46,7 @@ from engine.plan.logical import Final as FinalNode
 from engine.plan.planner import optimise
 from engine.recording_catalog import RecordingCatalog
 from engine.results import RowsStream, StreamExecution
+from engine.row_calls import RowCallStream
 from engine.runtime.mesh import MemberInfo
 from engine.sequences import SessionSequences
 from engine.session_roles import SessionRoles
@@ -289,7 +290,7 @@ class Session(EngineSession):
         """The plan with what only this session, now, knows. effects: whether functions do what they do, as in a run."""
         parameters, plan = dict(enumerate(arguments, 1)), planned.plan
         if planned.calls_session:
-            plan = session_functions.evaluate(plan, self, parameters, effects=effects)
+            plan = session_functions.evaluate(planned.split.plan, self, parameters, effects=effects)
         check_styles(plan, self.settings)
         values = {name: self.context_value(name) for name in planned.context_names}
         return plan, Bindings(parameters, values, self.settings.get("TimeZone"))
@@ -307,8 +308,9 @@ class Session(EngineSession):
         """Begin to run a query as it was planned now, and as it was permitted."""
         self._engine.initiation.require_for_query(planned.reads)
         await self.guard(planned.locks, planned.reads)
+        parameters = dict(enumerate(arguments, 1))
         if planned.calls_session:
-            await session_functions.wait(planned.plan, self, dict(enumerate(arguments, 1)))
+            await session_functions.wait(planned.split.plan, self, parameters)
         context = self.execution_context()
         # Functions of the session may do something, so they are called once, however often the query is begun.
         bound = functools.cache(lambda: self._bound(planned, arguments))
@@ -320,6 +322,8 @@ class Session(EngineSession):
             context,
         )
         stream = await repeatable.open()
+        if planned.calls_session and planned.split.calls:
+            stream = RowCallStream(stream, planned.split, self, parameters, self._engine.in_operation_pool)
         return StreamExecution(planned.columns, "SELECT", counted=True, stream=stream, query=context.query)
 
     async def guard(self, locks: Sequence[RowLock], reads: Sequence[Relation]) -> None:

@@ -239,6 +239,8 @@ _EFFECTS: Final = frozenset(
 #: Those whose effect is wanted once a row, which is once a query only where there is one row.
 _EACH_ROW: Final = frozenset(("nextval", "setval", "pg_notify", *advisory_functions.FUNCTIONS))
 _NOT_STRICT: Final = frozenset(("pg_notify",))
+#: Those that may block on the catalog's database.
+SEQUENCES: Final = frozenset(("nextval", "currval", "lastval", "setval"))
 
 
 def _is_ours(expr: Expr) -> bool:
@@ -271,13 +273,10 @@ def evaluate(plan: NodeT, session: Session, parameters: Mapping[int, Any], *, ef
         name = expr.function.name
         if name in _SETS:
             return _elements(expr, _SETS[name](session))
-        arguments = [_argument(session, expr, argument, parameters) for argument in expr.args]
-        if None in arguments and name in _STRICT:
+        arguments = [constant(session, expr, argument, parameters) for argument in expr.args]
+        if not effects and name in _EFFECTS:
             return Const(expr.type, None)
-        missing = bool(arguments) and arguments[0] is None and name not in _NOT_STRICT
-        if missing or (not effects and name in _EFFECTS):
-            return Const(expr.type, None)
-        return Const(expr.type, _FUNCTIONS[name](session, arguments))
+        return Const(expr.type, called(session, name, arguments))
 
     def in_node(node: Node) -> Node:
         _require_one_row(node)
@@ -285,6 +284,20 @@ def evaluate(plan: NodeT, session: Session, parameters: Mapping[int, Any], *, ef
 
     rebuilt = rewrite_plan(plan, in_node)
     return rebuilt  # type: ignore[return-value]
+
+
+def called(session: Session, name: str, arguments: Arguments) -> Any:
+    """The function's value, once it has done what it does. Raises what it raises."""
+    if None in arguments and name in _STRICT:
+        return None
+    if arguments and arguments[0] is None and name not in _NOT_STRICT:
+        return None
+    return _FUNCTIONS[name](session, arguments)
+
+
+def may_be_for_rows(call: Call) -> bool:
+    """Whether a call is made for each row (`engine.row_calls`) where its arguments are no constants."""
+    return _is_ours(call) and call.function.name in (_EFFECTS | SEQUENCES)
 
 
 async def wait(plan: Node, session: Session, parameters: Mapping[int, Any]) -> None:
@@ -295,7 +308,7 @@ async def wait(plan: Node, session: Session, parameters: Mapping[int, Any]) -> N
             assert isinstance(call, Call)
             if call.function.name in advisory_functions.WAITING:
                 _require_one_row(node)
-                arguments = [_argument(session, call, argument, parameters) for argument in call.args]
+                arguments = [constant(session, call, argument, parameters) for argument in call.args]
                 await advisory_functions.wait(session, call.function.name, arguments)
 
 
@@ -308,17 +321,21 @@ def _elements(call: Call, values: Sequential[Any]) -> Call:
 
 def _require_one_row(node: Node) -> None:
     """Raises FeatureNotSupported for a node that would evaluate for many rows what here is evaluated once."""
-    once = isinstance(node, Values) or (
-        isinstance(node, Evaluator) and isinstance(node.input, Values) and len(node.input.rows) == 1
-    )
-    if once:
+    if has_one_row(node):
         return
     for part in (part for expr in expressions(node) for part in expr.walk()):
         if isinstance(part, Call) and part.function.name in _EACH_ROW and _is_ours(part):
             raise FeatureNotSupported(
                 f"not supported: {part.function.name} for each row of a query",
-                hint="It can be called in a query without FROM, in VALUES, and as a column's default.",
+                hint="It can be an item of the outermost select list, in VALUES, and a column's default.",
             )
+
+
+def has_one_row(node: Node) -> bool:
+    """Whether what the node evaluates is evaluated once, or once for each row that is written out."""
+    if isinstance(node, Evaluator):
+        return isinstance(node.input, Values) and len(node.input.rows) == 1
+    return isinstance(node, Values)
 
 
 #: What a name that the session says may be cast to.
@@ -329,18 +346,27 @@ def _widens(cast: Call) -> bool:
     return cast.function.kind == "cast" and cast.type.pg is t.INT8 and cast.args[0].type.pg is t.INT4
 
 
-def _argument(session: Session, call: Call, argument: Expr, parameters: Mapping[int, Any]) -> Any:
-    if isinstance(argument, Const):
-        return argument.value
-    if isinstance(argument, ParamRef):
-        return parameters[argument.index]
-    if isinstance(argument, ContextRef):
-        return session.context_value(argument.name)
-    if isinstance(argument, Call) and argument.function.kind == "cast" and argument.type.pg in _NAMES_OF:
-        return _argument(session, call, argument.args[0], parameters)
-    if isinstance(argument, Call) and _widens(argument):
-        return _argument(session, call, argument.args[0], parameters)
-    if isinstance(argument, Call) and argument.function.name == "hashtext":
-        named = _argument(session, call, argument.args[0], parameters)
-        return None if named is None else hash_text(named)
-    raise FeatureNotSupported(f"not supported: {call.function.name} of something that is not a constant")
+def is_constant(argument: Expr) -> bool:
+    """Whether `constant` knows it."""
+    if isinstance(argument, Const | ParamRef | ContextRef):
+        return True
+    if not isinstance(argument, Call):
+        return False
+    named = argument.function.kind == "cast" and argument.type.pg in _NAMES_OF
+    return (named or _widens(argument) or argument.function.name == "hashtext") and is_constant(argument.args[0])
+
+
+def constant(session: Session, call: Call, argument: Expr, parameters: Mapping[int, Any]) -> Any:
+    """An argument of a call. Raises FeatureNotSupported where it is none that is known without rows."""
+    match argument:
+        case Const():
+            return argument.value
+        case ParamRef():
+            return parameters[argument.index]
+        case ContextRef():
+            return session.context_value(argument.name)
+        case Call() if is_constant(argument):
+            value = constant(session, call, argument.args[0], parameters)
+            return hash_text(value) if argument.function.name == "hashtext" and value is not None else value
+        case _:
+            raise FeatureNotSupported(f"not supported: {call.function.name} of something that is not a constant")

@@ -25,6 +25,7 @@ from engine.distribution import CompiledQuery
 from engine.plan.logical import Final as FinalNode
 from engine.plan.logical import TableReader
 from engine.plan.rewrite import size, walk_all
+from engine.row_calls import Split, split
 from engine.sql.accesses import Requirement
 from engine.sql.scope import RowLock
 from wire import types as t
@@ -82,6 +83,11 @@ class PlannedQuery:
     def calls_session(self) -> bool:
         """Whether it calls functions that read or change the session (`engine.session_functions`)."""
         return session_functions.used(self.plan)
+
+    @functools.cached_property
+    def split(self) -> Split:
+        """What engines run of it, and what is done with its rows."""
+        return split(self.plan)
 
     def fresh(self) -> bool:
         """Whether the files of its tables are still those it was planned for."""

@@ -10,7 +10,7 @@ Source: PostgreSQL 15, parse_func.c (ParseFuncOrColumn, func_get_detail), parse_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, NoReturn, cast
 
@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from engine.catalog.lookups import INFORMATION_SCHEMA
 from engine.sql import types as st
-from engine.sql.binder import hypothetical, inlined, literals, resolution
+from engine.sql.binder import hypothetical, inlined, literals, object_names, resolution
 from engine.sql.binder.casts import cast_functions, find_pathway, is_string
 from engine.sql.binder.levels import check_no_sets
 from engine.sql.binder.operators_syntax import array_items
@@ -369,7 +369,15 @@ def _function(binder: ExpressionBinder, written: Written, scope: Scope) -> Expr:
     if kind == "window":
         return _window_function(binder, written, chosen, args, scope)
     _refuse_clauses(written)
-    return binder.apply(chosen, args, written.at)
+    return binder.apply(chosen, [*_relations(binder, chosen.function, args, scope)], written.at)
+
+
+def _relations(binder: ExpressionBinder, function: Function, args: Sequence[Expr], scope: Scope) -> Iterator[Expr]:
+    """The arguments; a text where a relation is wanted is looked up, which takes a query."""
+    for number, arg in enumerate(args):
+        wanted = function.args[number] if number < len(function.args) else None
+        is_name = arg.type.pg.category == "S" and arg.type.pg is not t.UNKNOWN
+        yield object_names.relation_of(binder, arg, scope) if wanted is t.REGCLASS and is_name else arg
 
 
 def _refuse_clauses(written: Written) -> None:
