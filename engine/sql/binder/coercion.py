@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from engine.sql import types as st
 from engine.sql.binder import literals, regnames
@@ -289,18 +289,23 @@ class Coercer:
 
 
 def _assigned(expr: Expr, target: SqlType) -> Expr:
-    """A string for a column of limited length: only blanks may be cut off. Raises StringDataRightTruncation."""
-    if target.pg.is_array:
-        raise FeatureNotSupported(f"not supported: assignment to {target}", position=cursor(expr.position))
+    """A string, or strings in an array, for a column of limited length: only blanks may be cut off. Raises
+    StringDataRightTruncation."""
     if not isinstance(expr, Const):
         return Call(target, WITHIN_LENGTH[target.pg], (expr,), position=expr.position)
-    if expr.value is None:
-        return with_type(expr, target)
-    length = target.typmod - 4
-    if len(str(expr.value).rstrip(" ")) > length:
-        raise StringDataRightTruncation(f"value too long for type {target}")
-    kept = str(expr.value)[:length]
-    return replace(expr, type=target, value=kept.ljust(length) if target.pg is t.BPCHAR else kept)
+    return replace(expr, type=target, value=_fitted(expr.value, element_type(target) if target.pg.is_array else target))
+
+
+def _fitted(value: Any, typ: SqlType) -> Any:
+    if isinstance(value, list):
+        return [_fitted(item, typ) for item in value]
+    if value is None:
+        return None
+    length = typ.typmod - 4
+    if len(str(value).rstrip(" ")) > length:
+        raise StringDataRightTruncation(f"value too long for type {typ}")
+    kept = str(value)[:length]
+    return kept.ljust(length) if typ.pg is t.BPCHAR else kept
 
 
 def _assigned_bits(expr: Expr, target: SqlType) -> Expr:

@@ -18,9 +18,10 @@ from sqlglot import exp
 
 from engine.executor import EngineName
 from engine.plan.compile.storage import element_type, storage_name
-from engine.sql.expr import Call, Column, ColumnRef
+from engine.sql.expr import Call, Column, ColumnRef, Const
 from engine.sql.functions import Builder, Function, Volatility, digits
 from engine.sql.functions.building import cast, parse, place
+from engine.sql.functions.lengths import each
 from engine.sql.functions.moments import (
     DAY,
     HOUR,
@@ -379,6 +380,9 @@ def _elements(engine: EngineName, args: Sequence[exp.Expression], call: Call | A
     given, wanted = element_type(call.args[0].type), element_type(call.type)
     if given.pg in _STRINGS and wanted.pg in _STRINGS and wanted.typmod < 0:
         return args[0]
+    source = call.args[0]
+    if isinstance(source, Const) and any(isinstance(item, list) for item in source.value or ()):
+        raise FeatureNotSupported("not supported: casts of arrays of several dimensions")
     value: exp.Expression = exp.column("e__")
     item = ColumnRef(given, Column(-1, "element", given))
     row = registry().find_cast(given.pg, wanted.pg)
@@ -389,15 +393,7 @@ def _elements(engine: EngineName, args: Sequence[exp.Expression], call: Call | A
         raise FeatureNotSupported(f"not supported: cast from {call.args[0].type} to {call.type}")
     cast_item = apply(engine, row, [value], Call(wanted, row, (item,)))
     one = sql(engine, f"CAST($1 AS {storage_name(wanted, engine)})", cast_item)
-    if engine == "spark":
-        return sql("spark", "transform($1, e__ -> $2)", args[0], one)
-    nested = "error('SQLSTATE:0A000:not supported: casts of arrays of several dimensions')"
-    return sql(
-        "local",
-        f"CASE WHEN typeof($1) LIKE '%[][]' THEN {nested} ELSE list_transform($1, lambda e__: $2) END",
-        args[0],
-        one,
-    )
+    return each(engine, args[0], one)
 
 
 def _arrays() -> Iterator[Function]:

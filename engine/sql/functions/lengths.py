@@ -4,6 +4,7 @@ implicit cast). No row of the function table: nobody can call it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -12,6 +13,7 @@ from engine.executor import EngineName
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import cast, snippet
 from engine.sql.functions.trees import both, raises, sql
+from engine.sql.types import SqlType
 from wire import types as t
 
 if TYPE_CHECKING:
@@ -21,16 +23,39 @@ _KEPT: Final = {t.VARCHAR: "substr($1, 1, {n})", t.BPCHAR: "rpad(substr($1, 1, {
 _TRIMMED: Final[dict[EngineName, str]] = {"local": "rtrim($1, ' ')", "spark": "rtrim(' ', $1)"}
 
 
+def _fitted(engine: EngineName, pg: t.PgType, typ: SqlType) -> str:
+    """A template for a string, $1, in a column of that type."""
+    length = typ.typmod - 4
+    return (
+        f"CASE WHEN length({_TRIMMED[engine]}) > {length} "
+        f"THEN RAISE('22001', 'value too long for type {typ}') ELSE {_KEPT[pg].format(n=length)} END"
+    )
+
+
 def _within(engine: EngineName, pg: t.PgType) -> Builder:
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-        length = call.type.typmod - 4
-        text = (
-            f"CASE WHEN length({_TRIMMED[engine]}) > {length} "
-            f"THEN RAISE('22001', 'value too long for type {call.type}') ELSE {_KEPT[pg].format(n=length)} END"
-        )
-        return snippet(engine, text)(args, call)
+        return snippet(engine, _fitted(engine, pg, call.type))(args, call)
 
     return build
+
+
+def _each_within(engine: EngineName, pg: t.PgType) -> Builder:
+    """The same of an array's elements."""
+
+    def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        one = sql(engine, _fitted(engine, pg, replace(call.type, pg=pg)), exp.column("e__"))
+        return each(engine, args[0], one)
+
+    return build
+
+
+def each(engine: EngineName, array: exp.Expression, one: exp.Expression) -> exp.Expression:
+    """What `one` makes of the elements, which it calls e__, of an array of one dimension."""
+    if engine == "spark":
+        return sql("spark", "transform($1, e__ -> $2)", array, one)
+    nested = "error('SQLSTATE:0A000:not supported: casts of arrays of several dimensions')"
+    text = f"CASE WHEN typeof($1) LIKE '%[][]' THEN {nested} ELSE list_transform($1, lambda e__: $2) END"
+    return sql("local", text, array, one)
 
 
 def _bits(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
@@ -46,7 +71,9 @@ def _bits(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggre
 
 #: By type of bit strings: a value of it that fits the call's modifier, or 22026 or 22001.
 WITHIN_BITS: Final[dict[t.PgType, Function]] = {pg: cast(pg, pg, **both(_bits)) for pg in (t.BIT, t.VARBIT)}
-#: By string type: a value of it that fits the call's modifier, or 22001.
+#: By string type, and the type of arrays of it: a value of it that fits the call's modifier, or 22001.
 WITHIN_LENGTH: Final[dict[t.PgType, Function]] = {
-    pg: cast(pg, pg, local=_within("local", pg), spark=_within("spark", pg)) for pg in _KEPT
+    typ: cast(typ, typ, local=made("local", pg), spark=made("spark", pg))
+    for pg in _KEPT
+    for typ, made in ((pg, _within), (t.BY_OID[pg.array], _each_within))
 }

@@ -16,7 +16,7 @@ from engine.sql.statements import ColumnDefinition, ConstraintDefinition, Formul
 from engine.sql.utility.deferrable import attributes, refuse_stray
 from engine.sql.utility.reader import StatementReader
 from engine.sql.utility.sequences import options_in_parentheses
-from wire.errors import FeatureNotSupported, SqlSyntaxError
+from wire.errors import FeatureNotSupported, InvalidParameterValue, SqlSyntaxError, UndefinedObject
 
 _KEY_ACTIONS: Final[tuple[KeyAction, ...]] = ("no action", "restrict", "cascade", "set null", "set default")
 _CONSTRAINT_WORDS = ("constraint", "check", "unique", "primary", "foreign", "exclude")
@@ -164,6 +164,19 @@ def _fail(what: str, column: str, table: str, token: Token) -> None:
     raise SqlSyntaxError(f'{what} for column "{column}" of table "{table}"', position=token.start + 1)
 
 
+def take_tablespace(reader: StatementReader, *, required: bool = False) -> None:
+    """TABLESPACE name: there is the default one, where everything lies."""
+    if required:
+        reader.expect("tablespace")
+    elif not reader.take("tablespace"):
+        return
+    name = reader.name()
+    if name == "pg_global":
+        raise InvalidParameterValue("only shared relations can be placed in pg_global tablespace")
+    if name != "pg_default":
+        raise UndefinedObject(f'tablespace "{name}" does not exist')
+
+
 def take_collation(reader: StatementReader) -> bool:
     """COLLATE name. Text compares by bytes: the collation that says so is accepted, and the default, which is the same."""
     token = reader.token
@@ -220,8 +233,9 @@ def _key(reader: StatementReader, own: str | None) -> tuple[tuple[str, ...], tup
         included = tuple(c.name for c in reader.names())
     if reader.take("with"):
         options(reader)
-    if reader.word_at("using"):
-        reader.unsupported("USING INDEX TABLESPACE")
+    if reader.take("using"):
+        reader.expect("index")
+        take_tablespace(reader, required=True)
     return columns, included
 
 

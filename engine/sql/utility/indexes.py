@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from engine.catalog.access_methods import BTREE
 from engine.sql.statements import CreateIndex, Formula, IndexedColumn, Statement
-from engine.sql.utility.columns import formula, formula_in_parentheses, options, take_collation
+from engine.sql.utility.columns import formula, formula_in_parentheses, options, take_collation, take_tablespace
 from engine.sql.utility.reader import StatementReader
 from wire.errors import FeatureNotSupported, InvalidObjectDefinition
 
@@ -27,8 +27,7 @@ def create_index(reader: StatementReader) -> Statement:
         reader.unsupported("UNIQUE NULLS NOT DISTINCT")
     if reader.take("with"):
         options(reader)
-    if reader.word_at("tablespace"):
-        reader.unsupported("TABLESPACE")
+    take_tablespace(reader)
     predicate = formula(reader, bare=False) if reader.take("where") else None
     return CreateIndex(
         table=table, columns=tuple(columns), method=method, included=tuple(included), name=name, unique=unique,

@@ -25,7 +25,7 @@ from engine.sql.statements import (
     Statement,
     TableLayout,
 )
-from engine.sql.utility.columns import column, options, table_constraint, table_constraint_at
+from engine.sql.utility.columns import column, options, table_constraint, table_constraint_at, take_tablespace
 from engine.sql.utility.reader import StatementReader
 from wire.errors import InvalidTableDefinition, UndefinedObject
 
@@ -164,8 +164,7 @@ def _layout(reader: StatementReader, unlogged: bool = False) -> TableLayout:
     else:
         reader.take("without", "oids")
     on_commit = _on_commit(reader) if reader.take("on", "commit") else "preserve"
-    if reader.word_at("tablespace"):
-        reader.unsupported("TABLESPACE")
+    take_tablespace(reader)
     return TableLayout(partition_by=partition_by, options=found, on_commit=on_commit, unlogged=unlogged)
 
 
