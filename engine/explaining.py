@@ -19,6 +19,7 @@ from engine.local.executor import LocalStream
 from engine.plan import explain_physical, logical
 from engine.plan.compile import Bindings
 from engine.plan.explain import Summary, json_text, text_lines
+from engine.plan.explain_formats import formatted
 from engine.plan.explain_rows import rows_of_physical, rows_of_plan
 from engine.plan.file_order import in_file_order
 from engine.plan.logical import Node, TableReader
@@ -80,8 +81,8 @@ async def explain(request: ExplainRequest, engine: Engine, started: float) -> li
     rows = counted if isinstance(counted, int) else None
     operators = None if run.operators is None else with_sources(run.operators, by_files(_files(request.plan)))
     told = rows_of_plan(request.plan, request.bindings.parameters, rows, operators, costs=statement.costs)
-    if statement.format == "json":
-        return [json_text(request.plan, summary, told)]
+    if statement.format != "text":
+        return [formatted(json_text(request.plan, summary, told), statement.format)]
     return text_lines(request.plan, summary, told)
 
 
@@ -106,8 +107,8 @@ def _physical(
     analysis = replace(analysis_of(run.members, totals), timing=statement.timing)
     statements = statements_of(query, engine) if statement.verbose else None
     told = rows_of_physical(plan, request.bindings.parameters, analysis, costs=statement.costs)
-    if statement.format == "json":
-        return [explain_physical.json_text(plan, analysis, statements, told)]
+    if statement.format != "text":
+        return [formatted(explain_physical.json_text(plan, analysis, statements, told), statement.format)]
     return explain_physical.text_lines(plan, analysis, statements, told)
 
 

@@ -22,6 +22,7 @@ from engine.mutation.statement import SessionGround, keeps_order
 from engine.plan import explain_physical
 from engine.plan.compile import Bindings
 from engine.plan.explain import Annotate, Described, Summary, json_text, text_lines
+from engine.plan.explain_formats import formatted
 from engine.plan.explain_physical import PhysicalAnalysis
 from engine.plan.explain_rows import rows_of_plan
 from engine.plan.logical import FILE, Final, Mutate, Node, TableReader
@@ -76,8 +77,8 @@ async def explain_change(
     if statement.verbose and not isinstance(query.runs, DistributedQuery):
         sql = engine.executor(query.choice.engine).sql(query.runs)
     summary = Summary(query.choice.engine, query.choice.reason, sql, actual)
-    if statement.format == "json":
-        return [json_text(planned.plan, summary, told)]
+    if statement.format != "text":
+        return [formatted(json_text(planned.plan, summary, told), statement.format)]
     return text_lines(planned.plan, summary, told)
 
 
@@ -137,8 +138,8 @@ def _physical(
         root = replace(plan.root, root=replace(planned.plan, input=_below_final(plan.root.root), located=None))
         plan = replace(plan, fragments=(*plan.fragments[:-1], root))
     analysis = PhysicalAnalysis(totals=actual)
-    if statement.format == "json":
-        return [explain_physical.json_text(plan, analysis, statements, told)]
+    if statement.format != "text":
+        return [formatted(explain_physical.json_text(plan, analysis, statements, told), statement.format)]
     return explain_physical.text_lines(plan, analysis, statements, told)
 
 

@@ -452,7 +452,8 @@ class Session(EngineSession):
 
     @staticmethod
     def _plan_columns(statement: s.Explain) -> tuple[ResultColumn, ...]:
-        return (ResultColumn("QUERY PLAN", st.of(t.JSON if statement.format == "json" else t.TEXT)),)
+        types = {"json": t.JSON, "xml": t.XML}
+        return (ResultColumn("QUERY PLAN", st.of(types.get(statement.format, t.TEXT))),)
 
     @staticmethod
     def _plan_told(columns: tuple[ResultColumn, ...], lines: Sequence[str]) -> Execution:

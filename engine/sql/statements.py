@@ -38,7 +38,7 @@ class Explain(Statement):
 
     inner: Statement
     analyze: bool = False
-    format: Literal["text", "json"] = "text"
+    format: Literal["text", "json", "xml", "yaml"] = "text"
     verbose: bool = False
     costs: bool = True
     distsql: bool = False

@@ -210,8 +210,9 @@ class _Alteration:
             assert there is not None, "what a foreign key names is there"
             self.questions += without_match(self.table, constraint, there)
             return
-        ask = violated if constraint.kind == "check" else keys_twice
-        self.questions.append(ask(self.table, constraint))
+        if constraint.kind == "check" or constraint.is_key:
+            ask = violated if constraint.kind == "check" else keys_twice
+            self.questions.append(ask(self.table, constraint))
 
     def _stored(self) -> Rewrite | None:
         """Put the new definition into the catalog, with or without its rows."""

@@ -168,6 +168,7 @@ def test_the_query_inside_counts_positions_from_its_own_beginning() -> None:
         ("", False, False, True, "text"),
         ("analyze verbose", True, True, True, "text"),
         ("(format json)", False, False, True, "json"),
+        ("(format xml)", False, False, True, "xml"),
         ("(analyze, costs off, verbose true, format text)", True, True, False, "text"),
         ("(analyze false, buffers)", False, False, True, "text"),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Literal
 
 from engine.sql.lexer import Token
 from engine.sql.statements import Explain, Statement
@@ -19,13 +19,13 @@ _BOOLEANS: Final = frozenset(
 )
 #: Options that say something only of a statement that has run.
 _RUNNING: Final = ("wal", "timing")
-_FORMATS: Final = frozenset(("text", "json", "xml", "yaml"))
+Format = Literal["text", "json", "xml", "yaml"]
 
 
 def _explain(reader: StatementReader) -> Statement:
     reader.next()
     chosen: dict[str, bool] = {}
-    form = "text"
+    form: Format = "text"
     if reader.symbol_at("(") and not reader.query_at():
         form = _options(reader, chosen)
     else:
@@ -44,14 +44,14 @@ def _explain(reader: StatementReader) -> Statement:
         distsql=chosen.get("distsql", False),
         timing=chosen.get("timing", True),
         summary=chosen.get("summary"),
-        format="json" if form == "json" else "text",
+        format=form,
         text="",
     )
 
 
-def _options(reader: StatementReader, chosen: dict[str, bool]) -> str:
+def _options(reader: StatementReader, chosen: dict[str, bool]) -> Format:
     """The list in parentheses; a later word of the same option wins. The format is returned."""
-    form = "text"
+    form: Format = "text"
     for name, value, token in options(reader):
         if name == "format":
             form = _format(value, token)
@@ -62,12 +62,13 @@ def _options(reader: StatementReader, chosen: dict[str, bool]) -> str:
     return form
 
 
-def _format(value: str, token: Token) -> str:
-    if value not in _FORMATS:
-        raise InvalidParameterValue(
-            f'unrecognized value for EXPLAIN option "format": "{value}"', position=token.start + 1
-        )
-    return value
+def _format(value: str, token: Token) -> Format:
+    match value:
+        case "text" | "json" | "xml" | "yaml":
+            return value
+        case _:
+            message = f'unrecognized value for EXPLAIN option "format": "{value}"'
+            raise InvalidParameterValue(message, position=token.start + 1)
 
 
 def _inner(reader: StatementReader) -> Statement:

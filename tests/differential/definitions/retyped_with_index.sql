@@ -1,0 +1,14 @@
+create table t (id int primary key, blog int, x int unique);
+create index on t (blog);
+create index on t ((blog + 1)) where id > 0;
+insert into t values (1, 5, 1), (2, 5, 2);
+alter table t alter column blog type bigint;
+alter table t alter column blog type int, alter column x type bigint;
+alter table t alter column id type bigint;
+create unique index on t (blog);
+update t set blog = id;
+create unique index t_once on t (blog);
+alter table t alter column blog type int using 1;
+alter table t alter column blog type int;
+select * from t order by id;
+select indexdef from pg_indexes where tablename = 't' order by 1;
