@@ -275,7 +275,8 @@ class Queries:
         types = list(types or self._some_types())
         if depth > 1 and self._maybe(0.12):
             return self._with(outer, depth, types), types
-        if depth > 1 and self._maybe(0.15) and not {"json", "jsonb"} & set(types):
+        # Of intervals that are equal and look different, which one stays is nobody's promise.
+        if depth > 1 and self._maybe(0.15) and not {"json", "jsonb", "interval"} & set(types):
             word = self._chance.choice(("union", "union all", "intersect", "except", "except all", "intersect all"))
             left, _ = self._query(outer, depth - 1, types)
             right, _ = self._query(outer, depth - 1, types)

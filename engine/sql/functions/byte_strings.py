@@ -67,7 +67,7 @@ def _changed_bits() -> Iterator[Function]:
             said = f"'SQLSTATE:2202E:index ', CAST($2 AS {string}), ' out of valid range, 0..', CAST({size} - 1 AS {string})"
             texts[engine] = (
                 f"CASE WHEN $2 < 0 OR $2 >= {size} THEN {error}(concat({said})) {flag if more and bits else ''}"
-                f" WHEN $1 IS NOT NULL AND $2 IS NOT NULL THEN {answer} END"
+                f" WHEN $1 IS NOT NULL AND $2 IS NOT NULL {'AND $3 IS NOT NULL' if more else ''} THEN {answer} END"
             )
         yield fn(name, (t.BYTEA, kind, *more), t.BYTEA if more else t.INT4, local=texts["local"], spark=texts["spark"])
 

@@ -38,7 +38,7 @@ _PLAIN: Final = (
 _TEMPORAL: Final = (t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ)
 _LOCAL_NAMES: Final = {t.TIMESTAMP: "TIMESTAMP", t.TIMESTAMPTZ: "TIMESTAMPTZ"}
 _SPARK_NAMES: Final = {t.TIMESTAMP: "TIMESTAMP_NTZ", t.TIMESTAMPTZ: "TIMESTAMP"}
-_SPAN: Final = "(CAST({0}.months AS DECIMAL(38, 0)) * 30 + {0}.days) * 86400000000 + {0}.micros"
+_SPAN: Final = "(CAST(({0}).months AS DECIMAL(38, 0)) * 30 + ({0}).days) * 86400000000 + ({0}).micros"
 _INSTANT_LOCAL: Final = "row(({0}).micros + CAST(({0}).zone AS BIGINT) * 1000000, ({0}).zone)"
 _INSTANT_SPARK: Final = "struct(({0}).micros + CAST(({0}).zone AS BIGINT) * 1000000, ({0}).zone)"
 #: A struct of nulls is no null.

@@ -24,3 +24,4 @@ select make_timestamp(294277, 1, 1, 0, 0, 0);
 select null::timetz < '10:00+02'::timetz, null::timetz = '10:00+02'::timetz, null::timetz <> null::timetz;
 select x = '10:00+02'::timetz from (values (null::timetz), ('10:00+02')) v(x);
 select array_agg(version() order by version()) is not null, string_agg('a', ',' order by current_user);
+select set_bit('\x00ff'::bytea, 1, x), set_byte('\x00ff'::bytea, 1, x), get_bit('\x00ff'::bytea, x) from (values (null::int), (1)) v(x);
