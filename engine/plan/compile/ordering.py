@@ -19,7 +19,11 @@ def sorted_block(block: Block, keys: Ordering) -> Block:
     order = order_by(block, keys)
     if order == block.order:
         return block
-    if block.stage is Stage.LIMITED:
+    # Spark takes a window function in ORDER BY, but nothing that is computed of one.
+    windowed = block.scope.engine == "spark" and any(
+        item.this.find(exp.Window) not in (None, item.this) for item in order
+    )
+    if block.stage is Stage.LIMITED or windowed:
         block = block.derived()
         order = order_by(block, keys)
     block.order = order

@@ -15,3 +15,5 @@ select o_orderdate, o_totalprice - lag(o_totalprice) over (partition by o_custke
 select n_name from (select n_name, row_number() over (partition by n_regionkey order by n_name) r from nation) t where r = 1;
 select x, rank() over (order by x desc nulls last) from (values (1),(null),(3)) t(x);
 select row_number() over () from nation where row_number() over () < 3; -- no plan
+with v (i, iv) as (values (1, interval '30 days'), (2, '1 mon 1 us'), (3, '1 day 03:00'), (4, null)) select max(iv) over (order by i) as m, min(iv) over (order by i desc) from v order by 1 desc, 2, m;
+select n_nationkey, row_number() over (order by n_name) as n from nation order by row_number() over (order by n_name) % 3, n limit 5;
