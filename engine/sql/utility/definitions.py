@@ -200,6 +200,8 @@ def _drop(reader: StatementReader) -> Statement:
 
 
 def _dropped(reader: StatementReader, kind: _DropKind) -> Statement:
+    if kind == "index":
+        reader.take("concurrently")  # nobody is kept out anyway
     exists = reader.take("if", "exists")
     names = reader.listed(lambda: _drop_name(reader, kind))
     cascade = reader.take("cascade")

@@ -48,3 +48,6 @@ select indexdef from pg_indexes where tablename = 'l' order by 1;
 alter table t rename column name to called;
 alter table t drop column p;
 select indexdef from pg_indexes where tablename = 't' order by 1;
+drop index concurrently if exists nope;
+drop index concurrently t_a_key;
+create unique index concurrently if not exists t_a_key on t (a);
