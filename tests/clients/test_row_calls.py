@@ -11,13 +11,13 @@ from local_member import LocalMember, local_member
 
 
 @pytest.fixture
-def member(tmp_path: Path) -> Iterator[LocalMember]:
+def local(tmp_path: Path) -> Iterator[LocalMember]:
     with local_member(tmp_path) as running:
         yield running
 
 
-def test_it_is_made_for_rows_that_are_fetched(member: LocalMember) -> None:
-    with member.connect() as session:
+def test_it_is_made_for_rows_that_are_fetched(local: LocalMember) -> None:
+    with local.connect() as session:
         session.execute("create sequence s")
         with session.transaction():
             session.execute("declare c cursor for select nextval('s'), x from generate_series(1, 100000) x")
@@ -28,8 +28,8 @@ def test_it_is_made_for_rows_that_are_fetched(member: LocalMember) -> None:
         assert 3 <= last[0] < 100_000
 
 
-def test_an_error_of_one_is_the_querys(member: LocalMember) -> None:
-    with member.connect() as session:
+def test_an_error_of_one_is_the_querys(local: LocalMember) -> None:
+    with local.connect() as session:
         session.execute("create sequence s maxvalue 3")
         with pytest.raises(psycopg.errors.SequenceGeneratorLimitExceeded):
             session.execute("select nextval('s') from generate_series(1, 5)")
@@ -37,8 +37,8 @@ def test_an_error_of_one_is_the_querys(member: LocalMember) -> None:
 
 
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
-def test_either_engine_gives_the_arguments(member: LocalMember, engine: str) -> None:
-    with member.connect() as session:
+def test_either_engine_gives_the_arguments(local: LocalMember, engine: str) -> None:
+    with local.connect() as session:
         session.execute("create table t (id serial, x int); insert into t (x) select generate_series(1, 9)")
         session.execute(f"set sluice.engine = {engine}".encode())
         query = "select setval('t_id_seq', coalesce(max(id), 1) + 100, max(id) is not null), count(*) from t"
