@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from engine.session import Session
 
 
-Pool = Callable[[Callable[[], list[Any]]], Awaitable[list[Any]]]
+Pool = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,13 @@ class RowCallStream:
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     async def _values(self, made: RowCall, batch: pa.RecordBatch) -> pa.Array:
-        session, name = self._session, made.call.function.name
+        session, name, typ = self._session, made.call.function.name, batch.schema.field(made.place).type
+        if name == "nextval" and not isinstance(made.arguments[0], int):
+            oid = session_functions.constant(session, made.call, made.arguments[0], self._parameters)
+            if oid is not None:
+                return pa.array(
+                    await self._pool(partial(session_functions.next_values, session, oid, batch.num_rows)), typ
+                )
         arguments = [self._argument(made.call, argument, batch) for argument in made.arguments]
         rows = list(zip(*arguments, strict=True)) if arguments else [()] * batch.num_rows
         if name in advisory_functions.WAITING:
@@ -153,7 +159,7 @@ class RowCallStream:
             values = await self._pool(partial(_each, session, name, rows))
         else:
             values = _each(session, name, rows)
-        return pa.array(values, batch.schema.field(made.place).type)
+        return pa.array(values, typ)
 
     def _argument(self, call: Call, argument: int | Expr, batch: pa.RecordBatch) -> Sequence[Any]:
         if isinstance(argument, int):

@@ -146,9 +146,19 @@ def _require_writable(session: Session, sequence: Sequence, function: str) -> Se
 
 
 def _nextval(session: Session, arguments: Arguments) -> Any:
-    sequence = _sequence(session, arguments[0])
+    return session.sequences.next(_numbering(session, arguments[0]))
+
+
+def next_values(session: Session, oid: int, rows: int) -> Any:
+    """nextval for as many rows, an array. Raises what it raises."""
+    return session.sequences.take(_numbering(session, oid), rows)
+
+
+def _numbering(session: Session, oid: int) -> Sequence:
+    """A sequence whose values may be taken."""
+    sequence = _sequence(session, oid)
     session.authority().require_sequence(sequence, acl.USAGE, acl.UPDATE)
-    return session.sequences.next(_require_writable(session, sequence, "nextval"))
+    return _require_writable(session, sequence, "nextval")
 
 
 def _currval(session: Session, arguments: Arguments) -> Any:

@@ -61,9 +61,8 @@ def part_type(table: Table, part: KeyPart) -> t.PgType:
 
 def default_class(method: str, typ: t.PgType) -> OperatorClass | None:
     """The one that an index of a column of this type has where none is named."""
-    classes = [found for found in _classes()[METHODS[method].oid].values() if found.default]
-    by_type = {found.takes: found for found in classes}
-    return next((by_type[oid] for oid in _taken_as(typ) if oid in by_type), None)
+    defaults = _defaults(method)
+    return next((defaults[oid] for oid in _taken_as(typ) if oid in defaults), None)
 
 
 def named_class(method: str, name: str) -> OperatorClass | None:
@@ -97,6 +96,12 @@ def _taken_as(typ: t.PgType) -> Iterator[int]:
         yield t.ANYMULTIRANGE.oid
     elif typ.is_row:
         yield t.RECORD.oid
+
+
+@cache
+def _defaults(method: str) -> Mapping[int, OperatorClass]:
+    """By the OID of the type."""
+    return {found.takes: found for found in _classes()[METHODS[method].oid].values() if found.default}
 
 
 @cache

@@ -113,7 +113,7 @@ async def truncate(session: Session, engine: Engine, statement: Truncate, contex
 
     def all_files() -> list[Table]:
         binder = QueryBinder(context)
-        found = [find_table(binder, tree, "truncate") for tree in statement.tables]
+        found = [find_table(binder, tree, "truncate").table for tree in statement.tables]
         return list({table.oid: table for table in found}.values())
 
     tables = await engine.in_operation_pool(all_files)

@@ -30,10 +30,10 @@ from wire.errors import DatatypeMismatch, FeatureNotSupported, UndefinedColumn, 
 
 def parts_of(statement: CreateIndex, table: Table, context: BindContext) -> tuple[KeyPart, ...]:
     """What the key is made of, with the names that its attributes get. Raises as PostgreSQL does."""
-    found = []
-    for said in statement.columns:
-        part = _column(said.name, table) if said.formula is None else expression(said.formula, table, context)
-        found.append(part)
+    found = [
+        _column(said.name, table) if said.formula is None else expression(said.formula, table, context)
+        for said in statement.columns
+    ]
     names: list[str] = []
     for part in found:
         names.append(part.name if not part.formula else _free(part.name, names))

@@ -10,6 +10,7 @@ import psycopg
 import pyarrow.parquet as pq
 import pytest
 from postgres_server import PostgresServer
+from syntax_names import SYNTAX
 
 from engine.catalog import builtin
 from engine.catalog.lookups import FOLDER
@@ -17,18 +18,6 @@ from engine.catalog.system import FAMILIES, SYSTEM
 from engine.sql.functions.registry import CALLABLE, registry
 
 _SCRIPT = Path(__file__).parents[2] / "scripts" / "extract_catalog.py"
-#: Names that the binder gives to syntax.
-_SYNTAX = {
-    "subscript",
-    "slice",
-    "=set_element",
-    "=set_slice",
-    "=set_member",
-    "greatest",
-    "least",
-    "=regclass",
-    "=aclexplode",
-}
 
 
 @pytest.mark.postgres
@@ -46,7 +35,7 @@ def test_every_function_has_its_row() -> None:
     listed = {
         (name, *args) for name, args in zip(*(table[c].to_pylist() for c in ("proname", "proargtypes")), strict=True)
     }
-    rows = (row for row in registry().rows if row.kind in CALLABLE and row.name not in _SYNTAX)
+    rows = (row for row in registry().rows if row.kind in CALLABLE and row.name not in SYNTAX)
     assert [row for row in rows if builtin.signature(row) not in listed] == []
 
 

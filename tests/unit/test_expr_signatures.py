@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
+from syntax_names import SYNTAX
+
 from engine.sql.functions import Function, signatures
 from engine.sql.functions.registry import Registry, registry
 from wire import types as t
-
-#: What special syntax ends in, for which PostgreSQL has no function.
-_SYNTAX = {
-    "subscript",
-    "slice",
-    "=set_element",
-    "=set_slice",
-    "=set_member",
-    "greatest",
-    "least",
-    "=regclass",
-    "=aclexplode",
-}
 
 
 def _key(row: Function) -> tuple[bool, str, tuple[t.PgType, ...], bool]:
@@ -28,7 +17,7 @@ def test_every_row_is_postgresqls() -> None:
     theirs = {_key(row): row for row in signatures.absent(())}
     strange = []
     for row in registry().rows:
-        if row.kind == "cast" or row.name in _SYNTAX:
+        if row.kind == "cast" or row.name in SYNTAX:
             continue
         original = theirs.get(_key(row))
         same = original is not None and (original.returns, original.kind) == (row.returns, row.kind)

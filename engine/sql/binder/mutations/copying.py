@@ -29,7 +29,6 @@ from engine.sql.binder.mutations.target import (
     foreign_keys,
     keys,
     row_columns,
-    table_target,
     within_domain,
 )
 from engine.sql.binder.queries import QueryBinder
@@ -126,7 +125,7 @@ def _target(
     binder: QueryBinder, table: exp.Table, names: Sequence[exp.Identifier] | None
 ) -> tuple[Target, tuple[TableColumn, ...]]:
     try:
-        found = table_target(binder, find_table(binder, table, "copy"), "copy")
+        found = find_table(binder, table, "copy")
         written = tuple(column for column in found.columns if not column.generated)
         columns = written if names is None else found.find_columns(names)
         for column in columns:

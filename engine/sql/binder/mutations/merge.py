@@ -34,7 +34,6 @@ from engine.sql.binder.mutations.target import (
     keys,
     read,
     row_columns,
-    table_target,
 )
 from engine.sql.binder.numbers import row_number
 from engine.sql.expr import Case, Coalesce, Column, Const, Expr, InList, IsNull
@@ -76,7 +75,7 @@ class _Part:
 
 
 def bind(binder: QueryBinder, statement: Merge, outer: Scope) -> tuple[Mutate, tuple[str, ...]]:
-    target = table_target(binder, find_table(binder, statement.target, "merge"), "merge")
+    target = find_table(binder, statement.target, "merge")
     table = target.table
     _check_reachable(statement.whens)
     if any(when.action == "delete" for when in statement.whens):

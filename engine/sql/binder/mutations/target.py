@@ -131,8 +131,8 @@ def table_target(binder: QueryBinder, table: Table, verb: str, seen: Table | Non
     return Target(binder, table, named, named.columns, access)
 
 
-def find_table(binder: QueryBinder, target: exp.Table, verb: str) -> Table:
-    """The stored table that is meant, which is no view. verb: merge, truncate, copy, or fill. Raises what `find_relation` and
+def find_table(binder: QueryBinder, target: exp.Table, verb: str) -> Target:
+    """The stored table that is meant, which is no view. verb: merge, truncate or copy. Raises what `find_relation` and
     `require_stored` raise, WrongObjectType, FeatureNotSupported."""
     found = find_relation(binder, target)
     if verb == "copy":
@@ -142,9 +142,7 @@ def find_table(binder: QueryBinder, target: exp.Table, verb: str) -> Table:
             raise WrongObjectType(f'"{found.name}" is not a table')
         message = f'cannot execute {verb.upper()} on relation "{found.name}"'
         raise FeatureNotSupported(message, detail="This operation is not supported for views.")
-    table = require_stored(found, verb)
-    binder.context.accesses.target(table, RIGHTS.get(verb, 0))
-    return table
+    return table_target(binder, require_stored(found, verb), verb)
 
 
 def find_relation(binder: QueryBinder, target: exp.Table) -> Relation:

@@ -79,10 +79,6 @@ class ViewTarget(Target):
         self.access.select(self._own([column for column in self.columns if column.number in numbers]))
         self.below.select(asked)
 
-    def require(self, rights: int) -> None:
-        self.access.rights |= rights
-        self.below.require(rights)
-
     def row(self, alias: str | None, row: Sequence[Column]) -> Source:
         exprs = self.shown(row)
         named = zip(self.view.columns, exprs, strict=True)
