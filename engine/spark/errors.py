@@ -66,6 +66,8 @@ _CAST: Final = re.compile(
     r"[Vv]alue (.*) of the type \"([A-Z_]+)[^\"]*\" cannot be cast to \"([A-Z_]+)[^\"]*\"", re.DOTALL
 )
 _DECIMAL: Final = re.compile(r"cannot be represented as Decimal\((\d+), (\d+)\)")
+#: Java's own error, which Spark lets through where it makes a timestamp of a date, or moves one.
+_OVERFLOW: Final = re.compile(r"java\.lang\.ArithmeticException: (long|integer) overflow")
 _MEMORY: Final = ("java.lang.OutOfMemoryError", "SparkOutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY")
 _CANCELLED: Final = ("cancelled part of cancelled job", "SPARK_JOB_CANCELLED", "java.lang.InterruptedException")
 #: Why a task could not send: the member that receives can tell more (`engine.operators.send`).
@@ -182,6 +184,8 @@ def translate_text(text: str) -> SqlError | None:
         known = _CONDITIONS.get(condition.split(".", 1)[0])
         if known is not None and not _wraps_another(condition, text):
             return known(message)
+    if _OVERFLOW.search(text):
+        return DatetimeFieldOverflow("timestamp out of range")
     if any(word in text for word in _CANCELLED):
         return QueryCanceled("canceling statement due to user request")
     return None

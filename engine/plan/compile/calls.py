@@ -9,11 +9,12 @@ from sqlglot import exp
 
 from engine.executor import EngineName
 from engine.plan.compile.dialects import placeholder_index, snippet
+from engine.plan.compile.infinities import finite_only
 from engine.plan.compile.storage import storage_type
 from engine.plan.compile.trees import ENCLOSING, cast, operand
 from engine.plan.compile.unsupported import Unsupported
 from engine.sql.expr import AggregateCall, Call
-from engine.sql.functions import Function
+from engine.sql.functions import Builder, Function
 from engine.sql.types import SqlType
 from wire import types as t
 from wire.errors import FeatureNotSupported
@@ -39,10 +40,11 @@ def apply(call: Call | AggregateCall, args: Sequence[exp.Expression], engine: En
         raise Unsupported(engine, describe(function))
     for arg in args:
         arg.meta[_ARGUMENT] = True
-    if isinstance(template, str):
-        return _instantiate(template, args, engine)
+    build = _written(template, engine) if isinstance(template, str) else template
+    if engine == "spark":
+        build = finite_only(call, build)
     try:
-        return template(args, call)
+        return build(args, call)
     except FeatureNotSupported as error:
         if not error.message.startswith(_LACKING):
             raise  # it is PostgreSQL's, and no engine's
@@ -57,6 +59,10 @@ def is_argument(tree: exp.Expression) -> bool:
 def settle(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.Expression:
     """A call's tree in the storage type of its result: the engines' own rules for decimals' digits differ from ours."""
     return cast(tree, storage_type(typ, engine)) if typ.pg is t.NUMERIC else tree
+
+
+def _written(template: str, engine: EngineName) -> Builder:
+    return lambda args, _call: _instantiate(template, args, engine)
 
 
 def _instantiate(template: str, args: Sequence[exp.Expression], engine: EngineName) -> exp.Expression:

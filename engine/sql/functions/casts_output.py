@@ -21,7 +21,7 @@ from engine.executor import EngineName
 from engine.plan.compile.storage import element_type
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import cast, let, parse, place
-from engine.sql.functions.moments import HOUR, MINUTE, SECOND, Fields, fields, micros_of, quotient
+from engine.sql.functions.moments import FINITE_ON_SPARK, HOUR, MINUTE, SECOND, Fields, fields, micros_of, quotient
 from engine.sql.functions.textual import typed_as_text
 from engine.sql.functions.trees import both, bound, concat, on, pack, sql
 from engine.sql.functions.trees import text as literal
@@ -312,11 +312,12 @@ def _negative(engine: EngineName, earlier: Sequence[exp.Expression]) -> exp.Expr
 _ERA_LOCAL: Final = "regexp_replace(CAST($1 AS VARCHAR), '^(.*) [(]BC[)](.*)$', '\\1\\2 BC')"
 
 
-def _spark_era(first: str, last: str, text: str) -> str:
+def _spark_era(typ: t.PgType, first: str, last: str, text: str) -> str:
     """Java's text where the year has four digits."""
     return (
-        f"CASE WHEN $1 < {first} OR $1 > {last}"
-        f" THEN RAISE('0A000', 'not supported: years before 1 or after 9999 as text in Spark') ELSE {text} END"
+        f"CASE WHEN $1 BETWEEN {first} AND {last} THEN {text}"
+        f" WHEN {FINITE_ON_SPARK[typ]} THEN RAISE('0A000', 'not supported: years before 1 or after 9999 as text in Spark')"
+        f" WHEN $1 > {last} THEN 'infinity' WHEN $1 < {first} THEN '-infinity' END"
     )
 
 
@@ -335,7 +336,7 @@ def _instant_local(engine: EngineName, args: Sequence[exp.Expression], _call: Ca
 def _instant_spark() -> str:
     first, last = "CAST('0001-01-03 00:00:00Z' AS TIMESTAMP)", "CAST('9999-12-29 00:00:00Z' AS TIMESTAMP)"
     offset = "regexp_replace(date_format($1, 'xxxxx'), ':00$', '')"
-    return _spark_era(first, last, f"concat(CAST($1 AS STRING), {offset})")
+    return _spark_era(t.TIMESTAMPTZ, first, last, f"concat(CAST($1 AS STRING), {offset})")
 
 
 def _moments() -> Iterator[Function]:
@@ -343,7 +344,7 @@ def _moments() -> Iterator[Function]:
         t.DATE,
         t.TEXT,
         local=_ERA_LOCAL,
-        spark=_spark_era("CAST('0001-01-01' AS DATE)", "CAST('9999-12-31' AS DATE)", "CAST($1 AS STRING)"),
+        spark=_spark_era(t.DATE, "CAST('0001-01-01' AS DATE)", "CAST('9999-12-31' AS DATE)", "CAST($1 AS STRING)"),
     )
     kind = "TIMESTAMP_NTZ"
     yield cast(
@@ -351,6 +352,7 @@ def _moments() -> Iterator[Function]:
         t.TEXT,
         local=_ERA_LOCAL,
         spark=_spark_era(
+            t.TIMESTAMP,
             f"CAST('0001-01-01 00:00:00' AS {kind})",
             f"CAST('9999-12-31 23:59:59.999999' AS {kind})",
             "CAST($1 AS STRING)",

@@ -18,6 +18,7 @@ from engine.sql.functions import Function, Volatility
 from engine.sql.functions.building import Templates, fn, op
 from engine.sql.functions.moments import (
     DAY,
+    FINITE_ON_SPARK,
     SECOND,
     Fields,
     fields,
@@ -464,11 +465,7 @@ _MAKING = (
         for zone in ((), (t.TEXT,))
     ),
     fn("clock_timestamp", (), t.TIMESTAMPTZ, local="get_current_timestamp()", spark="current_timestamp()", volatility="volatile"),
-    fn("isfinite", (t.DATE,), t.BOOL, local="isfinite($1)", spark="CASE WHEN $1 IS NOT NULL THEN TRUE END"),
-    *(
-        fn("isfinite", (typ,), t.BOOL, local="isfinite($1)", spark="CASE WHEN $1 IS NOT NULL THEN TRUE END")
-        for typ in MOMENTS
-    ),
+    *(fn("isfinite", (typ,), t.BOOL, local="isfinite($1)", spark=FINITE_ON_SPARK[typ]) for typ in (t.DATE, *MOMENTS)),
     fn("isfinite", (t.INTERVAL,), t.BOOL, "CASE WHEN $1 IS NOT NULL THEN TRUE END"),
 )  # fmt: skip
 

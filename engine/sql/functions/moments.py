@@ -25,6 +25,15 @@ HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
 SPARK_EPOCH: Final = "CAST('1970-01-01 00:00:00' AS TIMESTAMP_NTZ)"
 
+#: What a finite date or timestamp fulfils in Spark: infinities are stored as the least and the greatest number of the type,
+#: which are days of calendars beyond PostgreSQL's. Source: datatype/timestamp.h, of whose range the carriers have the most.
+FINITE_ON_SPARK: Final = {
+    t.DATE: "unix_date($1) BETWEEN -2440588 AND 2145042905",
+    t.TIMESTAMP: "$1 BETWEEN CAST('-4800-01-01 00:00:00' AS TIMESTAMP_NTZ)"
+    " AND CAST('+294247-01-10 04:00:54.775806' AS TIMESTAMP_NTZ)",
+    t.TIMESTAMPTZ: "unix_micros($1) BETWEEN -9223372036854775806 AND 9223372036854775806",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Fields:
