@@ -1,8 +1,9 @@
 """PRIMARY KEY and UNIQUE, judged when rows have been written and nothing is recorded yet: is a key there twice?
 
 Asked as one query over Parquet files: the keys of the new files that are in them twice, and those that are also in the files
-that stay. Null is not equal to null, so a key with a null in it is never there twice. The answer is one key; where there is one,
-the same is asked again with the places of the new rows, for the message: PostgreSQL tells the first row whose key is there already.
+that stay. Null is not equal to null, so a key with a null in it is never there twice, unless it says NULLS NOT DISTINCT. The
+answer is one key; where there is one, the same is asked again with the places of the new rows, for the message: PostgreSQL
+tells the first row whose key is there already.
 
 That the files that stay are still those when the transaction commits is the commit's to see (`SessionCatalog.change_data`): such a
 change is no blind append.
@@ -75,6 +76,8 @@ def first_double(table: Table, key: Constraint, added: Sequence[str], kept: Sequ
 
 def _with_keys(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[str]) -> Sequence[str]:
     """The files of those that stay that may have one of the new keys."""
+    if key.nulls_not_distinct:
+        return kept
     for test in (overlap(table, part.name, added) for part in key.key_parts if not part.formula):
         kept = [file for file in kept if groups_to_read(file, table, test)]
     return kept
@@ -149,7 +152,7 @@ def twice_in(table: Table, key: Constraint, rows: exp.Table) -> exp.Select:
     return exp.Select(
         expressions=[_column(name) for name in _names(key)],
         from_=exp.From(expressions=[_rows(key, rows, table)]),
-        where=exp.Where(this=_known(key)),
+        where=_known(key),
         group=exp.Group(expressions=[_column(name) for name in _names(key)]),
         having=exp.Having(this=many),
     )
@@ -167,7 +170,7 @@ def _asked_places(table: Table, key: Constraint) -> exp.Expression:
     numbered = exp.Select(
         expressions=[*map(_column, names), exp.Alias(this=number, alias=exp.Identifier(this=_NUMBER, quoted=True))],
         from_=exp.From(expressions=[_rows(key, named(_NEW), table, _PLACE)]),
-        where=exp.Where(this=_known(key)),
+        where=_known(key),
     )
     alias = exp.TableAlias(this=exp.Identifier(this=_NEW, quoted=True))
     return exp.Select(
@@ -182,13 +185,18 @@ def _by_place() -> exp.Order:
     return exp.Order(expressions=[exp.Ordered(this=_column(name), desc=False, nulls_first=False) for name in _PLACE])
 
 
-def _known(key: Constraint) -> exp.Expression:
-    return _all([exp.Not(this=exp.Is(this=_column(name), expression=exp.Null())) for name in _names(key)])
+def _known(key: Constraint) -> exp.Where | None:
+    """WHERE k IS NOT NULL; None where nulls are equal, too."""
+    if key.nulls_not_distinct:
+        return None
+    known = [exp.Not(this=exp.Is(this=_column(name), expression=exp.Null())) for name in _names(key)]
+    return exp.Where(this=_all(known))
 
 
 def _between(table: Table, key: Constraint, places: Sequence[str] = ()) -> exp.Expression:
     """SELECT new.k FROM new JOIN old ON new.k = old.k"""
-    same = [exp.EQ(this=_column(name, _NEW), expression=_column(name, _OLD)) for name in _names(key)]
+    equal = exp.NullSafeEQ if key.nulls_not_distinct else exp.EQ
+    same = [equal(this=_column(name, _NEW), expression=_column(name, _OLD)) for name in _names(key)]
     new, old = _rows(key, named(_NEW), table, places), _rows(key, named(_OLD), table)
     join = exp.Join(left=new, this=old, kind="INNER", on=_all(same))
     wanted = [_column(name, _NEW) for name in (*_names(key), *places)]

@@ -127,6 +127,7 @@ class ConstraintDefinition:
     position: int = -1
     deferrable: Deferrable = ""
     included: tuple[str, ...] = ()
+    nulls_not_distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +280,7 @@ class CreateIndex(Statement):
     unique: bool = False
     if_not_exists: bool = False
     predicate: Formula | None = None
+    nulls_not_distinct: bool = False
 
 
 ReindexKind = Literal["index", "table", "schema", "system", "database"]

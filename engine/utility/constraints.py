@@ -70,8 +70,8 @@ def _check_free(table: Table, name: str) -> None:
 def _with_key(table: Table, written: ConstraintDefinition, definer: Definer, names: Names) -> Table:
     """The table with a key; none where an unnamed one says what another does already in the same statement."""
     primary = written.kind == "primary key"
-    said = (written.columns, written.included)
-    same = [c for c in table.constraints if c.is_key and (c.columns, c.included) == said]
+    said = (written.columns, written.included, written.nulls_not_distinct)
+    same = [c for c in table.constraints if c.is_key and (c.columns, c.included, c.nulls_not_distinct) == said]
     if same and written.name is None and not primary:
         return table
     name = written.name
@@ -91,6 +91,7 @@ def _with_key(table: Table, written: ConstraintDefinition, definer: Definer, nam
         written.columns,
         deferrable=written.deferrable,
         included=written.included,
+        nulls_not_distinct=written.nulls_not_distinct,
     )
     columns = tuple(_not_null(c) if primary and c.name in written.columns else c for c in table.columns)
     return replace(table, columns=columns, constraints=(*table.constraints, made))

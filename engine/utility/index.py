@@ -60,6 +60,7 @@ def create_index(statement: CreateIndex, definer: Definer) -> tuple[Question, ..
         predicate=where,
         method=statement.method,
         classes=classes,
+        nulls_not_distinct=statement.nulls_not_distinct,
     )
     table = replace(table, constraints=(*table.constraints, made))
     definer.catalog.put(table, replacing=True)

@@ -82,8 +82,9 @@ def keys_like(like: LikeTable, definer: Definer) -> Iterator[ConstraintDefinitio
     for key in source.constraints:
         if key.kind in ("primary key", "unique"):
             yield ConstraintDefinition(
-                kind=key.kind, columns=key.columns, included=key.included, deferrable=key.deferrable
-            )
+                kind=key.kind, columns=key.columns, included=key.included, deferrable=key.deferrable,
+                nulls_not_distinct=key.nulls_not_distinct,
+            )  # fmt: skip
 
 
 def indexes_like(like: LikeTable, table: str, names: Names, definer: Definer) -> Iterator[Constraint]:

@@ -100,8 +100,8 @@ def _pg_index(context: SystemContext) -> Iterator[Row]:
             typed = [part_type(table, part) for part in key.key_parts]
             expressions = _listed(part.text for part in key.parts if part.formula)
             yield (
-                key.oid, table.oid, count + len(key.included), count, key.is_key, False, primary, False, not key.deferrable,
-                False, True, False, True, True, False,
+                key.oid, table.oid, count + len(key.included), count, key.is_key, key.nulls_not_distinct, primary, False,
+                not key.deferrable, False, True, False, True, True, False,
                 [0 if part.formula else numbers[part.name] for part in key.key_parts] + [numbers[name] for name in key.included],
                 list(map(collation, typed)), _classes(key, typed), list(key.options) or [0] * count,
                 expressions or None, None if key.predicate is None else key.predicate.text,
@@ -223,6 +223,7 @@ def _whole_index(key: Constraint, on: str, indexed: list[str], classes: list[str
     ordered = ", ".join(part + called + _ORDERS[option] for part, called, option in parts)
     unique = "UNIQUE " if key.is_key else ""
     text = f"CREATE {unique}INDEX {quoted(key.name)} ON {on} USING {key.method} ({ordered}){_included(key)}"
+    text += " NULLS NOT DISTINCT" if key.nulls_not_distinct else ""
     if key.predicate is None:
         return text
     return f"{text} WHERE {key.predicate.pretty if pretty else key.predicate.text}"
@@ -236,7 +237,8 @@ def _constraint_definition(context: SystemContext, constraint: Constraint) -> st
     """As pg_get_constraintdef: `PRIMARY KEY (a)`, `CHECK ((a > 0))`, `FOREIGN KEY (a) REFERENCES t(b)`."""
     if constraint.kind == "check":
         return f"CHECK (({constraint.expression}))"
-    said = f"{constraint.kind.upper()} ({', '.join(map(quoted, constraint.columns))})" + _included(constraint)
+    alike = " NULLS NOT DISTINCT" if constraint.nulls_not_distinct else ""
+    said = f"{constraint.kind.upper()}{alike} ({', '.join(map(quoted, constraint.columns))})" + _included(constraint)
     said += "" if constraint.references is None else _references(context, constraint.references)
     return said + _DEFERRABLE[constraint.deferrable]
 

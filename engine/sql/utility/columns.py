@@ -209,10 +209,11 @@ def _constraint(reader: StatementReader, name: str | None, token: Token, own: st
         reader.take("no", "inherit")
         made = ConstraintDefinition(kind="check", name=name, formula=condition, position=at)
     elif reader.take("unique"):
-        if reader.take("nulls") and not reader.take("distinct"):
-            reader.unsupported("UNIQUE NULLS NOT DISTINCT")
+        alike = take_nulls_not_distinct(reader)
         columns, included = _key(reader, own)
-        made = ConstraintDefinition(kind="unique", name=name, columns=columns, included=included, position=at)
+        made = ConstraintDefinition(
+            kind="unique", name=name, columns=columns, included=included, nulls_not_distinct=alike, position=at
+        )
     elif reader.word_at("foreign", "references"):
         made = _foreign_key(reader, name, at, own)
     else:
@@ -221,6 +222,15 @@ def _constraint(reader: StatementReader, name: str | None, token: Token, own: st
         made = ConstraintDefinition(kind="primary key", name=name, columns=columns, included=included, position=at)
     deferrable = attributes(reader, of_column=own is not None, takes=made.kind != "check")
     return replace(made, deferrable=deferrable)
+
+
+def take_nulls_not_distinct(reader: StatementReader) -> bool:
+    """NULLS [NOT] DISTINCT, if it stands here: whether nulls are equal."""
+    if not reader.take("nulls"):
+        return False
+    alike = reader.take("not")
+    reader.expect("distinct")
+    return alike
 
 
 def _key(reader: StatementReader, own: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 
 from engine.catalog.access_methods import BTREE
 from engine.sql.statements import CreateIndex, Formula, IndexedColumn, Statement
-from engine.sql.utility.columns import formula, formula_in_parentheses, options, take_collation, take_tablespace
+from engine.sql.utility.columns import (
+    formula,
+    formula_in_parentheses,
+    options,
+    take_collation,
+    take_nulls_not_distinct,
+    take_tablespace,
+)
 from engine.sql.utility.reader import StatementReader
 from wire.errors import FeatureNotSupported, InvalidObjectDefinition
 
@@ -23,15 +30,14 @@ def create_index(reader: StatementReader) -> Statement:
     method = reader.name() if reader.take("using") else BTREE
     columns = reader.enclosed(lambda: _column(reader))
     included = reader.enclosed(lambda: _included(reader)) if reader.take("include") else ()
-    if reader.take("nulls") and not reader.take("distinct"):
-        reader.unsupported("UNIQUE NULLS NOT DISTINCT")
+    alike = take_nulls_not_distinct(reader)
     if reader.take("with"):
         options(reader)
     take_tablespace(reader)
     predicate = formula(reader, bare=False) if reader.take("where") else None
     return CreateIndex(
         table=table, columns=tuple(columns), method=method, included=tuple(included), name=name, unique=unique,
-        if_not_exists=missing, predicate=predicate, text="",
+        if_not_exists=missing, predicate=predicate, nulls_not_distinct=alike, text="",
     )  # fmt: skip
 
 

@@ -3,7 +3,8 @@ transformOnConflictArbiter; nodeModifyTable.c: ExecOnConflictUpdate).
 
 Built of joins with the table. DO NOTHING keeps of the new rows the first of each key, and of those the ones whose key the table
 has not. DO UPDATE is a full join of the table's files that have such keys and the new rows: what only the table has stays, what
-both have is changed, what is only new is inserted. A key with a null in it conflicts with nothing.
+both have is changed, what is only new is inserted. A key with a null in it conflicts with nothing, unless it says NULLS NOT
+DISTINCT.
 
 A row that would be changed twice by one statement is 21000, as in PostgreSQL; a key that is twice among the new rows is that,
 but for rows for which DO UPDATE's WHERE does not hold: those change nothing.
@@ -40,7 +41,7 @@ from engine.sql.binder.mutations.outcome import Change, holds
 from engine.sql.binder.mutations.rewrite import assignments
 from engine.sql.binder.mutations.target import Rows, Target, checks, keys, read, row_columns, row_source
 from engine.sql.binder.numbers import row_number
-from engine.sql.expr import And, Case, Coalesce, Column, Const, Expr, IsNull, Not, Or, OrderItem
+from engine.sql.expr import And, Case, Coalesce, Column, Const, Expr, IsDistinct, IsNull, Not, Or, OrderItem
 from engine.sql.scope import Scope, Source, cursor, position
 from engine.sql.statements import Insert, OnConflict
 from wire import types as t
@@ -196,12 +197,22 @@ def _by_name(table: Table, name: exp.Identifier) -> Constraint:
     return found
 
 
-def _key(binder: QueryBinder, table: Table, rows: Sequence[Column], key: Constraint) -> tuple[Expr, ...]:
-    """The parts of a row's key; nulls, which are like nothing, for one that the index is not about."""
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A row's key. alike: whether its nulls are equal."""
+
+    parts: tuple[Expr, ...]
+    alike: bool
+
+
+def _key(binder: QueryBinder, table: Table, rows: Sequence[Column], key: Constraint) -> _Key:
+    """A row's key; of nulls, which are like nothing, for one that the index is not about."""
     parts, met = bound_parts(binder, table, rows, key)
     if met is None:
-        return parts
-    return tuple(Case(part.type, ((met, part),), None) for part in parts)
+        return _Key(parts, key.nulls_not_distinct)
+    if key.nulls_not_distinct:
+        raise FeatureNotSupported("not supported: ON CONFLICT with a partial index NULLS NOT DISTINCT")
+    return _Key(tuple(Case(part.type, ((met, part),), None) for part in parts), alike=False)
 
 
 # -- the new rows -----------------------------------------------------------------------------------------------------
@@ -215,10 +226,10 @@ def _numbered(binder: QueryBinder, change: Change) -> _New:
     return _New(node, change.rows, number)
 
 
-def _first(binder: QueryBinder, node: Node, new: _New, key: Sequence[Expr]) -> Node:
+def _first(binder: QueryBinder, node: Node, new: _New, key: _Key) -> Node:
     """Of each key the first row; all rows where something in the key is null."""
     place = binder.context.new_column("place", _INT8)
-    call = row_number(binder, key, (OrderItem(refer(new.number)),))
+    call = row_number(binder, key.parts, (OrderItem(refer(new.number)),))
     counted = Window((*node.columns, place), node, (call,))
     first = binder.expressions.operator("=", [refer(place), Const(_INT8, 1)], -1)
     return Evaluator(node.columns, counted, passed(node.columns), Or(_BOOL, (first, _any_null(key))))
@@ -231,7 +242,7 @@ def _by_each(binder: QueryBinder, change: Change, node: Node, new: _New, arbiter
     for key in arbiters:
         own = _key(binder, change.table, new.rows, key)
         place = context.new_column("place", _INT8)
-        call = row_number(binder, own, (OrderItem(refer(new.number)),))
+        call = row_number(binder, own.parts, (OrderItem(refer(new.number)),))
         counted = Window((*node.columns, place), node, (call,))
         mark = context.new_column("again", _BOOL)
         later = binder.expressions.operator(">", [refer(place), Const(_INT8, 1)], -1)
@@ -244,8 +255,9 @@ def _by_each(binder: QueryBinder, change: Change, node: Node, new: _New, arbiter
     return replace(change, node=top, changed=changed, dropped=dropped, again=tuple(again))
 
 
-def _any_null(key: Sequence[Expr]) -> Expr:
-    return Or(_BOOL, tuple(IsNull(_BOOL, part) for part in key))
+def _any_null(key: _Key) -> Expr:
+    """Whether the key is like nothing for a null in it."""
+    return Const(_BOOL, False) if key.alike else Or(_BOOL, tuple(IsNull(_BOOL, part) for part in key.parts))
 
 
 def _absent(binder: QueryBinder, table: Table, node: Node, new: _New, key: Constraint) -> Node:
@@ -256,8 +268,13 @@ def _absent(binder: QueryBinder, table: Table, node: Node, new: _New, key: Const
     return Evaluator(node.columns, joined, passed(node.columns), IsNull(_BOOL, refer(there.row)))
 
 
-def _same(binder: QueryBinder, left: Sequence[Expr], right: Sequence[Expr]) -> Expr:
-    equal = [binder.expressions.operator("=", [a, b], -1) for a, b in zip(left, right, strict=True)]
+def _same(binder: QueryBinder, left: _Key, right: _Key) -> Expr:
+    pairs = zip(left.parts, right.parts, strict=True)
+    equal: list[Expr]
+    if left.alike:
+        equal = [IsDistinct(_BOOL, a, b, negated=True) for a, b in pairs]
+    else:
+        equal = [binder.expressions.operator("=", [a, b], -1) for a, b in pairs]
     return equal[0] if len(equal) == 1 else And(_BOOL, tuple(equal))
 
 
@@ -283,7 +300,7 @@ def _updating(
     again = binder.context.new_column("again", _INT8)
     repeated: Node
     if condition is None:
-        repeated = Window((*new.node.columns, again), new.node, (row_number(binder, own),))
+        repeated = Window((*new.node.columns, again), new.node, (row_number(binder, own.parts),))
     else:
         repeated = _deciding(binder, statement, conflict, change.target, new, key, scope, again)
     joined = Join((*there.reader.columns, *repeated.columns), "full", there.reader, repeated, same)
@@ -348,7 +365,7 @@ def _deciding(
     is_there = IsNull(_BOOL, refer(there.row), negated=True)
     told = Evaluator((*columns, met, known), joined, (*passed(columns), holds_here, is_there))
     order = (OrderItem(refer(met), descending=True), OrderItem(refer(new.number)))
-    placed = Window((*told.columns, again), told, (row_number(binder, own, order),))
+    placed = Window((*told.columns, again), told, (row_number(binder, own.parts, order),))
     later = binder.expressions.operator(">", [refer(again), Const(_INT8, 1)], -1)
     idle = And(_BOOL, (later, refer(known), Not(_BOOL, refer(met))))
     return Evaluator((*columns, again), placed, (*passed(columns), refer(again)), Not(_BOOL, idle))
@@ -380,7 +397,7 @@ def _marks(
     there: Rows,
     new: _New,
     again: Column,
-    own: Sequence[Expr],
+    own: _Key,
     condition: Expr | None,
 ) -> tuple[Node, Column, Column, Column]:
     """What becomes of each row: whether it is inserted, whether it changes at all, whether it would a second time."""
