@@ -403,6 +403,9 @@ def _wrong(written: Written, message: str) -> NoReturn:
 
 # -- aggregates ------------------------------------------------------------------------------------------------------
 
+#: Of which the same value again changes nothing, so that DISTINCT does not either: then each instance has its own first stage.
+_IDEMPOTENT: Final = frozenset(("min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or"))
+
 
 def _aggregate(
     binder: ExpressionBinder,
@@ -442,7 +445,9 @@ def _aggregate(
         position=written.at,
     )
     _check_nesting(call, written)
-    return call if written.over is None else _over_aggregate(binder, written, call, scope)
+    if written.over is not None:
+        return _over_aggregate(binder, written, call, scope)
+    return replace(call, distinct=call.distinct and call.function.name not in _IDEMPOTENT)
 
 
 def _hypothetical(

@@ -25,3 +25,4 @@ select null::timetz < '10:00+02'::timetz, null::timetz = '10:00+02'::timetz, nul
 select x = '10:00+02'::timetz from (values (null::timetz), ('10:00+02')) v(x);
 select array_agg(version() order by version()) is not null, string_agg('a', ',' order by current_user);
 select set_bit('\x00ff'::bytea, 1, x), set_byte('\x00ff'::bytea, 1, x), get_bit('\x00ff'::bytea, x) from (values (null::int), (1)) v(x);
+select max(distinct ('10:00+02'::timetz)), min(distinct b), bool_or(distinct b), max(distinct x order by x) from r group by i
