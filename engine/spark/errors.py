@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from py4j.protocol import Py4JError
+from pyspark.logger import PySparkLogger
 
 from engine.sql.types import MAX_PRECISION
 from engine.told_error import told_error
@@ -42,6 +43,10 @@ from wire.errors import (
 from wire.text_numbers import numeric_overflow
 
 _log = logging.getLogger(__name__)
+
+#: PySpark tells standard error of each statement that fails, all of it, with its literals and its plan.
+for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+    PySparkLogger.getLogger(_name).disabled = True
 
 #: SQL type names in Spark's messages, and PostgreSQL's.
 _TYPES: Final = {

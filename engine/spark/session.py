@@ -103,6 +103,10 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
         "spark.hadoop.parquet.memory.pool.ratio": "0.4",
         "spark.sql.debug.maxToStringFields": "64",
+        # What the parser learns of statements it forgets when that may be so much of the heap, in percent. Otherwise never: a few
+        # hundred long statements, all different, filled it.
+        "spark.sql.parser.manageParserCaches": "true",
+        "spark.sql.parser.parserDfaCacheFlushRatio": "10",
         # A worker that does not notice that its task was killed is ended after this long.
         "spark.python.task.killTimeout": "100ms",
         "spark.python.worker.reuse": "true",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import itertools
+import logging
 import os
 import signal
 import sys
@@ -19,6 +21,7 @@ import pytest
 import pytest_asyncio
 import sqlglot
 import tpch
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from engine.catalog.infer import infer_columns
@@ -273,6 +276,26 @@ async def test_an_error_of_ours_says_no_java(ground: Ground) -> None:
     assert state == "XX000"
     assert "\n" not in message
     assert "java" not in message
+
+
+async def test_a_statement_that_fails_is_not_logged(ground: Ground) -> None:
+    said = logging.StreamHandler(io.StringIO())
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
+    logger.addHandler(said)
+    try:
+        state, _ = await ground.fails(ground.fragment("select cast(concat('secret', n_name) as int) from {nation}"))
+    finally:
+        logger.removeHandler(said)
+    assert state == "22P02"
+    assert said.stream.getvalue() == ""
+
+
+async def test_what_the_parser_learns_is_counted(ground: Ground) -> None:
+    """Spark counts it only where it is to forget it in time; else it keeps all of it for ever."""
+    await ground.rows(ground.fragment("select n_nationkey from {nation} where n_nationkey between 3 and 5"))
+    parser = ground.runtime.context._jvm.org.apache.spark.sql.catalyst.parser.AbstractParser  # type: ignore[union-attr]
+    states = await ground.executor.call(parser.getDFACacheNumStates)
+    assert 0 < states * parser.BYTES_PER_DFA_STATE() < 2**30 / 5
 
 
 async def test_a_missing_file_is_named(ground: Ground, tmp_path: Path) -> None:
