@@ -105,7 +105,8 @@ class Constraint:
     included: columns that an index only carries along, which say nothing of the order and of what is unique.
     parts: of an index on expressions, or on some rows only: what its key is; `columns` are then all that it reads. predicate: which
     rows it is about, where not all. method: an index's (`engine.catalog.access_methods`). classes: the operator classes of its
-    parts, by their OIDs; none: all have their type's default. nulls_not_distinct: whether a key's null is equal to another."""
+    parts, by their OIDs; none: all have their type's default. nulls_not_distinct: whether a key's null is equal to another.
+    valid: False for NOT VALID, of which the rows that were there when it was added have not been asked."""
 
     oid: int
     name: str
@@ -122,6 +123,7 @@ class Constraint:
     method: str = "btree"
     classes: tuple[int, ...] = ()
     nulls_not_distinct: bool = False
+    valid: bool = True
 
     @property
     def key_parts(self) -> tuple[KeyPart, ...]:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from engine.mutation.statement import SessionGround
 
 _NEW, _OLD, _OTHER = "new", "old", "other"
+#: No column of a user's has such a name.
+_COUNT = "\0count"
 #: Columns of a foreign key, and of the key that it names.
 Pairs = Sequence[tuple[str, str]]
 
@@ -90,7 +92,12 @@ async def _judge_new(table: Table, constraint: Constraint, intents: Intents, gro
         raise half_null_key(table, constraint)
     pairs = pairs_of(constraint, there)
     other = await ground.in_writer_pool(lambda: _with_keys_of(table, added, there, pairs))
-    row = await _asked({_NEW: new, _OTHER: other}, unmatched(named(_NEW), named(_OTHER), pairs), ground)
+    tables = {_NEW: new, _OTHER: other}
+    own: exp.Expression = named(_NEW)
+    if not constraint.valid and intents.removed:
+        tables[_OLD] = _some(table, [names.absolute(table, path) for path in intents.removed])
+        own = _come(constraint.columns)
+    row = await _asked(tables, unmatched(own, named(_OTHER), pairs), ground)
     if row is not None:
         raise no_such_key(table, constraint, there, row, ground.output)
     if oid != table.oid:
@@ -101,6 +108,8 @@ async def judge_whole(table: Table, constraint: Constraint, ground: SessionGroun
     """Whether all rows of a table name keys that are there. gone: it is asked because of keys that went. Raises
     ForeignKeyViolation."""
     assert constraint.references is not None
+    if not constraint.valid:
+        raise FeatureNotSupported(f'not supported: judging constraint "{constraint.name}" later, which is NOT VALID')
     oid = constraint.references.table
     there = await ground.refreshed(next(other for other in ground.tables() if other.oid == oid))
     table = await ground.refreshed(table)
@@ -128,7 +137,29 @@ def half_null(own: exp.Table, constraint: Constraint) -> exp.Select:
     return _select([_column(constraint.columns[0])], own, exp.And(this=some, expression=exp.Not(this=_all(nulls))))
 
 
-def unmatched(own: exp.Table, there: exp.Table, pairs: Pairs) -> exp.Select:
+def _come(columns: Sequence[str]) -> exp.Subquery:
+    """(SELECT a FROM (SELECT a, 1 AS n FROM new UNION ALL SELECT a, -1 FROM old) GROUP BY a HAVING sum(n) > 0): what rows name now
+    that fewer named before. Of a constraint that is NOT VALID, files that are written anew hold rows that break it."""
+    count, one = exp.Identifier(this=_COUNT, quoted=True), exp.Literal.number(1)
+    parts = [
+        exp.Select(
+            expressions=[*map(_column, columns), exp.Alias(this=sign, alias=count.copy())],
+            from_=exp.From(expressions=[named(rows)]),
+        )
+        for rows, sign in ((_NEW, one), (_OLD, exp.Neg(this=one.copy())))
+    ]
+    both = _derived(exp.Union(this=parts[0], expression=parts[1], distinct=False), "both")
+    more = exp.Anonymous(this="sum", expressions=[_column(_COUNT)])
+    grouped = exp.Select(
+        expressions=[_column(name) for name in columns],
+        from_=exp.From(expressions=[both]),
+        group=exp.Group(expressions=[_column(name) for name in columns]),
+        having=exp.Having(this=exp.GT(this=more, expression=exp.Literal.number(0))),
+    )
+    return _derived(grouped, "own")
+
+
+def unmatched(own: exp.Expression, there: exp.Table, pairs: Pairs) -> exp.Select:
     """SELECT own.a FROM own WHERE own.a IS NOT NULL AND NOT EXISTS (SELECT FROM there WHERE there.k = own.a)"""
     mine = [_column(a, "own") for a, _ in pairs]
     same = [exp.EQ(this=_column(k, "there"), expression=_column(a, "own")) for a, k in pairs]
@@ -281,12 +312,12 @@ def _select(values: Sequence[exp.Expression], item: exp.Expression, where: exp.E
     )  # fmt: skip
 
 
-def _derived(query: exp.Select) -> exp.Subquery:
-    alias = exp.TableAlias(this=exp.Identifier(this="gone", quoted=True))
+def _derived(query: exp.Expression, called: str = "gone") -> exp.Subquery:
+    alias = exp.TableAlias(this=exp.Identifier(this=called, quoted=True))
     return exp.Subquery(this=query.copy(), alias=alias)
 
 
-def _as(item: exp.Table, alias: str) -> exp.Table:
+def _as(item: exp.Expression, alias: str) -> exp.Expression:
     item = item.copy()
     item.set("alias", exp.TableAlias(this=exp.Identifier(this=alias, quoted=True)))
     return item

@@ -117,7 +117,8 @@ class ReferencedKey:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstraintDefinition:
     """A constraint of a column or a table. name: None where PostgreSQL chooses one. columns: a key's; those of a check are
-    in its formula. included: INCLUDE's columns. references: a foreign key's. position: where it stands in the statement."""
+    in its formula. included: INCLUDE's columns. references: a foreign key's. position: where it stands in the statement.
+    valid: False for NOT VALID."""
 
     kind: Literal["check", "primary key", "unique", "foreign key"]
     name: str | None = None
@@ -128,6 +129,7 @@ class ConstraintDefinition:
     deferrable: Deferrable = ""
     included: tuple[str, ...] = ()
     nulls_not_distinct: bool = False
+    valid: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -475,6 +477,11 @@ class AddConstraint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ValidateConstraint:
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropConstraint:
     name: str
     if_exists: bool = False
@@ -512,6 +519,7 @@ TableAction = (
     | SetNotNull
     | SetColumnType
     | AddConstraint
+    | ValidateConstraint
     | DropConstraint
     | SetIdentity
 )

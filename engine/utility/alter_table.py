@@ -74,6 +74,7 @@ _NAMES: Final = {
     s.SetNotNull: "ALTER COLUMN ... SET NOT NULL",
     s.SetColumnType: "ALTER COLUMN ... SET DATA TYPE",
     s.AddConstraint: "ADD CONSTRAINT",
+    s.ValidateConstraint: "VALIDATE CONSTRAINT",
     s.DropConstraint: "DROP CONSTRAINT",
     s.SetIdentity: "ALTER COLUMN ... SET",
 }
@@ -171,6 +172,7 @@ class _Alteration:
     before: Table = field(init=False)
     names: Names = field(init=False)
     constraints: list[s.ConstraintDefinition] = field(default_factory=list)
+    validated: list[str] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     #: Values of columns that change, by number; None is an added column, which takes its default.
     values: dict[int, exp.Expression | None] = field(default_factory=dict)
@@ -187,6 +189,8 @@ class _Alteration:
         nullable = {column.number for column in self.table.columns if column.nullable}
         self.table = with_constraints(self.table, self.constraints, self.definer, self.names)
         self._ask_of_new(old, nullable)
+        for name in self.validated:
+            self._validate(name)
         return TableChange(self._stored(), tuple(self.questions))
 
     def _check_one_primary_key(self) -> None:
@@ -200,7 +204,7 @@ class _Alteration:
             if column.number in nullable and not column.nullable:
                 self.questions.append(not_null(self.table, column))
         for constraint in self.table.constraints:
-            if constraint.oid not in old:
+            if constraint.oid not in old and constraint.valid:
                 self._ask(constraint)
 
     def _ask(self, constraint: Constraint) -> None:
@@ -247,6 +251,8 @@ class _Alteration:
                 self._set_type(action)
             case s.AddConstraint(constraint=constraint):
                 self.constraints.append(constraint)
+            case s.ValidateConstraint(name=name):
+                self.validated.append(name)
             case s.DropConstraint():
                 self._drop_constraint(action)
             case s.SetIdentity():
@@ -347,6 +353,20 @@ class _Alteration:
         if any(c.kind == "primary key" and column.name in c.columns for c in self.table.constraints):
             raise InvalidTableDefinition(f'column "{column.name}" is in a primary key')
         self._replace(replace(column, nullable=True))
+
+    def _validate(self, name: str) -> None:
+        found = next((c for c in self.table.constraints if c.name == name and not c.is_index), None)
+        if found is None:
+            raise UndefinedObject(f'constraint "{name}" of relation "{self.table.name}" does not exist')
+        if found.is_key:
+            raise WrongObjectType(
+                f'constraint "{name}" of relation "{self.table.name}" is not a foreign key or check constraint'
+            )
+        if found.valid:
+            return
+        self._ask(found)
+        valid = tuple(replace(c, valid=True) if c is found else c for c in self.table.constraints)
+        self.table = replace(self.table, constraints=valid)
 
     def _drop_constraint(self, action: s.DropConstraint) -> None:
         there = {c.name: c.oid for c in self.table.constraints if not c.is_index}

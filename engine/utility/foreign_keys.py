@@ -53,6 +53,7 @@ def with_foreign_key(table: Table, written: ConstraintDefinition, definer: Defin
         written.columns,
         references=references,
         deferrable=written.deferrable,
+        valid=written.valid,
     )
     return replace(table, constraints=(*table.constraints, made))
 

@@ -83,7 +83,9 @@ def create_table(statement: CreateTable, definer: Definer) -> None:
         unlogged=statement.layout.unlogged,
     )
     names.take(table.name, key=True)
-    table = with_constraints(table, list(_constraints(statement, definer)), definer, names)
+    # No rows are there: NOT VALID says nothing.
+    written = [replace(constraint, valid=True) for constraint in _constraints(statement, definer)]
+    table = with_constraints(table, written, definer, names)
     indexes = (index for like in likes for index in indexes_like(like, table.name, names, definer))
     table = replace(table, constraints=(*table.constraints, *indexes))
     columns = tuple(

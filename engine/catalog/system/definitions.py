@@ -72,7 +72,7 @@ def _pg_constraint(context: SystemContext) -> Iterator[Row]:
                 match = "f" if c.references.full else "s"
             yield (
                 c.oid, c.name, namespace(context, table.schema), _KINDS[c.kind],
-                bool(c.deferrable), c.deferrable == "deferred", True, table.oid, 0,
+                bool(c.deferrable), c.deferrable == "deferred", c.valid, table.oid, 0,
                 c.oid if c.is_key else key, 0, there, update, delete, match, True, 0, c.kind != "check",
                 [numbers[name] for name in c.columns], list(c.references.columns) if c.references is not None else None,
                 None, None, None, None, None, c.expression or None,
@@ -236,11 +236,11 @@ def _included(key: Constraint) -> str:
 def _constraint_definition(context: SystemContext, constraint: Constraint) -> str:
     """As pg_get_constraintdef: `PRIMARY KEY (a)`, `CHECK ((a > 0))`, `FOREIGN KEY (a) REFERENCES t(b)`."""
     if constraint.kind == "check":
-        return f"CHECK (({constraint.expression}))"
+        return f"CHECK (({constraint.expression}))" + ("" if constraint.valid else " NOT VALID")
     alike = " NULLS NOT DISTINCT" if constraint.nulls_not_distinct else ""
     said = f"{constraint.kind.upper()}{alike} ({', '.join(map(quoted, constraint.columns))})" + _included(constraint)
     said += "" if constraint.references is None else _references(context, constraint.references)
-    return said + _DEFERRABLE[constraint.deferrable]
+    return said + _DEFERRABLE[constraint.deferrable] + ("" if constraint.valid else " NOT VALID")
 
 
 def _references(context: SystemContext, said: References) -> str:

@@ -33,6 +33,7 @@ from engine.sql.statements import (
     SetSchema,
     Statement,
     TableAction,
+    ValidateConstraint,
 )
 from engine.sql.utility.columns import (
     column,
@@ -167,6 +168,8 @@ def _action(reader: StatementReader) -> TableAction:
     if reader.take("alter"):
         reader.take("column")
         return _alter_column(reader)
+    if reader.take("validate", "constraint"):
+        return ValidateConstraint(name=reader.name())
     words = [t.text.upper() for t in (token, reader.ahead(1)) if t.kind is Kind.WORD]
     if token.kind is not Kind.WORD or token.text not in _REFUSED:
         reader.fail()
@@ -178,7 +181,7 @@ _COLUMN_SETTINGS: Final = ("statistics", "storage", "compression", "(")
 _REFUSED: Final = frozenset(
     (
         "attach", "cluster", "detach", "disable", "enable", "force", "inherit", "no", "not", "of", "options", "owner",
-        "replica", "reset", "set", "validate",
+        "replica", "reset", "set",
     )
 )  # fmt: skip
 

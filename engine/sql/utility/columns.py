@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Final, Literal
 
-from engine.catalog.objects import KeyAction
+from engine.catalog.objects import Deferrable, KeyAction
 from engine.sql.lexer import Kind, Token
 from engine.sql.statements import ColumnDefinition, ConstraintDefinition, Formula, ReferencedKey, SequenceOptions
 from engine.sql.utility.deferrable import attributes, refuse_stray
@@ -221,7 +221,19 @@ def _constraint(reader: StatementReader, name: str | None, token: Token, own: st
         columns, included = _key(reader, own)
         made = ConstraintDefinition(kind="primary key", name=name, columns=columns, included=included, position=at)
     deferrable = attributes(reader, of_column=own is not None, takes=made.kind != "check")
-    return replace(made, deferrable=deferrable)
+    return replace(made, deferrable=deferrable, valid=own is not None or not _take_not_valid(reader, made, deferrable))
+
+
+def _take_not_valid(reader: StatementReader, made: ConstraintDefinition, deferrable: Deferrable) -> bool:
+    """NOT VALID, if it stands here (gram.y: processCASbits)."""
+    token = reader.token
+    if not reader.take("not", "valid"):
+        return False
+    if made.kind not in ("check", "foreign key"):
+        raise FeatureNotSupported(f"{made.kind.upper()} constraints cannot be marked NOT VALID")
+    if deferrable or (made.references is not None and made.references.full):
+        reader.unsupported("NOT VALID of a foreign key that is DEFERRABLE or MATCH FULL", token)
+    return True
 
 
 def take_nulls_not_distinct(reader: StatementReader) -> bool:

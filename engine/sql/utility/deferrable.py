@@ -32,8 +32,6 @@ def attributes(reader: StatementReader, *, of_column: bool, takes: bool) -> Defe
         if not takes and clause in ("DEFERRABLE", "INITIALLY DEFERRED"):
             raise FeatureNotSupported("CHECK constraints cannot be marked DEFERRABLE")
         _note(clause, said, token, of_column=of_column)
-    if reader.words_at("not", "valid"):
-        reader.unsupported("NOT VALID")
     return said.result()
 
 
