@@ -67,13 +67,14 @@ Deferrable = Literal["", "immediate", "deferred"]
 @dataclass(frozen=True, slots=True)
 class References:
     """What a foreign key names. table: its OID. columns: numbers of the columns of one of its keys, in the order of the
-    constraint's own. full: MATCH FULL."""
+    constraint's own. full: MATCH FULL. delete_columns: numbers of those of its own that ON DELETE SET ... is about; none: all."""
 
     table: int
     columns: tuple[int, ...]
     on_update: KeyAction = "no action"
     on_delete: KeyAction = "no action"
     full: bool = False
+    delete_columns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

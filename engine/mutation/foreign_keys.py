@@ -214,7 +214,7 @@ async def _judge_gone(
     if action in ("no action", "restrict"):
         raise still_referenced(plan.table, child, constraint, row, ground.output)
     try:
-        await ground.carry_out(_following(child, gone, pairs, action), tables)
+        await ground.carry_out(_following(child, gone, pairs, action, _set_columns(plan, child, constraint)), tables)
     except ForeignKeyViolation:
         # A default may be the very key that is gone.
         now = await ground.refreshed(next(other for other in ground.tables() if other.oid == child.oid))
@@ -269,8 +269,24 @@ def _still_named(gone: exp.Select, pairs: Pairs) -> exp.Select:
     return _select([_column(k, "gone") for _, k in pairs], _derived(gone), there)
 
 
-def _following(child: Table, gone: exp.Select, pairs: Pairs, action: KeyAction) -> MutationStatement:
-    """What becomes of the rows that name keys that are gone."""
+def _set_columns(plan: Mutate, child: Table, constraint: Constraint) -> Sequence[str]:
+    """The columns that SET NULL and SET DEFAULT are about."""
+    assert constraint.references is not None
+    some = constraint.references.delete_columns
+    if not some or plan.kind == "update":
+        return constraint.columns
+    if plan.kind == "merge":
+        raise FeatureNotSupported(
+            f'not supported: MERGE that takes away keys which constraint "{constraint.name}" names',
+            detail="It says ON DELETE which columns are set.",
+        )
+    return [column.name for column in child.columns if column.number in some]
+
+
+def _following(
+    child: Table, gone: exp.Select, pairs: Pairs, action: KeyAction, columns: Sequence[str]
+) -> MutationStatement:
+    """What becomes of the rows that name keys that are gone. columns: those that are set."""
     same = _all([exp.EQ(this=_column(a, child.name), expression=_column(k, "gone")) for a, k in pairs])
     target = exp.Table(
         this=exp.Identifier(this=child.name, quoted=True), db=exp.Identifier(this=child.schema, quoted=True)
@@ -279,7 +295,7 @@ def _following(child: Table, gone: exp.Select, pairs: Pairs, action: KeyAction) 
     if action == "cascade":
         return Delete(target=target, returning=(), using=others, where=same, text="")
     value: exp.Expression = exp.Null() if action == "set null" else exp.Var(this="DEFAULT")
-    values = (Assignment(columns=(exp.Identifier(this=a, quoted=True),), value=value.copy()) for a, _ in pairs)
+    values = (Assignment(columns=(exp.Identifier(this=a, quoted=True),), value=value.copy()) for a in columns)
     return Update(target=target, returning=(), assignments=tuple(values), from_=others, where=same, text="")
 
 

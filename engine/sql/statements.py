@@ -105,13 +105,15 @@ class SequenceOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferencedKey:
-    """REFERENCES table [(columns)] [MATCH FULL] [ON UPDATE ...] [ON DELETE ...]. columns: none are the primary key's."""
+    """REFERENCES table [(columns)] [MATCH FULL] [ON UPDATE ...] [ON DELETE ...]. columns: none are the primary key's.
+    delete_columns: those that ON DELETE SET ... names, if any."""
 
     table: QualifiedName
     columns: tuple[str, ...] = ()
     full: bool = False
     on_update: KeyAction = "no action"
     on_delete: KeyAction = "no action"
+    delete_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from engine.utility.names import Names
 from wire.errors import (
     DatatypeMismatch,
     DuplicateObject,
+    InvalidColumnReference,
     InvalidForeignKey,
     InvalidTableDefinition,
     ObjectNotInPrerequisiteState,
@@ -45,7 +46,8 @@ def with_foreign_key(table: Table, written: ConstraintDefinition, definer: Defin
         names.take(name, key=False)
     _check_types(name, own, key)
     numbers = tuple(column.number for column in key)
-    references = References(there.oid, numbers, said.on_update, said.on_delete, said.full)
+    some = tuple(_set_column(table, column, own) for column in said.delete_columns)
+    references = References(there.oid, numbers, said.on_update, said.on_delete, said.full, some)
     made = Constraint(
         definer.catalog.new_oid(),
         name,
@@ -80,6 +82,14 @@ def _column(table: Table, name: str) -> TableColumn:
     if column is None:
         raise UndefinedColumn(f'column "{name}" referenced in foreign key constraint does not exist')
     return column
+
+
+def _set_column(table: Table, name: str, own: Sequence[TableColumn]) -> int:
+    """The number of a column that ON DELETE SET ... names (validateFkOnDeleteSetColumns)."""
+    column = _column(table, name)
+    if column not in own:
+        raise InvalidColumnReference(f'column "{name}" referenced in ON DELETE SET action must be part of foreign key')
+    return column.number
 
 
 def _key_columns(there: Table, said: ReferencedKey) -> Sequence[TableColumn]:

@@ -75,7 +75,7 @@ def _pg_constraint(context: SystemContext) -> Iterator[Row]:
                 bool(c.deferrable), c.deferrable == "deferred", c.valid, table.oid, 0,
                 c.oid if c.is_key else key, 0, there, update, delete, match, True, 0, c.kind != "check",
                 [numbers[name] for name in c.columns], list(c.references.columns) if c.references is not None else None,
-                None, None, None, None, None, c.expression or None,
+                None, None, None, _set_columns(c), None, c.expression or None,
             )  # fmt: skip
     for typ in context.snapshot.types.values():
         for check in typ.checks if isinstance(typ, DomainType) else ():
@@ -83,6 +83,10 @@ def _pg_constraint(context: SystemContext) -> Iterator[Row]:
                 check.oid, check.name, namespace(context, typ.schema), "c", False, False, True, 0, typ.oid, 0, 0, 0, " ", " ",
                 " ", True, 0, False, None, None, None, None, None, None, None, check.expression,
             )  # fmt: skip
+
+
+def _set_columns(constraint: Constraint) -> list[int] | None:
+    return list(constraint.references.delete_columns) or None if constraint.references is not None else None
 
 
 def _named(context: SystemContext, constraint: Constraint) -> tuple[int, int]:
@@ -161,9 +165,11 @@ def _object_definitions(context: SystemContext) -> Iterator[Row]:
     before them, with functions and their arguments and results too."""
     for table in _tables(context):
         for constraint in (c for c in table.constraints if not c.is_index):
-            whole = _constraint_definition(context, constraint)
-            check = constraint.kind == "check"
-            yield "constraint", constraint.oid, 0, whole, f"CHECK ({constraint.expression})" if check else whole
+            whole = _constraint_definition(context, table, constraint)
+            pretty = whole
+            if constraint.kind == "check":
+                pretty = f"CHECK ({constraint.expression})" + _not_valid(constraint)
+            yield "constraint", constraint.oid, 0, whole, pretty
         for key in keys(table.constraints):
             yield from _index_definitions(table, key)
     for typ in context.snapshot.types.values():
@@ -233,17 +239,22 @@ def _included(key: Constraint) -> str:
     return f" INCLUDE ({', '.join(map(quoted, key.included))})" if key.included else ""
 
 
-def _constraint_definition(context: SystemContext, constraint: Constraint) -> str:
+def _constraint_definition(context: SystemContext, table: Table, constraint: Constraint) -> str:
     """As pg_get_constraintdef: `PRIMARY KEY (a)`, `CHECK ((a > 0))`, `FOREIGN KEY (a) REFERENCES t(b)`."""
     if constraint.kind == "check":
-        return f"CHECK (({constraint.expression}))" + ("" if constraint.valid else " NOT VALID")
+        return f"CHECK (({constraint.expression}))" + _not_valid(constraint)
     alike = " NULLS NOT DISTINCT" if constraint.nulls_not_distinct else ""
     said = f"{constraint.kind.upper()}{alike} ({', '.join(map(quoted, constraint.columns))})" + _included(constraint)
-    said += "" if constraint.references is None else _references(context, constraint.references)
-    return said + _DEFERRABLE[constraint.deferrable] + ("" if constraint.valid else " NOT VALID")
+    said += "" if constraint.references is None else _references(context, table, constraint.references)
+    return said + _DEFERRABLE[constraint.deferrable] + _not_valid(constraint)
 
 
-def _references(context: SystemContext, said: References) -> str:
+def _not_valid(constraint: Constraint) -> str:
+    return "" if constraint.valid else " NOT VALID"
+
+
+def _references(context: SystemContext, of: Table, said: References) -> str:
+    """of: the table that has the constraint."""
     table = named_table(context, said)
     called = {column.number: column.name for column in table.columns}
     schema = "" if table.schema == PUBLIC else quoted(table.schema) + "."
@@ -251,6 +262,9 @@ def _references(context: SystemContext, said: References) -> str:
     text += " MATCH FULL" if said.full else ""
     for event, action in (("UPDATE", said.on_update), ("DELETE", said.on_delete)):
         text += "" if action == "no action" else f" ON {event} {action.upper()}"
+    if said.delete_columns:
+        mine = {column.number: column.name for column in of.columns}
+        text += f" ({', '.join(quoted(mine[n]) for n in said.delete_columns)})"
     return text
 
 

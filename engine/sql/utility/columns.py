@@ -272,15 +272,21 @@ def _foreign_key(reader: StatementReader, name: str | None, at: int, own: str | 
     there = tuple(c.name for c in reader.names()) if reader.symbol_at("(") else ()
     full = _match(reader)
     actions: dict[str, KeyAction] = {}
+    some: tuple[str, ...] = ()
     while reader.word_at("on"):
-        reader.next()
+        at_event = reader.next().start + 1
         event = reader.next()
         if event.text not in ("update", "delete") or event.text in actions:
             reader.fail(event)
-        actions[event.text] = _key_action(reader)
+        actions[event.text] = action = _key_action(reader)
+        if action in ("set null", "set default") and reader.symbol_at("("):
+            some = tuple(c.name for c in reader.names())
+            if event.text == "update":
+                message = f"a column list with {action.upper()} is only supported for ON DELETE actions"
+                raise FeatureNotSupported(message, position=at_event)
     key = ReferencedKey(
         table=table, columns=there, full=full, on_update=actions.get("update", "no action"),
-        on_delete=actions.get("delete", "no action"),
+        on_delete=actions.get("delete", "no action"), delete_columns=some,
     )  # fmt: skip
     return ConstraintDefinition(kind="foreign key", name=name, columns=columns, references=key, position=at)
 
@@ -299,8 +305,6 @@ def _match(reader: StatementReader) -> bool:
 def _key_action(reader: StatementReader) -> KeyAction:
     for action in _KEY_ACTIONS:
         if reader.take(*action.split()):
-            if reader.symbol_at("("):
-                reader.unsupported(f"{action.upper()} of some columns")
             return action
     reader.fail()
 

@@ -4,6 +4,7 @@ create table t (id serial primary key, a int, b text);
 insert into t (a, b) values (1, 'x'), (-5, 'y'), (null, 'z'), (99, 'v'), (99, 'w');
 alter table t add constraint pos check (a > 0) not valid;
 select conname, convalidated, pg_get_constraintdef(oid) from pg_constraint where conrelid = 't'::regclass order by 1;
+select pg_get_constraintdef(oid, true) from pg_constraint where conname = 'pos';
 insert into t (a, b) values (-1, 'w');
 update t set b = 'yy' where id = 1;
 update t set b = 'yy' where id = 2;
