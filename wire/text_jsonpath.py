@@ -2,10 +2,10 @@
 
     read_jsonpath("strict $.a[*] ? (@ > 1)")     'strict $."a"[*]?(@ > 1)'
 
-A path is cut into tokens by longest match, parsed from the left, and printed with parentheses by the operators' priorities. Not
-supported: names with backslashes, comments right after a name (which PostgreSQL's scanner then forgets), escapes of surrogates,
-zero bytes and `\\x` in strings, and patterns of like_regex that are more than letters, digits and the plainest of signs, since
-whether PostgreSQL could use others cannot be told here.
+A path is cut into tokens by longest match, parsed from the left into a tree (`parse_jsonpath`), and printed with parentheses by the
+operators' priorities. `engine.local.json_paths` computes what the same tree finds in a document. Not supported: names with
+backslashes, comments right after a name (which PostgreSQL's scanner then forgets), escapes of surrogates, zero bytes and `\\x` in
+strings.
 
 Source: PostgreSQL 15, jsonpath_scan.l, jsonpath_gram.y, jsonpath.c (flattenJsonPathParseItem, printJsonPathItem).
 """
@@ -16,9 +16,17 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
-from wire.errors import FeatureNotSupported, InvalidTextRepresentation, NumericValueOutOfRange, SqlSyntaxError
+from wire import regular_expressions
+from wire.errors import (
+    FeatureNotSupported,
+    InvalidTextRepresentation,
+    NumericValueOutOfRange,
+    SqlSyntaxError,
+    StatementTooComplex,
+)
 from wire.text_numbers import read_numeric
 
 _OTHER: Final = r"[^?%$.\[\]{}()|&!=<>@#,*:\-+/\\\" \t\n\r\f]"
@@ -46,7 +54,7 @@ _RULES: Final = tuple(
 _KEYWORDS: Final = frozenset(
     ("is", "to", "lax", "flag", "last", "with", "exists", "starts", "strict", "unknown", "like_regex")
 )
-_CONSTANTS: Final = frozenset(("null", "true", "false"))
+_CONSTANTS: Final = {"null": None, "true": True, "false": False}
 _METHODS: Final = frozenset(("abs", "size", "type", "floor", "double", "ceiling", "keyvalue"))
 _COMPARISONS: Final = {"==": "==", "!=": "!=", "<>": "!=", "<": "<", ">": ">", "<=": "<=", ">=": ">="}
 _PRIORITY: Final = {
@@ -55,10 +63,10 @@ _PRIORITY: Final = {
 }  # fmt: skip
 _HIGHEST: Final = 6
 _FLAGS: Final = "ismxq"
-_PLAIN_PATTERN: Final = re.compile(r"\^?[A-Za-z0-9 _.]*\$?")
 _ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|(.))", re.DOTALL)
-_LAST: Final = 0xFFFFFFFF
+#: The level of leaves, or the deepest there is.
+LAST: Final = 0xFFFFFFFF
 _LEVEL_MAX: Final = 2**31 - 1
 _DEPTH_MAX: Final = 60
 
@@ -70,22 +78,46 @@ class _Token:
 
 
 @dataclass(slots=True)
-class _Node:
-    """kind: an operator's sign, or what it is. text: as it is printed, if that needs no arguments. steps: what follows it.
-    condition: whether it is one, and no expression."""
+class Node:
+    """A part of a path. steps: what follows it, from left to right. condition: whether it is one, and no expression.
+
+    kind, value and args: `$`, `@`, `last`; `constant`: None or a boolean; `number`: a Decimal, trailing zeros as written;
+    `string`, `variable`, `key`: the text; `method`: its name, args datetime's template; `any element`, `any key`; `any`: first
+    and last level; `subscripts`: args are slices; `slice`: one or two expressions; `filter`, `exists`, `!`, `is unknown`: one
+    argument; `unary`: its sign; `like_regex`: a Regex; `starts with`, and operators by their signs: two arguments.
+    """
 
     kind: str
-    text: str = ""
-    args: list[_Node] = field(default_factory=list)
-    steps: list[_Node] = field(default_factory=list)
+    value: Any = None
+    args: list[Node] = field(default_factory=list)
+    steps: list[Node] = field(default_factory=list)
     condition: bool = False
 
 
-_Part = Callable[[], _Node]
+@dataclass(frozen=True, slots=True)
+class Regex:
+    """A pattern of like_regex as written, its flags in PostgreSQL's order, and what they say."""
+
+    text: str
+    flags: str
+    pattern: regular_expressions.Pattern
 
 
-def read_jsonpath(text: str) -> str:
-    """The canonical text. Raises SqlSyntaxError, InvalidTextRepresentation, NumericValueOutOfRange, FeatureNotSupported."""
+@dataclass(frozen=True, slots=True)
+class Path:
+    strict: bool
+    root: Node
+
+
+_Part = Callable[[], Node]
+
+
+@lru_cache(512)
+def parse_jsonpath(text: str) -> Path:
+    """The path as a tree, which nobody changes.
+
+    Raises SqlSyntaxError, InvalidTextRepresentation, NumericValueOutOfRange, FeatureNotSupported, InvalidRegularExpression.
+    """
     tokens = _tokens(text)
     if not tokens:
         raise InvalidTextRepresentation(f'invalid input syntax for type jsonpath: "{text}"')
@@ -93,7 +125,13 @@ def read_jsonpath(text: str) -> str:
     strict = parser.mode()
     root = parser.whole()
     _check(root, filtered=False, subscript=False)
-    return ("strict " if strict else "") + _printed(root, step=False, enclosed=True)
+    return Path(strict, root)
+
+
+def read_jsonpath(text: str) -> str:
+    """The canonical text. Raises what `parse_jsonpath` does."""
+    path = parse_jsonpath(text)
+    return ("strict " if path.strict else "") + _printed(path.root, step=False, enclosed=True)
 
 
 # -- tokens --------------------------------------------------------------------------------------------------------------
@@ -195,18 +233,18 @@ class _Parser:
         """Whether it is strict."""
         return self._word("strict", "lax") == "strict"
 
-    def whole(self) -> _Node:
+    def whole(self) -> Node:
         found = self._either()
         if self._at < len(self._tokens):
             raise self._wrong()
         return found
 
-    def _as(self, node: _Node, *, condition: bool) -> _Node:
+    def _as(self, node: Node, *, condition: bool) -> Node:
         if node.condition is not condition:
             raise self._wrong()
         return node
 
-    def _either(self) -> _Node:
+    def _either(self) -> Node:
         """A condition or an expression."""
         self._depth += 1
         if self._depth > _DEPTH_MAX:
@@ -215,58 +253,54 @@ class _Parser:
         self._depth -= 1
         return found
 
-    def _joined(self, sign: str, part: _Part) -> _Node:
+    def _joined(self, sign: str, part: _Part) -> Node:
         left = part()
         while self._sign(sign):
             right = self._as(part(), condition=True)
-            left = _Node(sign, args=[self._as(left, condition=True), right], condition=True)
+            left = Node(sign, args=[self._as(left, condition=True), right], condition=True)
         return left
 
-    def _condition(self) -> _Node:
+    def _condition(self) -> Node:
         if self._sign("!"):
             if self._word("exists"):
-                return _Node("!", args=[self._exists()], condition=True)
+                return Node("!", args=[self._exists()], condition=True)
             self._must("(")
             inside = self._as(self._either(), condition=True)
             self._must(")")
-            return _Node("!", args=[inside], condition=True)
+            return Node("!", args=[inside], condition=True)
         left = self._sum()
         if left.condition:
             return left
         if sign := self._sign(*_COMPARISONS):
-            return _Node(_COMPARISONS[sign], args=[left, self._as(self._sum(), condition=False)], condition=True)
+            return Node(_COMPARISONS[sign], args=[left, self._as(self._sum(), condition=False)], condition=True)
         if self._word("starts"):
             if not self._word("with"):
                 raise self._wrong()
             kind = self._next().kind
             written = self._take("string", "variable", "variable string")
-            return _Node("starts with", args=[left, _scalar(kind, written)], condition=True)
+            return Node("starts with", args=[left, _scalar(kind, written)], condition=True)
         return self._pattern(left) if self._word("like_regex") else left
 
-    def _pattern(self, left: _Node) -> _Node:
+    def _pattern(self, left: Node) -> Node:
         pattern = _unquoted(self._take("string"))
         flags = _unquoted(self._take("string")) if self._word("flag") else ""
-        if not _PLAIN_PATTERN.fullmatch(pattern) or set(flags) - set(_FLAGS) or {"x", "q"} & set(flags):
-            raise FeatureNotSupported(f"not supported: like_regex {json.dumps(pattern)} in a jsonpath")
-        shown = "".join(letter for letter in _FLAGS if letter in flags)
-        text = json.dumps(pattern, ensure_ascii=False) + (f' flag "{shown}"' if shown else "")
-        return _Node("like_regex", text, [left], condition=True)
+        return Node("like_regex", _regex(pattern, flags), [left], condition=True)
 
-    def _sum(self) -> _Node:
+    def _sum(self) -> Node:
         left = self._product()
         while sign := self._sign("+", "-"):
             left = self._as(left, condition=False)
-            left = _Node(sign, args=[left, self._as(self._product(), condition=False)])
+            left = Node(sign, args=[left, self._as(self._product(), condition=False)])
         return left
 
-    def _product(self) -> _Node:
+    def _product(self) -> Node:
         left = self._signed()
         while sign := self._sign("*", "/", "%"):
             left = self._as(left, condition=False)
-            left = _Node(sign, args=[left, self._as(self._signed(), condition=False)])
+            left = Node(sign, args=[left, self._as(self._signed(), condition=False)])
         return left
 
-    def _signed(self) -> _Node:
+    def _signed(self) -> Node:
         signs = list[str]()
         while sign := self._sign("+", "-"):
             signs.append(sign)
@@ -276,12 +310,12 @@ class _Parser:
         for sign in reversed(signs):
             node = self._as(node, condition=False)
             if node.kind != "number" or node.steps:
-                node = _Node("unary", sign, [node])
-            elif sign == "-" and node.text.strip("0."):
-                node.text = node.text[1:] if node.text.startswith("-") else "-" + node.text
+                node = Node("unary", sign, [node])
+            elif sign == "-" and node.value:
+                node.value = node.value.copy_negate()
         return node
 
-    def _accessor(self) -> _Node:
+    def _accessor(self) -> Node:
         if self._word("exists"):
             return self._exists()
         if not self._sign("("):
@@ -292,84 +326,81 @@ class _Parser:
             if node.condition and self._word("is"):
                 if not self._word("unknown"):
                     raise self._wrong()
-                return _Node("is unknown", args=[node], condition=True)
+                return Node("is unknown", args=[node], condition=True)
         while (step := self._step()) is not None:
             node.steps.append(step)
             node.condition = False
         return node
 
-    def _exists(self) -> _Node:
+    def _exists(self) -> Node:
         self._must("(")
         inside = self._as(self._either(), condition=False)
         self._must(")")
-        return _Node("exists", args=[inside], condition=True)
+        return Node("exists", args=[inside], condition=True)
 
-    def _primary(self) -> _Node:
+    def _primary(self) -> Node:
         if sign := self._sign("$", "@"):
-            return _Node(sign, sign)
+            return Node(sign)
         if self._word("last"):
-            return _Node("last", "last")
+            return Node("last")
         token = self._next()
         if token.kind == "word" and token.text in _CONSTANTS:
             self._at += 1
-            return _Node("constant", token.text)
+            return Node("constant", _CONSTANTS[token.text])
         return _scalar(token.kind, self._take("string", "number", "integer", "variable", "variable string"))
 
-    def _step(self) -> _Node | None:
+    def _step(self) -> Node | None:
         if self._sign("?"):
             self._must("(")
             inside = self._as(self._either(), condition=True)
             self._must(")")
-            return _Node("filter", args=[inside])
+            return Node("filter", args=[inside])
         if self._sign("["):
             return self._subscripts()
         if not self._sign("."):
             return None
         if self._sign("*"):
-            return _Node("any key", "*")
+            return Node("any key")
         if self._sign("**"):
-            return _Node("any", self._levels())
+            return Node("any", self._levels())
         return self._key()
 
-    def _subscripts(self) -> _Node:
+    def _subscripts(self) -> Node:
         if self._sign("*"):
             self._must("]")
-            return _Node("any element", "[*]")
-        listed = list[_Node]()
+            return Node("any element")
+        listed = list[Node]()
         while not listed or self._sign(","):
             begin = self._expression()
-            listed.append(_Node("slice", args=[begin, self._expression()] if self._word("to") else [begin]))
+            listed.append(Node("slice", args=[begin, self._expression()] if self._word("to") else [begin]))
         self._must("]")
-        return _Node("subscripts", args=listed)
+        return Node("subscripts", args=listed)
 
-    def _expression(self) -> _Node:
+    def _expression(self) -> Node:
         return self._as(self._sum(), condition=False)
 
-    def _levels(self) -> str:
+    def _levels(self) -> tuple[int, int]:
         if not self._sign("{"):
-            return "**"
+            return 0, LAST
         first = last = self._level()
         if self._word("to"):
             last = self._level()
         self._must("}")
-        if (first, last) == (0, _LAST):
-            return "**"
-        begin, end = ("last" if level == _LAST else str(level) for level in (first, last))
-        return f"**{{{begin}}}" if first == last else f"**{{{begin} to {end}}}"
+        return first, last
 
     def _level(self) -> int:
         if self._word("last"):
-            return _LAST
+            return LAST
         digits = self._take("integer")
         if len(digits) > 10 or int(digits) > _LEVEL_MAX:
             raise NumericValueOutOfRange(f'value "{digits}" is out of range for type integer')
         return int(digits)
 
-    def _key(self) -> _Node:
+    def _key(self) -> Node:
         kind = self._next().kind
         written = self._take("name", "word", "string")
         if kind == "string":
-            return _Node("key", json.dumps(_unquoted(written), ensure_ascii=False))
+            return Node("key", _unquoted(written))
         lower = written.lower()
         if lower in (*_METHODS, "datetime") and self._sign("("):
             argument = (
@@ -378,23 +409,42 @@ class _Parser:
                 else []
             )
             self._must(")")
-            return _Node("method", lower, argument)
-        return _Node("key", json.dumps(written, ensure_ascii=False))
+            return Node("method", lower, argument)
+        return Node("key", written)
 
 
-def _scalar(kind: str, written: str) -> _Node:
+def _scalar(kind: str, written: str) -> Node:
     match kind:
         case "string":
-            return _Node("string", json.dumps(_unquoted(written), ensure_ascii=False))
+            return Node("string", _unquoted(written))
         case "variable":
-            return _Node("variable", "$" + json.dumps(written[1:], ensure_ascii=False))
+            return Node("variable", written[1:])
         case "variable string":
-            return _Node("variable", "$" + json.dumps(_unquoted(written[1:]), ensure_ascii=False))
+            return Node("variable", _unquoted(written[1:]))
         case _:
-            return _Node("number", f"{read_numeric(written, -1):f}")
+            return Node("number", read_numeric(written, -1))
 
 
-def _check(node: _Node, *, filtered: bool, subscript: bool) -> None:
+def _regex(text: str, flags: str) -> Regex:
+    for flag in flags:
+        if flag not in _FLAGS:
+            raise SqlSyntaxError(
+                "invalid input syntax for type jsonpath",
+                detail=f'Unrecognized flag character "{flag}" in LIKE_REGEX predicate.',
+            )
+    if "x" in flags and "q" not in flags:
+        raise FeatureNotSupported('XQuery "x" flag (expanded regular expressions) is not implemented')
+    options = regular_expressions.Options(
+        ignore_case="i" in flags, dot_excludes_newline="s" not in flags, lines="m" in flags, literal="q" in flags
+    )
+    try:
+        pattern = regular_expressions.read(text, options)
+    except RecursionError:
+        raise StatementTooComplex("not supported: a regular expression of so many levels") from None
+    return Regex(text, "".join(flag for flag in _FLAGS if flag in flags), pattern)
+
+
+def _check(node: Node, *, filtered: bool, subscript: bool) -> None:
     """Raises SqlSyntaxError for @ outside of a filter, LAST outside of a subscript."""
     if node.kind == "@" and not filtered:
         raise SqlSyntaxError("@ is not allowed in root expressions")
@@ -409,40 +459,65 @@ def _check(node: _Node, *, filtered: bool, subscript: bool) -> None:
 # -- text out ------------------------------------------------------------------------------------------------------------
 
 
-def _printed(node: _Node, *, step: bool, enclosed: bool) -> str:
+def _printed(node: Node, *, step: bool, enclosed: bool) -> str:
     """step: whether it follows something. enclosed: whether an operator is in parentheses."""
     shown = _itself(node, step=step, enclosed=enclosed)
     return shown + "".join(_printed(one, step=True, enclosed=True) for one in node.steps)
 
 
-def _itself(node: _Node, *, step: bool, enclosed: bool) -> str:
-    if node.kind in ("key", "any key", "any"):
-        return ("." if step else "") + node.text
-    if node.kind == "number":
-        return f"({node.text})" if node.steps else node.text
-    if node.kind == "method":
-        return f".{node.text}({_listed(node)})"
-    if not node.args:
-        return node.text
-    if node.kind in ("filter", "!", "exists", "is unknown", "subscripts"):
-        begin, end = {
-            "filter": ("?(", ")"), "!": ("!(", ")"), "exists": ("exists (", ")"), "is unknown": ("(", ") is unknown"),
-            "subscripts": ("[", "]"),
-        }[node.kind]  # fmt: skip
-        return begin + _listed(node) + end
-    if node.kind == "slice":
-        return " to ".join(_printed(arg, step=False, enclosed=False) for arg in node.args)
+def _itself(node: Node, *, step: bool, enclosed: bool) -> str:
+    match node.kind:
+        case "key" | "any key" | "any":
+            return ("." if step else "") + _accessed(node)
+        case "number":
+            return f"({node.value:f})" if node.steps else f"{node.value:f}"
+        case "constant":
+            return json.dumps(node.value)
+        case "string":
+            return _quoted(node.value)
+        case "variable":
+            return "$" + _quoted(node.value)
+        case "any element":
+            return "[*]"
+        case "method":
+            return f".{node.value}({_listed(node)})"
+        case "$" | "@" | "last":
+            return node.kind
+        case "filter" | "!" | "exists" | "is unknown" | "subscripts":
+            begin, end = {
+                "filter": ("?(", ")"), "!": ("!(", ")"), "exists": ("exists (", ")"), "is unknown": ("(", ") is unknown"),
+                "subscripts": ("[", "]"),
+            }[node.kind]  # fmt: skip
+            return begin + _listed(node) + end
+        case "slice":
+            return " to ".join(_printed(arg, step=False, enclosed=False) for arg in node.args)
     text = _operation(node)
     return f"({text})" if enclosed else text
 
 
-def _listed(node: _Node) -> str:
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _accessed(node: Node) -> str:
+    if node.kind != "any":
+        return "*" if node.kind == "any key" else _quoted(node.value)
+    if node.value == (0, LAST):
+        return "**"
+    begin, end = ("last" if level == LAST else str(level) for level in node.value)
+    return f"**{{{begin}}}" if begin == end else f"**{{{begin} to {end}}}"
+
+
+def _listed(node: Node) -> str:
     return ",".join(_printed(arg, step=False, enclosed=False) for arg in node.args)
 
 
-def _operation(node: _Node) -> str:
+def _operation(node: Node) -> str:
     own = _PRIORITY.get(node.kind, _HIGHEST)
     args = [_printed(arg, step=False, enclosed=_PRIORITY.get(arg.kind, _HIGHEST) <= own) for arg in node.args]
     if node.kind == "unary":
-        return node.text + args[0]
-    return f"{args[0]} {node.kind} {args[1] if len(args) > 1 else node.text}"
+        return str(node.value) + args[0]
+    if node.kind == "like_regex":
+        flags = f' flag "{node.value.flags}"' if node.value.flags else ""
+        return f"{args[0]} like_regex {_quoted(node.value.text)}{flags}"
+    return f"{args[0]} {node.kind} {args[1]}"

@@ -64,6 +64,13 @@ VALUES = {
         "$.**{1 to last}.abs()",
         "@",
         "$.00",
+        '$ like_regex "^(a|b)+[^c-e]{2,3}\\\\d" flag "smi"',
+        '$ like_regex "(" flag "xq"',
+        '$ like_regex "("',
+        '$ like_regex "a" flag "x"',
+        '$ like_regex "a" flag "g"',
+        "-(-1.50) + -.0 - +2",
+        "$.a ? (@ == null || @ == true).size()",
     ),
     "tsvector": (
         "b:1A,2 a 'c d':3",

@@ -12,8 +12,8 @@ from postgres_server import PostgresServer
 
 from engine.sql.regex.agreement import longest_first, same_groups, same_span
 from engine.sql.regex.render import render
-from engine.sql.regex.syntax import Options, Pattern, read
 from wire.errors import InvalidRegularExpression
+from wire.regular_expressions import Options, Pattern, read
 
 pytestmark = pytest.mark.postgres
 PATTERNS = 400

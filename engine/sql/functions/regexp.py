@@ -35,9 +35,9 @@ from engine.sql.functions.trees import (
 )
 from engine.sql.regex.agreement import lengths, longest_first, mandatory, same_groups, same_span
 from engine.sql.regex.render import Flavour, render, render_test
-from engine.sql.regex.syntax import Assertion, Group, Look, Node, Options, Pattern, read, read_options
 from wire import types as t
 from wire.errors import FeatureNotSupported, InvalidParameterValue
+from wire.regular_expressions import Assertion, Group, Look, Node, Options, Pattern, read, read_options
 
 if TYPE_CHECKING:
     from engine.executor import EngineName

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from engine.sql.regex.classes import holds
-from engine.sql.regex.syntax import (
+from wire.regular_expressions import (
     CODE_POINTS,
     Assertion,
     Backreference,

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
-from engine.sql.regex.syntax import CODE_POINTS
 from wire.errors import FeatureNotSupported
+from wire.regular_expressions import CODE_POINTS
 
 Ranges = tuple[tuple[int, int], ...]
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from engine.sql.regex.classes import members
-from engine.sql.regex.syntax import (
+from wire.errors import FeatureNotSupported
+from wire.regular_expressions import (
     CODE_POINTS,
     Assertion,
     Backreference,
@@ -23,7 +24,6 @@ from engine.sql.regex.syntax import (
     Repeat,
     Sequence,
 )
-from wire.errors import FeatureNotSupported
 
 Flavour = Literal["re2", "java"]
 _SIMPLE: Final[dict[str, dict[Flavour, str]]] = {

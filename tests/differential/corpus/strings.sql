@@ -19,3 +19,4 @@ select n_name from nation where n_name not like any (array['A%', 'B%']);
 select n_name from nation where n_name not like all (array['A%', 'B%']) and n_name not ilike all ('{c%,%d}');
 select 'a' not like any (array['b', 'a']), 'a' not like all (array['b', 'a']), not 'a' like any (array['b', 'a']), 'a' not ilike any ('{A,null}');
 select n_name from nation where n_name not like all (select r_name from region);
+select regexp_like('xABCx', 'aBc', 'iq'), regexp_like('a.c', 'A.C', 'iq'), regexp_like('abc', 'a.c', 'q'), regexp_like('***=a', '***=a', 'q'), regexp_like('a', '***=a', 'q');

@@ -3,6 +3,8 @@
 Source: PostgreSQL 15, section 9.7.3 (POSIX regular expressions). Errors are 2201B with PostgreSQL's words. What AREs alone
 have (expanded syntax, embedded options, directors) is resolved here; basic and extended POSIX syntax (options `b`, `e`) is
 refused.
+
+Neighbours: `engine.sql.regex` judges these trees and writes them for engines; `wire.text_jsonpath` reads patterns of LIKE_REGEX.
 """
 
 from __future__ import annotations
@@ -164,26 +166,31 @@ _OPTION: Final[dict[str, dict[str, bool]]] = {
 
 def read(text: str, options: Options) -> Pattern:
     """A pattern by PostgreSQL's rules. Raises 2201B."""
+    if options.literal:
+        return _literally(text, options)
     if text.startswith("***="):
-        text, options = text[4:], replace(options, literal=True)
-    elif text.startswith("***:"):
+        return _literally(text[4:], replace(options, literal=True))
+    if text.startswith("***:"):
         text = text[4:]
     elif text.startswith("***"):
         raise _error("quantifier operand invalid")
-    if options.literal:
-        return Pattern(Sequence(tuple(literal(ord(char)) for char in text)), 0, options)
     if text.startswith("(?") and text[2:3].isalpha():
         letters, closed, rest = text[2:].partition(")")
         if not closed:
             raise _error("invalid embedded option")
         options, text = read_options(letters, options, embedded=True), rest
         if options.literal:
-            return read(text, options)
+            return _literally(text, options)
     reader = _Reader(text, options)
     tree = reader.choice()
     if reader.at < len(text):
         raise _error("parentheses () not balanced")
     return Pattern(tree, reader.groups, options)
+
+
+def _literally(text: str, options: Options) -> Pattern:
+    reader = _Reader(text, options)
+    return Pattern(Sequence(tuple(reader.cased(literal(ord(char))) for char in text)), 0, options)
 
 
 def literal(point: int) -> Chars:
