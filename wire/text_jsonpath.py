@@ -1,6 +1,7 @@
-"""jsonpath, carried as the text that PostgreSQL prints. It has neither equality nor order.
+"""jsonpath, carried as the text that PostgreSQL prints, with the parentheses that it leaves out. It has neither equality nor order.
 
     read_jsonpath("strict $.a[*] ? (@ > 1)")     'strict $."a"[*]?(@ > 1)'
+    read_jsonpath("$[($.a - 3).abs()]")          '$[($."a" - 3).abs()]', which PostgreSQL shows as '$[$."a" - 3.abs()]'
 
 A path is cut into tokens by longest match, parsed from the left into a tree (`parse_jsonpath`), and printed with parentheses by the
 operators' priorities. `engine.local.json_paths` computes what the same tree finds in a document. Not supported: names with
@@ -62,6 +63,12 @@ _PRIORITY: Final = {
     "unary": 5,
 }  # fmt: skip
 _HIGHEST: Final = 6
+#: What stands around the arguments of what has parentheses of its own.
+_AROUND: Final = {
+    "filter": ("?(", ")"), "!": ("!(", ")"), "exists": ("exists (", ")"), "is unknown": ("(", ") is unknown"),
+    "subscripts": ("[", "]"),
+}  # fmt: skip
+_PREDICATES: Final = frozenset(("!", "exists", "is unknown"))
 _FLAGS: Final = "ismxq"
 _ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|(.))", re.DOTALL)
@@ -129,9 +136,13 @@ def parse_jsonpath(text: str) -> Path:
 
 
 def read_jsonpath(text: str) -> str:
-    """The canonical text. Raises what `parse_jsonpath` does."""
-    path = parse_jsonpath(text)
-    return ("strict " if path.strict else "") + _printed(path.root, step=False, enclosed=True)
+    """The text that carries it. Raises what `parse_jsonpath` does."""
+    return _Printer(whole=True).path(parse_jsonpath(text))
+
+
+def jsonpath_text(carried: str) -> str:
+    """As PostgreSQL shows it."""
+    return _Printer(whole=False).path(parse_jsonpath(carried))
 
 
 # -- tokens --------------------------------------------------------------------------------------------------------------
@@ -459,40 +470,60 @@ def _check(node: Node, *, filtered: bool, subscript: bool) -> None:
 # -- text out ------------------------------------------------------------------------------------------------------------
 
 
-def _printed(node: Node, *, step: bool, enclosed: bool) -> str:
-    """step: whether it follows something. enclosed: whether an operator is in parentheses."""
-    shown = _itself(node, step=step, enclosed=enclosed)
-    return shown + "".join(_printed(one, step=True, enclosed=True) for one in node.steps)
+class _Printer:
+    """whole: whether what has steps after it is put into parentheses wherever it has to be, so that the text reads as the same."""
 
+    def __init__(self, *, whole: bool) -> None:
+        self._whole = whole
 
-def _itself(node: Node, *, step: bool, enclosed: bool) -> str:
-    match node.kind:
-        case "key" | "any key" | "any":
-            return ("." if step else "") + _accessed(node)
-        case "number":
-            return f"({node.value:f})" if node.steps else f"{node.value:f}"
-        case "constant":
-            return json.dumps(node.value)
-        case "string":
-            return _quoted(node.value)
-        case "variable":
-            return "$" + _quoted(node.value)
-        case "any element":
-            return "[*]"
-        case "method":
-            return f".{node.value}({_listed(node)})"
-        case "$" | "@" | "last":
-            return node.kind
-        case "filter" | "!" | "exists" | "is unknown" | "subscripts":
-            begin, end = {
-                "filter": ("?(", ")"), "!": ("!(", ")"), "exists": ("exists (", ")"), "is unknown": ("(", ") is unknown"),
-                "subscripts": ("[", "]"),
-            }[node.kind]  # fmt: skip
-            return begin + _listed(node) + end
-        case "slice":
-            return " to ".join(_printed(arg, step=False, enclosed=False) for arg in node.args)
-    text = _operation(node)
-    return f"({text})" if enclosed else text
+    def path(self, path: Path) -> str:
+        return ("strict " if path.strict else "") + self._node(path.root, step=False, enclosed=True)
+
+    def _node(self, node: Node, *, step: bool, enclosed: bool) -> str:
+        """step: whether it follows something. enclosed: whether an operator is in parentheses."""
+        shown = self._itself(node, step=step, enclosed=enclosed or (self._whole and bool(node.steps)))
+        if self._whole and node.steps and node.kind in _PREDICATES:
+            shown = f"({shown})"
+        return shown + "".join(self._node(one, step=True, enclosed=True) for one in node.steps)
+
+    def _itself(self, node: Node, *, step: bool, enclosed: bool) -> str:
+        match node.kind:
+            case "key" | "any key" | "any":
+                return ("." if step else "") + _accessed(node)
+            case "number":
+                return f"({node.value:f})" if node.steps else f"{node.value:f}"
+            case "constant":
+                return json.dumps(node.value)
+            case "string":
+                return _quoted(node.value)
+            case "variable":
+                return "$" + _quoted(node.value)
+            case "any element":
+                return "[*]"
+            case "method":
+                return f".{node.value}({self._listed(node)})"
+            case "$" | "@" | "last":
+                return node.kind
+            case "filter" | "!" | "exists" | "is unknown" | "subscripts":
+                begin, end = _AROUND[node.kind]
+                return begin + self._listed(node) + end
+            case "slice":
+                return " to ".join(self._node(arg, step=False, enclosed=False) for arg in node.args)
+        text = self._operation(node)
+        return f"({text})" if enclosed else text
+
+    def _listed(self, node: Node) -> str:
+        return ",".join(self._node(arg, step=False, enclosed=False) for arg in node.args)
+
+    def _operation(self, node: Node) -> str:
+        own = _PRIORITY.get(node.kind, _HIGHEST)
+        args = [self._node(arg, step=False, enclosed=_PRIORITY.get(arg.kind, _HIGHEST) <= own) for arg in node.args]
+        if node.kind == "unary":
+            return str(node.value) + args[0]
+        if node.kind == "like_regex":
+            flags = f' flag "{node.value.flags}"' if node.value.flags else ""
+            return f"{args[0]} like_regex {_quoted(node.value.text)}{flags}"
+        return f"{args[0]} {node.kind} {args[1]}"
 
 
 def _quoted(text: str) -> str:
@@ -506,18 +537,3 @@ def _accessed(node: Node) -> str:
         return "**"
     begin, end = ("last" if level == LAST else str(level) for level in node.value)
     return f"**{{{begin}}}" if begin == end else f"**{{{begin} to {end}}}"
-
-
-def _listed(node: Node) -> str:
-    return ",".join(_printed(arg, step=False, enclosed=False) for arg in node.args)
-
-
-def _operation(node: Node) -> str:
-    own = _PRIORITY.get(node.kind, _HIGHEST)
-    args = [_printed(arg, step=False, enclosed=_PRIORITY.get(arg.kind, _HIGHEST) <= own) for arg in node.args]
-    if node.kind == "unary":
-        return str(node.value) + args[0]
-    if node.kind == "like_regex":
-        flags = f' flag "{node.value.flags}"' if node.value.flags else ""
-        return f"{args[0]} like_regex {_quoted(node.value.text)}{flags}"
-    return f"{args[0]} {node.kind} {args[1]}"

@@ -189,8 +189,9 @@ CODECS: Final[dict[t.PgType, Codec]] = {
     ),
     t.JSONPATH: Codec(
         lambda text, _typmod: text_jsonpath.read_jsonpath(text),
-        lambda text: _JSONPATH_VERSION + text.encode(),
+        lambda carried: _JSONPATH_VERSION + text_jsonpath.jsonpath_text(carried).encode(),
         _receive_jsonpath,
+        text_jsonpath.jsonpath_text,
     ),
     **{typ: _geometry(typ) for typ in (t.POINT, t.LSEG, t.BOX, t.PATH, t.POLYGON, t.LINE, t.CIRCLE)},
 }

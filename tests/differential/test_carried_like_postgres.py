@@ -71,6 +71,10 @@ VALUES = {
         '$ like_regex "a" flag "g"',
         "-(-1.50) + -.0 - +2",
         "$.a ? (@ == null || @ == true).size()",
+        "$[($.a - 3).abs(), ($.a == 1).type()]",
+        "1 + ($.a * 2).abs()",
+        "(exists ($.a)).type()",
+        "exists (((($.a == 1) is unknown).type()) ? (@ == 1))",
     ),
     "tsvector": (
         "b:1A,2 a 'c d':3",

@@ -20,11 +20,11 @@ _EQUALITY: Final = ("=", "<>")
 _ALL: Final = (*_EQUALITY, "<", "<=", ">", ">=")
 _ORDERED: Final = (t.INET, t.MACADDR, t.MACADDR8, t.BIT, t.VARBIT, t.MONEY, t.PG_LSN, t.XID8)
 _EQUAL: Final = (t.TID,)
-_SHOWN: Final = (t.INET, t.CIDR, t.MONEY, t.PG_LSN, t.XID8, t.TSQUERY)
+_SHOWN: Final = (t.INET, t.CIDR, t.MONEY, t.PG_LSN, t.XID8, t.TSQUERY, t.JSONPATH)
 _ITS_OWN_TEXT: Final = (
     t.MACADDR, t.MACADDR8, t.BIT, t.VARBIT, t.TID, t.REFCURSOR, t.ACLITEM, t.POINT, t.LSEG, t.PATH, t.BOX, t.POLYGON, t.LINE,
     t.CIRCLE, t.INT4RANGE, t.INT8RANGE, t.NUMRANGE, t.INT4MULTIRANGE, t.INT8MULTIRANGE, t.NUMMULTIRANGE,
-    t.TSVECTOR, t.JSONPATH,
+    t.TSVECTOR,
 )  # fmt: skip
 _READ: Final = (*_ITS_OWN_TEXT, *_SHOWN, t.XML)
 _INTEGERS: Final = (t.INT2, t.INT4, t.INT8)

@@ -23,7 +23,7 @@ TEXTUAL = (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSO
 #: Ranges and multiranges that are written as a session's settings say.
 _STYLED = (t.TSRANGE, t.TSTZRANGE, t.DATERANGE, t.TSMULTIRANGE, t.TSTZMULTIRANGE, t.DATEMULTIRANGE)
 #: Types that texts carry which are not those that clients see.
-_WRITTEN = (*_STYLED, t.TSQUERY)
+_WRITTEN = (*_STYLED, t.TSQUERY, t.JSONPATH)
 Rendering = Literal["cast", "output"]
 
 
