@@ -59,7 +59,7 @@ class Item:
     """A keyword with its modifiers, or one character of another kind.
 
     keyword: in capitals, but of names as it was written; empty for a character. written: the keyword as it was written, or the
-    character. ordinal: TH, th or empty.
+    character. ordinal: TH, th or empty. quoted: whether it is a character that was written between quotes.
     """
 
     kind: Literal["keyword", "separator", "space", "character"]
@@ -68,6 +68,7 @@ class Item:
     fill: bool = True
     translated: bool = False
     ordinal: str = ""
+    quoted: bool = False
 
     @property
     def reads_digits(self) -> bool:
@@ -101,7 +102,7 @@ def _character(character: str, quoted: bool) -> Item:
         return Item("separator", "", character)
     if not quoted and character in SPACES:
         return Item("space", "", character)
-    return Item("character", "", character)
+    return Item("character", "", character, quoted=quoted)
 
 
 def is_separator(character: str) -> bool:
@@ -188,6 +189,14 @@ def _in_zone(second: int, name: str) -> tuple[int, str]:
 def offset_of_local(second: int, name: str) -> int:
     """Seconds east of Greenwich of a local time, which is given as if it were UTC."""
     return _in_zone(0, name)[0] if _OFFSET.fullmatch(name) else zone(name).offset_of_local(second)
+
+
+def fixed_offset(name: str) -> int | None:
+    """Seconds east of Greenwich in a zone that always has the same offset; None for others."""
+    if _OFFSET.fullmatch(name):
+        return _in_zone(0, name)[0]
+    where = zone(name)
+    return int(where.offsets[where.types[0]]) if len(where.starts) == 1 else None
 
 
 def timestamp_text(micros: int, template: str) -> str:

@@ -1,19 +1,24 @@
-"""Dates and times read by a template: to_date and to_timestamp, one text at a time.
+"""Dates and times read by a template: to_date and to_timestamp, and jsonpath's datetime(), one text at a time.
 
 The template's items are gone through from left to right with a position in the text. Each keyword takes its digits or its name;
 what stands between is passed over, generously unless FX said otherwise. What was read is then put together, in PostgreSQL's order
 of precedence, checked, and counted from 1970.
 
-Neighbours: `engine.moment_templates` reads templates; `engine.local.templates` calls this for the distinct texts of a batch.
+The SQL standard's way, which datetime() goes, is stricter: few separators, each stands for itself, and neither the text nor the
+template may go on when the other has ended. Which type the value is of follows from the template's keywords.
 
-Source: PostgreSQL 15, section 9.8; formatting.c (DCH_from_char, do_to_timestamp), datetime.c (ValidateDate).
+Neighbours: `engine.moment_templates` reads templates; `engine.local.templates` calls this for the distinct texts of a batch;
+`engine.local.json_path_moments` has the other caller.
+
+Source: PostgreSQL 15, section 9.8; formatting.c (DCH_from_char, do_to_timestamp, parse_datetime), datetime.c (ValidateDate).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Literal, NoReturn
 
 from engine.moment_templates import (
     DAYS,
@@ -65,21 +70,28 @@ _FIELDS: Final = {
     **dict.fromkeys(("US", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6"), "micros"),
     **dict.fromkeys(("YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "I"), "year"),
 }  # fmt: skip
+_STANDARD_SEPARATORS: Final = "-./,':; "
+_TIMED: Final = frozenset({
+    "A.M.", "P.M.", "AM", "PM", "HH", "HH12", "HH24", "MI", "SS", "MS", "US", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "SSSS",
+    "SSSSS",
+})  # fmt: skip
+_ZONED: Final = frozenset({"TZH", "TZM"})
 _MONTH_ENDS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _NOT_FIXED: Final = 'If your source string is not fixed-width, try using the "FM" modifier.'
 
 
 class _Reader:
     """`at`: the position in the text; `read`: the fields so far, of which 0 is as good as none; `skipped`: how many more characters
-    were passed over than the template has, which a literal character may stand for."""
+    were passed over than the template has, which a literal character may stand for; `standard`: whether it is strict, as SQL is."""
 
-    def __init__(self, text: str, items: Sequence[Item]) -> None:
+    def __init__(self, text: str, items: Sequence[Item], *, standard: bool = False) -> None:
         self.text = text
         self.items = items
+        self.standard = standard
         self.at = self.skipped = 0
         self.read: dict[str, int] = dict.fromkeys((*_FIELDS.values(), "pm", "bc", "zone sign"), 0)
         self.conventions = ""
-        self.twelve_hours = self.fixed = False
+        self.twelve_hours, self.fixed = False, standard
         self.year_places = self.fraction_places = 0
 
     def _here(self) -> str:
@@ -88,6 +100,8 @@ class _Reader:
     def run(self) -> None:
         for place, item in enumerate(self.items):
             if self.at >= len(self.text):
+                if self.standard:
+                    raise InvalidDatetimeFormat("input string is too short for datetime format")
                 return
             if not self.fixed and item.keyword != "FX" and (item.keyword or place == 0):
                 self._skip_spaces()
@@ -98,6 +112,8 @@ class _Reader:
             if not self.fixed:
                 self.skipped = 0
                 self._skip_spaces()
+        if self.standard and self.text[self.at :].strip(SPACES):
+            raise InvalidDatetimeFormat("trailing characters remain in input string after datetime format")
 
     def _skip_spaces(self) -> None:
         while self._here() and self._here() in SPACES:
@@ -105,6 +121,9 @@ class _Reader:
             self.skipped += 1
 
     def _between(self, item: Item) -> None:
+        if self.standard and self._here() != item.written:
+            what = "character" if item.kind == "character" else "separator"
+            raise InvalidDatetimeFormat(f'unmatched format {what} "{item.written}"')
         if self.fixed:
             self.at += 1
         elif item.kind == "character":
@@ -307,9 +326,9 @@ def _leap(year: int) -> bool:
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
-def _parsed(text: str, template: str) -> tuple[_Reader, _Date, int]:
+def _parsed(text: str, template: str, *, standard: bool = False) -> tuple[_Reader, _Date, int]:
     """What was read, its date, its microseconds since midnight."""
-    reader = _Reader(text, moment_template(template))
+    reader = _Reader(text, moment_template(template), standard=standard)
     reader.run()
     hour, minute, second = _clock(reader)
     date = _dated(reader)
@@ -413,13 +432,73 @@ def read_timestamp(text: str, template: str, zone_name: str) -> int:
     micros = days_from_civil(date.year, date.month, date.day) * DAY_MICROS + clock
     if not TIMESTAMP_FIRST - DAY_MICROS <= micros < TIMESTAMP_END + DAY_MICROS:
         raise DatetimeFieldOverflow("timestamp out of range")
-    if reader.read["zone sign"]:
-        east = reader.read["zone sign"] * (reader.read["zone hours"] * 60 + reader.read["zone minutes"]) * 60
-    else:
-        east = offset_of_local(micros // 1_000_000, zone_name)
+    east = _east(reader) if reader.read["zone sign"] else offset_of_local(micros // 1_000_000, zone_name)
     micros -= east * 1_000_000
     if not TIMESTAMP_FIRST <= micros < TIMESTAMP_END:
         raise DatetimeFieldOverflow("timestamp out of range")
     if reader.fraction_places:
         micros = round_micros(micros - PG_EPOCH_MICROS, reader.fraction_places) + PG_EPOCH_MICROS
     return check_carried(micros)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A date, a time or both.
+
+    value: days since 1970, microseconds since midnight, microseconds since 1970 (in UTC, if it has a time zone). east: the offset
+    that was written, in seconds.
+    """
+
+    kind: Literal["date", "time", "timetz", "timestamp", "timestamptz"]
+    value: int
+    east: int = 0
+
+
+def check_standard(template: str) -> None:
+    """Raises InvalidDatetimeFormat for a template that has other separators than the standard's."""
+    for item in moment_template(template):
+        if not item.keyword and not item.quoted and item.written not in _STANDARD_SEPARATORS:
+            raise InvalidDatetimeFormat(f'invalid datetime format separator: "{item.written}"')
+
+
+def read_moment(text: str, template: str) -> Moment:
+    """What a text says by a template of the standard, which `check_standard` has passed."""
+    if not template:
+        _raise_neither()
+    reader, date, clock = _parsed(text, template, standard=True)
+    keywords = {item.keyword.upper() for item in reader.items if item.keyword and item.keyword != "FX"}
+    timed, zoned = bool(keywords & _TIMED), bool(keywords & _ZONED)
+    if not keywords - _TIMED - _ZONED:
+        return _time(reader, clock, zoned) if timed else _raise_neither()
+    days = days_from_civil(date.year, date.month, date.day)
+    if timed:
+        return _timestamp(reader, days * DAY_MICROS + clock, zoned)
+    if zoned:
+        raise InvalidDatetimeFormat("datetime format is zoned but not timed")
+    if not DATE_FIRST <= days < DATE_END:
+        raise DatetimeFieldOverflow(f'date out of range: "{text}"')
+    return Moment("date", days)
+
+
+def _raise_neither() -> NoReturn:
+    raise InvalidDatetimeFormat("datetime format is not dated and not timed")
+
+
+def _east(reader: _Reader) -> int:
+    return reader.read["zone sign"] * (reader.read["zone hours"] * 60 + reader.read["zone minutes"]) * 60
+
+
+def _time(reader: _Reader, clock: int, zoned: bool) -> Moment:
+    if reader.fraction_places:
+        clock = round_micros(clock, reader.fraction_places)
+    return Moment("timetz", clock, _east(reader)) if zoned else Moment("time", clock)
+
+
+def _timestamp(reader: _Reader, local: int, zoned: bool) -> Moment:
+    east = _east(reader) if zoned else 0
+    micros = local - east * 1_000_000
+    if not TIMESTAMP_FIRST <= micros < TIMESTAMP_END:
+        raise DatetimeFieldOverflow("timestamptz out of range" if zoned else "timestamp out of range")
+    if reader.fraction_places:
+        micros = round_micros(micros - PG_EPOCH_MICROS, reader.fraction_places) + PG_EPOCH_MICROS
+    return Moment("timestamptz", micros, east) if zoned else Moment("timestamp", micros)

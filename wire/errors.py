@@ -212,6 +212,38 @@ class InvalidTablesampleArgument(SqlError):
     default_sqlstate = "2202H"
 
 
+class InvalidArgumentForJsonDatetime(SqlError):
+    default_sqlstate = "22031"
+
+
+class InvalidJsonSubscript(SqlError):
+    default_sqlstate = "22033"
+
+
+class NonNumericJsonItem(SqlError):
+    default_sqlstate = "22036"
+
+
+class SingletonJsonItemRequired(SqlError):
+    default_sqlstate = "22038"
+
+
+class JsonArrayNotFound(SqlError):
+    default_sqlstate = "22039"
+
+
+class JsonMemberNotFound(SqlError):
+    default_sqlstate = "2203A"
+
+
+class JsonNumberNotFound(SqlError):
+    default_sqlstate = "2203B"
+
+
+class JsonObjectNotFound(SqlError):
+    default_sqlstate = "2203C"
+
+
 class NotNullViolation(SqlError):
     default_sqlstate = "23502"
 

@@ -47,6 +47,7 @@ from engine.local import byte_texts as _byte_texts  # noqa: F401  (registers its
 from engine.local import characters as _characters  # noqa: F401
 from engine.local import division as _division  # noqa: F401
 from engine.local import json_functions as _json_functions  # noqa: F401
+from engine.local import json_path_functions as _json_path_functions  # noqa: F401
 from engine.local import json_subscripts as _json_subscripts  # noqa: F401
 from engine.local import multiranges as _multiranges  # noqa: F401
 from engine.local import networks as _networks  # noqa: F401

@@ -260,7 +260,7 @@ def _no_such_names(
     written: Written, rows: Sequence[Function], names: Sequence[str | None], args: Sequence[Expr]
 ) -> FeatureNotSupported | UndefinedFunction:
     at = cursor(written.at)
-    if written.name in PG_FUNCTIONS:
+    if written.name in PG_FUNCTIONS and not all(row.names for row in rows):
         return FeatureNotSupported(f"not supported: named arguments of function {written.name}", position=at)
     listed = [
         a.type.pg.sql_name if n is None else f"{n} => {a.type.pg.sql_name}" for n, a in zip(names, args, strict=True)

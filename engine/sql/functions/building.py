@@ -161,6 +161,8 @@ class Options(TypedDict, total=False):
     column: str
     context: CastContext
     optional: int
+    names: tuple[str, ...]
+    defaults: tuple[Any, ...]
 
 
 class Templates(TypedDict, total=False):

@@ -1,0 +1,57 @@
+"""What asks a jsonb with a jsonpath: PostgreSQL 15, sections 9.16.1 (`@?`, `@@`) and 9.16.2.
+
+In the local engine alone (`engine.local.json_path_functions`). The functions whose names end in _tz may ask for the session's
+time zone; to the operators all variables are null, and they keep errors to themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.sql.functions import Builder, Function
+from engine.sql.functions.building import fn, op
+from engine.sql.functions.formatting import SESSION_ZONE
+from engine.sql.functions.trees import sql
+from wire import types as t
+
+if TYPE_CHECKING:
+    from engine.sql.expr import AggregateCall, Call
+
+_RETURNS: Final = {
+    "exists": t.BOOL, "match": t.BOOL, "query": t.JSONB, "query_array": t.JSONB, "query_first": t.JSONB,
+}  # fmt: skip
+_DEFAULTS: Final = ("'{}'", "FALSE")
+
+
+def _asked(name: str, zone: str) -> Builder:
+    def build(args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+        given = (*(f"${n}" for n in range(1, len(args) + 1)), *_DEFAULTS[len(args) - 2 :])
+        return sql("local", f"sluice_{name}({', '.join(given)}, {zone})", *args)
+
+    return build
+
+
+def _functions() -> Iterator[Function]:
+    for kind, returns in _RETURNS.items():
+        for suffix, zone in (("", "''"), ("_tz", SESSION_ZONE)):
+            yield fn(
+                f"jsonb_path_{kind}{suffix}",
+                (t.JSONB, t.JSONPATH, t.JSONB, t.BOOL),
+                returns,
+                local=_asked(f"jsonb_path_{kind}", zone),
+                optional=2,
+                names=("target", "path", "vars", "silent"),
+                defaults=("{}", False),
+                returns_set=kind == "query",
+                volatility="stable" if suffix else "immutable",
+            )
+
+
+ROWS: tuple[Function, ...] = (
+    *_functions(),
+    op("@?", (t.JSONB, t.JSONPATH), t.BOOL, local="sluice_jsonb_path_exists($1, $2, '', TRUE, '')"),
+    op("@@", (t.JSONB, t.JSONPATH), t.BOOL, local="sluice_jsonb_path_match($1, $2, '', TRUE, '')"),
+)
