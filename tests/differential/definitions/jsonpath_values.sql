@@ -20,4 +20,16 @@ update jp set p = '$.z' where id = 3;
 select p || 'x', to_json(p), concat(p, 1) from jp order by id;
 select attname, format_type(atttypid, atttypmod), attlen, attbyval, attalign, attstorage from pg_attribute where attrelid = 'jp'::regclass and attnum > 0 order by attnum;
 select oid, typname, typcategory, typtype, typlen, typarray, typelem, typinput::text, typoutput::text, typreceive::text, typsend::text from pg_type where typname in ('jsonpath', '_jsonpath') order by oid;
-select 'jsonpath'::regtype, 4072::regtype, 'jsonpath[]'::regtype::oid, pg_typeof('$'::jsonpath)
+select 'jsonpath'::regtype, 4072::regtype, 'jsonpath[]'::regtype::oid, pg_typeof('$'::jsonpath);
+create table lost (id int, p jsonpath default '$[(1 - 3).abs()]', ps jsonpath[]);
+insert into lost values (1, '$[($.a - 3).abs()]', array['$[($.a - 3).abs()]'::jsonpath, '$.a']);
+insert into lost (id) values (2);
+select * from lost order by id;
+select p::text, p || 'x', to_json(p), to_jsonb(ps), concat(p, ps), format('%s', p), row(p, ps)::text from lost where id = 1;
+select row_to_json(lost) from lost where id = 1;
+select p::text::jsonpath from lost where id = 1;
+select jsonb_path_query_array('[1, 2, 3]', p, silent => true) from lost order by id;
+select '{$,"$[(1 - 3).abs()]"}'::jsonpath[], ('{$,"$[(1 - 3).abs()]"}'::jsonpath[])[2], array_to_string('{$,"$[(1 - 3).abs()]"}'::jsonpath[], ';');
+alter table lost alter p drop default;
+alter table lost alter p type text;
+select id, p from lost order by id
