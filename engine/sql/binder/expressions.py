@@ -112,6 +112,11 @@ class ExpressionBinder:
                 position=cursor(expr.position),
             )
 
+    def require_comparison(self, typ: t.PgType) -> None:
+        """Raises UndefinedFunction (42883) for a type whose values have no order: GREATEST, LEAST."""
+        if (t.element_of(typ) if typ.is_array else typ) in _UNORDERED:
+            raise UndefinedFunction(f"could not identify a comparison function for type {typ.sql_name}")
+
     # -- for the siblings ----------------------------------------------------------------------------------------
 
     def operator(self, symbol: str, operands: Sequence[Expr], at: int) -> Call:

@@ -309,6 +309,7 @@ def bind_greatest(binder: ExpressionBinder, node: exp.Expression, scope: Scope) 
     """GREATEST and LEAST."""
     name, at = str(node.this), position(node)
     typ, args = binder.unify(binder.bind_all(node.expressions, scope), name.upper())
+    binder.require_comparison(typ.pg)
     call = binder.function(name, args, at)
     return Call(typ, call.function, call.args, position=at) if isinstance(call, Call) else call
 

@@ -21,4 +21,18 @@ select 'a%c' not like 'a!%c' escape '!';
 select not 'abc' like 'a%';
 select 'abc' not like 1;
 select x not like 'a%' from (values ('abc'), ('b'), (null)) v(x);
-select x from (values ('abc'), ('b'), (null)) v(x) where x not like 'a%'
+select x from (values ('abc'), ('b'), (null)) v(x) where x not like 'a%';
+select greatest('$'::jsonpath, '$.a');
+select greatest('$'::jsonpath);
+select least('{}'::json, '[]'::json);
+select greatest('(1,2)'::point);
+select greatest('1'::xid, '2'::xid);
+select least(null, '1'::cid);
+select greatest(array['1'::xid]);
+select greatest(array['{}'::json]), 1;
+select greatest('a'::refcursor);
+select greatest(row(1), row(2));
+select greatest('(1,2),(3,4)'::box);
+select greatest('<a/>'::xml, null);
+select greatest('(1,2)'::tid), least('(1,2)'::tid, '(1,1)');
+select greatest(1, 2), least('a', 'b'), greatest(x) from (values (1)) v(x)
