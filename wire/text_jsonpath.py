@@ -119,20 +119,31 @@ class Path:
 _Part = Callable[[], Node]
 
 
-@lru_cache(512)
 def parse_jsonpath(text: str) -> Path:
     """The path as a tree, which nobody changes.
 
     Raises SqlSyntaxError, InvalidTextRepresentation, NumericValueOutOfRange, FeatureNotSupported, InvalidRegularExpression.
     """
+    return _remembered(text) if len(text) <= _REMEMBERED_LENGTH_MAX else _parsed(text)
+
+
+def _parsed(text: str) -> Path:
     tokens = _tokens(text)
     if not tokens:
         raise InvalidTextRepresentation(f'invalid input syntax for type jsonpath: "{text}"')
     parser = _Parser(tokens)
     strict = parser.mode()
     root = parser.whole()
-    _check(root, filtered=False, subscript=False)
+    try:
+        _check(root, filtered=False, subscript=False)
+    except RecursionError:
+        raise StatementTooComplex("stack depth limit exceeded") from None
     return Path(strict, root)
+
+
+#: Longer ones are so rare that their trees need not take memory.
+_REMEMBERED_LENGTH_MAX: Final = 1000
+_remembered: Final = lru_cache(512)(_parsed)
 
 
 def read_jsonpath(text: str) -> str:
@@ -471,13 +482,18 @@ def _check(node: Node, *, filtered: bool, subscript: bool) -> None:
 
 
 class _Printer:
-    """whole: whether what has steps after it is put into parentheses wherever it has to be, so that the text reads as the same."""
+    """whole: whether the text has to read as the same path: what has steps after it is in parentheses, and nothing is that need not
+    be, so that reading it meets no more levels than reading what it was made of."""
 
     def __init__(self, *, whole: bool) -> None:
         self._whole = whole
 
     def path(self, path: Path) -> str:
-        return ("strict " if path.strict else "") + self._node(path.root, step=False, enclosed=True)
+        try:
+            shown = self._node(path.root, step=False, enclosed=not self._whole)
+        except RecursionError:
+            raise StatementTooComplex("stack depth limit exceeded") from None
+        return ("strict " if path.strict else "") + shown
 
     def _node(self, node: Node, *, step: bool, enclosed: bool) -> str:
         """step: whether it follows something. enclosed: whether an operator is in parentheses."""
@@ -490,8 +506,10 @@ class _Printer:
         match node.kind:
             case "key" | "any key" | "any":
                 return ("." if step else "") + _accessed(node)
+            case "number" if node.steps:
+                return f"{node.value:f} " if self._whole and node.value >= 0 else f"({node.value:f})"
             case "number":
-                return f"({node.value:f})" if node.steps else f"{node.value:f}"
+                return f"{node.value:f}"
             case "constant":
                 return json.dumps(node.value)
             case "string":
@@ -517,7 +535,12 @@ class _Printer:
 
     def _operation(self, node: Node) -> str:
         own = _PRIORITY.get(node.kind, _HIGHEST)
-        args = [self._node(arg, step=False, enclosed=_PRIORITY.get(arg.kind, _HIGHEST) <= own) for arg in node.args]
+        args = [
+            self._node(
+                arg, step=False, enclosed=_PRIORITY.get(arg.kind, _HIGHEST) < own + (place > 0 or not self._whole)
+            )
+            for place, arg in enumerate(node.args)
+        ]
         if node.kind == "unary":
             return str(node.value) + args[0]
         if node.kind == "like_regex":

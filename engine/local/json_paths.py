@@ -505,7 +505,7 @@ def _datetime(item: Any, template: str | None) -> Moment:
 # -- regular expressions -------------------------------------------------------------------------------------------------
 
 
-@lru_cache(512)
+@lru_cache(64)
 def _rendered(regex: Regex) -> str:
     return render_test(regex.pattern, "re2")
 
