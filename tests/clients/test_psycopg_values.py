@@ -74,6 +74,12 @@ def test_arrays_of_two_dimensions_as_parameters(both: tuple[Connection, Connecti
         assert read(both[0], query, (values, values)) == read(both[1], query, (values, values))
 
 
+def test_arrays_of_two_dimensions_are_not_fitted_into_a_length(both: tuple[Connection, Connection]) -> None:
+    for name in ("char(3)[]", "varchar(3)[]"):
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="casts of arrays of several dimensions"):
+            both[0].execute(f"select %s::{name}", ([["a", "b"], ["c", "d"]],))
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -32,6 +32,8 @@ def decode(typ: t.PgType, data: bytes, form: int = 1, **settings: Any) -> Any:
         (t.NUMERIC, struct.pack("!HhHH", 0, 0, 0, 3), Decimal("0.000")),
         (t.NUMERIC, struct.pack("!HhHHh", 1, 2, 0, 0, 7), Decimal(700_000_000)),
         (t.NUMERIC, struct.pack("!HhHHhh", 2, 0, 0, 1, 1, 5999), Decimal("1.5")),
+        (t.NUMERIC, struct.pack("!HhHHh", 1, 2000, 0, 0, 7), Decimal("7e8000")),
+        (t.NUMERIC, struct.pack("!HhHH2000h", 2000, 1999, 0, 0, *[9999] * 2000), Decimal("9" * 8000)),
         (t.CHAR, b"a", "a"),
         (t.CHAR, b"\0", ""),
         (t.JSONB, b'\x01{"b":1, "a":2}', '{"a": 2, "b": 1}'),

@@ -3,7 +3,8 @@
 A column is used when some expression, key or group of the statement names it, or when it is among the columns of a query
 that are taken by position (FINAL's, a set operation's, a cte's, a subquery's). Taking a column out may leave those that only
 it was computed from unused, so this goes on until nothing changes. A group key is never taken out, since it makes the
-groups, nor is a set-returning call, which makes rows.
+groups, nor is a set-returning call, which makes rows. A call that returns nothing (`FROM pg_sleep(1)`) is made for what it
+does: where its column goes, it becomes a condition that all rows fulfil, since engines take out unused columns too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from engine.plan.compile.block import is_volatile
+from engine.plan.conjuncts import conjunction, conjuncts
 from engine.plan.logical import (
     Aggregator,
     DistinctOn,
@@ -28,7 +31,9 @@ from engine.plan.logical import (
     With,
 )
 from engine.plan.rewrite import expressions, rewrite_plan, subplans, walk_all
-from engine.sql.expr import Call, Column, ColumnRef, Expr
+from engine.sql.expr import Call, Column, ColumnRef, Expr, IsNull
+from engine.sql.types import of
+from wire import types as t
 
 
 def prune_columns(plan: Node) -> Node:
@@ -100,7 +105,8 @@ def _prune(node: Node, used: set[int]) -> Node:
             ]
             if len(kept) == len(node.columns):
                 return node
-            return replace(node, columns=_at(node.columns, kept), emit=tuple(node.emit[i] for i in kept))
+            pruned = replace(node, columns=_at(node.columns, kept), emit=tuple(node.emit[i] for i in kept))
+            return _with_effects(pruned, [e for e in node.emit if _acts(e) and e not in pruned.emit])
         case Aggregator():
             return _prune_aggregates(node, used)
         case Window():
@@ -121,6 +127,17 @@ def _at(columns: tuple[Column, ...], indexes: list[int]) -> tuple[Column, ...]:
 
 def _makes_rows(expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.function.returns_set
+
+
+def _acts(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.type.pg is t.VOID and is_volatile(expr)
+
+
+def _with_effects(node: Evaluator | ProjectSet, calls: list[Expr]) -> Node:
+    if not calls or isinstance(node, ProjectSet):
+        return node
+    done = (IsNull(of(t.BOOL), call) for call in calls)
+    return replace(node, filter=conjunction((*conjuncts(node.filter), *done)))
 
 
 def _prune_aggregates(node: Aggregator, used: set[int]) -> Node:

@@ -380,9 +380,6 @@ def _elements(engine: EngineName, args: Sequence[exp.Expression], call: Call | A
     given, wanted = element_type(call.args[0].type), element_type(call.type)
     if given.pg in _STRINGS and wanted.pg in _STRINGS and wanted.typmod < 0:
         return args[0]
-    source = call.args[0]
-    if isinstance(source, Const) and any(isinstance(item, list) for item in source.value or ()):
-        raise FeatureNotSupported("not supported: casts of arrays of several dimensions")
     value: exp.Expression = exp.column("e__")
     item = ColumnRef(given, Column(-1, "element", given))
     row = registry().find_cast(given.pg, wanted.pg)

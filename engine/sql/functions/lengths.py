@@ -15,6 +15,7 @@ from engine.sql.functions.building import cast, snippet
 from engine.sql.functions.trees import both, raises, sql
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.errors import FeatureNotSupported
 
 if TYPE_CHECKING:
     from engine.sql.expr import AggregateCall, Call
@@ -51,11 +52,18 @@ def _each_within(engine: EngineName, pg: t.PgType) -> Builder:
 
 def each(engine: EngineName, array: exp.Expression, one: exp.Expression) -> exp.Expression:
     """What `one` makes of the elements, which it calls e__, of an array of one dimension."""
+    if _is_nested(array):
+        raise FeatureNotSupported("not supported: casts of arrays of several dimensions")
     if engine == "spark":
         return sql("spark", "transform($1, e__ -> $2)", array, one)
     nested = "error('SQLSTATE:0A000:not supported: casts of arrays of several dimensions')"
     text = f"CASE WHEN typeof($1) LIKE '%[][]' THEN {nested} ELSE list_transform($1, lambda e__: $2) END"
     return sql("local", text, array, one)
+
+
+def _is_nested(array: exp.Expression) -> bool:
+    """Whether it is a constant's or a parameter's, of several dimensions: of others only their rows know."""
+    return isinstance(array, exp.Cast) and any(item.is_type("array") for item in array.to.expressions)
 
 
 def _bits(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:

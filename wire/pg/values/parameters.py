@@ -178,8 +178,8 @@ def _numeric(data: bytes, _settings: InputSettings) -> Decimal:
     digits = _unpack(f"!{count}h", data[8:])
     if any(not 0 <= digit < 10_000 for digit in digits):
         raise InvalidBinaryRepresentation('invalid digit in external "numeric" value')
-    unscaled = int("".join(f"{digit:04d}" for digit in digits) or "0")
-    value = Decimal(unscaled).scaleb((weight - count + 1) * 4, _EXACT) if unscaled else Decimal(0)
+    unscaled = Decimal("".join(f"{digit:04d}" for digit in digits) or "0")
+    value = unscaled.scaleb((weight - count + 1) * 4, _EXACT) if unscaled else Decimal(0)
     # Digits beyond the display scale are cut, not rounded.
     shown = value.quantize(Decimal((0, (1,), -scale)), "ROUND_DOWN", _EXACT)
     return shown.copy_negate() if sign == _NEGATIVE and not shown.is_zero() else shown
