@@ -68,11 +68,11 @@ def _check_free(table: Table, name: str) -> None:
 
 
 def _with_key(table: Table, written: ConstraintDefinition, definer: Definer, names: Names) -> Table:
-    """The table with a key; none where an unnamed one says what another does already in the same statement."""
+    """The table with a key; none where an unnamed one says what another of the same CREATE TABLE does already."""
     primary = written.kind == "primary key"
     said = (written.columns, written.included, written.nulls_not_distinct)
     same = [c for c in table.constraints if c.is_key and (c.columns, c.included, c.nulls_not_distinct) == said]
-    if same and written.name is None and not primary:
+    if same and written.name is None and not primary and definer.table_of(table.oid) is None:
         return table
     name = written.name
     if name is None:

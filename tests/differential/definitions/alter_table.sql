@@ -109,3 +109,10 @@ alter table p alter a drop identity if exists;
 insert into p default values;
 alter table p rename a to ctid;
 alter table p add constraint x unique (a), add constraint x unique (a);
+create table keyed (a int unique, b int, unique (a), unique (b));
+alter table keyed add unique (a), add unique (a, b);
+alter table keyed add unique (a), add c int unique;
+alter table keyed add constraint k unique (a);
+select conname from pg_constraint where conrelid = 'keyed'::regclass order by 1;
+alter table keyed drop constraint keyed_a_key;
+insert into keyed values (1, 1, 1), (1, 2, 2)
