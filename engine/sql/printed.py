@@ -154,15 +154,15 @@ class _Printer:
                 return f"'{value}'::{(t.INT8 if large else typ.pg).sql_name}"
             return self._cast(str(value), typ, simple=True) if typ.pg is t.INT8 else str(value)
         if typ.pg in (t.FLOAT4, t.FLOAT8, t.NUMERIC) and value >= 0:
-            text = _value(value, typ)
+            text = value_text(value, typ)
             if typ.pg is t.NUMERIC and isinstance(value, Decimal) and "." in text:
                 return text
             return self._cast(text, SqlType(typ.pg), simple=True)
-        text = _value(value, typ).replace("'", "''")
-        return f"E'{text.replace(chr(92), chr(92) * 2)}'{said}" if "\\" in text else f"'{text}'{said}"
+        text = value_text(value, typ).replace("'", "''")
+        return f"'{text}'{said}"
 
 
-def _value(value: object, typ: SqlType) -> str:
+def value_text(value: object, typ: SqlType) -> str:
     """As a client sees it."""
     column = EncodedColumn(typ.pg, typ.typmod, typ.display, typ.minimum)
     text: bytes = text_column(column, pa.array([value], carrier_of(typ)), OutputSettings()).join()[0].as_py()

@@ -12,6 +12,7 @@ from engine.catalog.row_types import is_row_type
 from engine.sql import types as st
 from engine.sql.binder.definitions import RowOfTable, bind_default, bind_generated, is_integer
 from engine.sql.binder.regnames import relation_named
+from engine.sql.printed_defaults import printed_default
 from engine.sql.statements import ColumnDefinition, Formula, QualifiedName, SequenceOptions
 from engine.sql.stored_text import nextval, with_sequences_by_oid
 from engine.sql.type_names import domain_named, resolve_type
@@ -127,10 +128,11 @@ class ColumnMaker:
 
 def stored_default(formula: Formula, column: TableColumn, definer: Definer) -> str | None:
     """A default bound, for the sake of what is wrong with it, and as it is stored; DEFAULT NULL is none."""
-    bind_default(formula.tree, column.name, column.type, definer.context())
+    bound = bind_default(formula.tree, column.name, column.type, definer.context())
     if formula.text.strip().lower() == "null":
         return None
-    return with_sequences_by_oid(formula.text, lambda name: relation_named(name, definer.context()))
+    text = printed_default(formula.tree, formula.text, bound, column.type)
+    return with_sequences_by_oid(text, lambda name: relation_named(name, definer.context()))
 
 
 def check_names(columns: Iterable[str]) -> None:

@@ -17,6 +17,7 @@ from engine.catalog.user_types import CompositeType, DomainCheck, DomainType, ty
 from engine.sql import domain_statements as d
 from engine.sql import types as st
 from engine.sql.binder.definitions import bind_default, bind_domain_check, unplaced
+from engine.sql.printed_defaults import printed_default
 from engine.sql.statements import Formula, RenameRelation, SetSchema
 from engine.sql.type_names import domain_named, resolve_type
 from engine.utility.definer import Definer
@@ -56,8 +57,9 @@ def _made(statement: d.CreateDomain, schema: str, definer: Definer) -> DomainTyp
 def _default(written: Formula | None, name: str, typ: st.SqlType, definer: Definer) -> str | None:
     if written is None or written.text.strip().lower() == "null":
         return None
-    bind_default(written.tree, name, typ, definer.context())
-    return written.text.strip()
+    return printed_default(
+        written.tree, written.text.strip(), bind_default(written.tree, name, typ, definer.context()), typ
+    )
 
 
 def _with_check(domain: DomainType, written: d.DomainConstraint, typ: st.SqlType, definer: Definer) -> DomainType:

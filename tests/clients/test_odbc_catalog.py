@@ -113,10 +113,10 @@ _FIRST_OID: Final = 16384
 
 
 def _shown(call: Call, rows: list[str]) -> list[str]:
-    """Without what differs on purpose (docs/compatibility.md): the schema of Sluice's own relations is there, defaults are as
-    they were written. Objects of users have other OIDs."""
+    """Without what differs on purpose (docs/compatibility.md): the schema of Sluice's own relations is there, defaults of types
+    of users are as they were written. Objects of users have other OIDs."""
     head, *rest = (re.sub(r"\b\d{5}\b", lambda found: _without_oid(found[0]), row) for row in rows)
-    rest = [re.sub(r"('\w+')::(shop\.mood|bpchar)", r"\1", row) for row in rest if " | sluice | " not in row]
+    rest = [re.sub(r"('\w+')::shop\.mood", r"\1", row) for row in rest if " | sluice | " not in row]
     return [head, *(sorted(rest) if call in _BY_CHANCE or call[0] in _BY_CHANCE else rest)]
 
 

@@ -111,12 +111,12 @@ def test_in_a_search_path(dsns: tuple[str, str]) -> None:
 
 
 def test_expressions_are_shown_as_written(dsns: tuple[str, str]) -> None:
-    """PostgreSQL shows its own reading of them: 'x'::text, 0::numeric."""
+    """PostgreSQL shows its own reading of them: upper('x'::text), 0::numeric."""
     with psycopg.connect(dsns[0], autocommit=True) as connection:
-        connection.execute("create table store.written (a text default 'x', n numeric check (n > 0))")
+        connection.execute("create table store.written (a text default upper('x'), n numeric check (n > 0))")
         told = _printed(dsns[0], "\\d store.written")
         connection.execute("drop table store.written")
-    assert "| 'x'\n" in told
+    assert "| upper('x')\n" in told
     assert '"written_n_check" CHECK (n > 0)\n' in told
 
 

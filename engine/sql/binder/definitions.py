@@ -52,7 +52,8 @@ class RowOfTable:
 
 
 def bind_default(tree: exp.Expression, column: str, typ: SqlType, context: BindContext) -> Expr:
-    """A default, as a value of the column's type but for its modifier. Raises DatatypeMismatch and what binding raises."""
+    """A default, by itself, or a value of the column's type but for its modifier where it is a string without a type of its
+    own. Raises DatatypeMismatch and what binding and converting it raise."""
     _refuse_columns(tree)
     _refuse_subqueries(tree, "DEFAULT expression")
     expr = _bound(tree, None, context, _DEFAULTS)
@@ -61,7 +62,8 @@ def bind_default(tree: exp.Expression, column: str, typ: SqlType, context: BindC
             f'column "{column}" is of type {typ.pg.sql_name} but default expression is of type {expr.type.pg.sql_name}',
             hint="You will need to rewrite or cast the expression.",
         )
-    return QueryBinder(context).expressions.coercer.coerce_type(expr, typ.pg, "assignment")
+    value = QueryBinder(context).expressions.coercer.coerce_type(expr, typ.pg, "assignment")
+    return value if expr.type.pg is t.UNKNOWN else expr
 
 
 def bind_check(tree: exp.Expression, row: RowOfTable, context: BindContext) -> Expr:

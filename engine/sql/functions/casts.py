@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from engine.executor import EngineName
 from engine.plan.compile.storage import element_type, storage_name
-from engine.sql.expr import Call, Column, ColumnRef, Const
+from engine.sql.expr import Call, Column, ColumnRef
 from engine.sql.functions import Builder, Function, Volatility, digits
 from engine.sql.functions.building import cast, parse, place
 from engine.sql.functions.lengths import each
