@@ -80,6 +80,8 @@ class Coercer:
             folded = literals.fold(expr, _own_digits(expr.type, pg), self._context.input_settings)
             if folded is not None:
                 return folded
+            if context == "explicit" and isinstance(expr.value, str) and literals.depends_on_now(expr.value, pg):
+                return self._from_unknown(literals.unknown(expr.value), SqlType(pg))
         return self._cast(expr, pg, context)
 
     def settle(self, expr: Expr) -> Expr:

@@ -1,5 +1,5 @@
 """Names of objects whose OIDs are only known while a query runs: regclass, regtype, regproc and their kin as text; and the
-relations that text names, as regclass.
+relations and types that text names, as regclass and regtype.
 
 A scalar subquery over the system catalog, as with the functions of `inlined`: a cast must not make a number of what
 PostgreSQL shows as a name. What has no name is shown as its number, 0 as a dash.
@@ -89,8 +89,29 @@ _RELATION: Final = (
     ' on ("=place" is not null and "=rank" = 1 and ("=given" = "=quoted" or lower("=given") = "=name"'
     ' or "=given" = \'"\' || replace("=name", \'"\', \'""\') || \'"\'))'
     ' or "=given" = \'"\' || replace("=schema", \'"\', \'""\') || \'"."\' || replace("=name", \'"\', \'""\') || \'"\''
-    ' or "=given" = "=schema_quoted" || \'.\' || "=quoted" or lower("=given") = "=schema" || \'.\' || "=name" limit 1'
+    ' or "=given" in ("=schema_quoted" || \'.\' || "=quoted",'
+    " quote_ident(current_database()::text) || '.' || \"=schema_quoted\" || '.' || \"=quoted\")"
+    ' or lower("=given") = "=schema" || \'.\' || "=name" limit 1'
 )
+#: A type by each way of writing its name, without a modifier: SQL's names (`character varying`), and as relations.
+_TYPE: Final = (
+    'select "=regtype"("=given", "=oid") from (select "{value}") as "=g" ("=given") left join'
+    " (select t.oid, t.typname::text, quote_ident(t.typname::text), format_type(t.oid, null), e.typname::text || '[]',"
+    " n.nspname::text, quote_ident(n.nspname::text), array_position({path}, n.nspname::text), row_number() over"
+    " (partition by t.typname order by array_position({path}, n.nspname::text)) from pg_catalog.pg_type t"
+    " join pg_catalog.pg_namespace n on n.oid = t.typnamespace"
+    " left join pg_catalog.pg_type e on e.oid = t.typelem and t.typcategory = 'A')"
+    ' as "=v" ("=oid", "=name", "=quoted", "=spoken", "=of", "=schema", "=schema_quoted", "=place", "=rank")'
+    ' on ("=place" is not null and "=rank" = 1 and ("=given" = \'"\' || replace("=name", \'"\', \'""\') || \'"\''
+    ' or "=given" = "=quoted" and "=quoted" <> \'char\' or lower("=given") = "=name" and "=name" <> \'char\''
+    " or case lower(\"=given\") when 'char' then 'character' when 'int' then 'integer' when 'float' then 'double precision'"
+    " when 'dec' then 'numeric' when 'decimal' then 'numeric' else lower(\"=given\") end in (\"=spoken\", \"=of\")))"
+    ' or "=given" = \'"\' || replace("=schema", \'"\', \'""\') || \'"."\' || replace("=name", \'"\', \'""\') || \'"\''
+    ' or "=given" in ("=schema_quoted" || \'.\' || "=quoted",'
+    " quote_ident(current_database()::text) || '.' || \"=schema_quoted\" || '.' || \"=quoted\")"
+    ' or lower("=given") = "=schema" || \'.\' || "=name" limit 1'
+)
+_SOUGHT: Final = {t.REGCLASS: _RELATION, t.REGTYPE: _TYPE}
 
 
 def is_object(pg: t.PgType) -> bool:
@@ -114,11 +135,22 @@ def name_of(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
 
 def relation_of(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
     """The relation, as regclass, that a text names; the query fails with 42P01 where there is none."""
+    return object_of(binder, expr, t.REGCLASS, scope)
+
+
+def object_of(binder: ExpressionBinder, expr: Expr, pg: t.PgType, scope: Scope) -> Expr:
+    """The object of type `pg` that a text names; the query fails with 42P01 or 42704 where there is none. Raises what
+    `regnames.read_name` does of a constant, FeatureNotSupported for objects that are not looked up while a query runs."""
     if isinstance(expr, Const) and expr.value is not None:
-        oid = regnames.read_name(t.REGCLASS, expr.value, scope.context, expr.position)
-        return Const(st.of(t.REGCLASS), oid, position=expr.position)
+        if pg is t.REGCLASS:
+            return Const(st.of(pg), regnames.read_name(pg, expr.value, scope.context, -1), position=expr.position)
+        return binder.coerce(Const(st.of(t.UNKNOWN), expr.value), st.of(pg), "explicit")
+    if pg not in _SOUGHT:
+        raise FeatureNotSupported(
+            f"not supported: cast from {expr.type} to {pg.sql_name}", position=cursor(expr.position)
+        )
     text = binder.coerce(expr, st.of(t.TEXT), "explicit")
-    return _looked_up(binder, text, scope, _RELATION.replace("{value}", _VALUE))
+    return _looked_up(binder, text, scope, _SOUGHT[pg].replace("{value}", _VALUE))
 
 
 def _looked_up(binder: ExpressionBinder, expr: Expr, scope: Scope, text: str) -> Expr:

@@ -26,10 +26,12 @@ from engine.sql.utility.reader import StatementReader
 from wire import types as t
 from wire.errors import (
     AmbiguousFunction,
+    FeatureNotSupported,
     InvalidName,
     InvalidSchemaName,
     InvalidTextRepresentation,
     SqlError,
+    SqlSyntaxError,
     TooManyArguments,
     UndefinedFunction,
     UndefinedObject,
@@ -39,6 +41,8 @@ from wire.errors import (
 from wire.text_arrays import read_array
 from wire.text_input import parse_text
 
+#: More names than anything has, for an error of its own.
+_DOTTED_MAX: Final = 64
 _PG_CATALOG: Final = "pg_catalog"
 OBJECTS: Final = frozenset(t.REG_TYPES)
 
@@ -181,19 +185,23 @@ def _schema_named(text: str, context: BindContext) -> int:
 
 def relation_named(text: str, context: BindContext) -> int:
     """The OID of the relation that `text` names: also of one that no query reads, such as a sequence. Raises UndefinedTable."""
-    names = dotted(text)
-    schema, name = (names[0], names[1]) if len(names) == 2 else (None, names[0])
+    *of, name = dotted(text, _DOTTED_MAX)
+    if len(of) > 2:
+        raise SqlSyntaxError(f"improper relation name (too many dotted names): {'.'.join((*of, name))}")
+    schema = of[-1] if of else None
+    if len(of) == 2 and of[0] != context.database:
+        raise FeatureNotSupported(f'cross-database references are not implemented: "{".".join((*of, name))}"')
     oid = context.catalog.oid_of(schema, name, context.search_path)
     if oid is None:
-        raise UndefinedTable(f'relation "{".".join(names)}" does not exist')
+        raise UndefinedTable(f'relation "{".".join((*of[-1:], name))}" does not exist')
     return oid
 
 
-def dotted(text: str) -> list[str]:
-    """The identifiers of `a` or `a.b`, folded (stringToQualifiedNameList)."""
+def dotted(text: str, most: int = 2) -> list[str]:
+    """The identifiers of `a`, `a.b` and so on, folded (stringToQualifiedNameList)."""
     *tokens, _end = tokenize(text)
     names, dots = tokens[::2], tokens[1::2]
-    well_formed = len(names) == len(dots) + 1 <= 2 and all(d.text == "." for d in dots)
+    well_formed = len(names) == len(dots) + 1 <= most and all(d.text == "." for d in dots)
     if not well_formed or not all(n.kind in (Kind.WORD, Kind.NAME) for n in names):
         raise InvalidName("invalid name syntax")
     return [n.text for n in names]

@@ -247,8 +247,8 @@ def bind_cast(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
         domains.tell(binder, arg, domain)
     if target.pg.category == "S" and object_names.is_unnamed(arg):
         arg = object_names.name_of(binder, arg, scope)
-    if target.pg is t.REGCLASS and arg.type.pg.category == "S" and arg.type.pg is not t.UNKNOWN:
-        return object_names.relation_of(binder, arg, scope)
+    if target.pg in t.REG_TYPES and arg.type.pg.category == "S" and arg.type.pg is not t.UNKNOWN:
+        return object_names.object_of(binder, arg, target.pg, scope)
     value = binder.coerce(arg, target, "explicit", position(node))
     return value if domain is None else domains.checked(binder, value, domain, scope.queries)
 

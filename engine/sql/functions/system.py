@@ -275,11 +275,18 @@ ROWS: tuple[Function, ...] = (
     fn("pg_size_bytes", (t.TEXT,), t.INT8, local=_size_bytes()),
     # No table has partitions that are tables.
     fn("pg_partition_ancestors", (t.REGCLASS,), t.REGCLASS, local="CAST([] AS BIGINT[])", returns_set=True, column="relid"),
-    # The binder's name for the relation that was found for a text, or the error that there is none.
+    # The binder's names for the relation, or the type, that was found for a text, or the error that there is none.
     fn(
         "=regclass", (t.TEXT, t.OID), t.REGCLASS, strict=False, volatility="stable",
         local="CASE WHEN $2 IS NULL AND $1 IS NOT NULL THEN error('SQLSTATE:42P01:relation \"' || $1 || '\" does not exist')"
         " ELSE $2 END",
+    ),
+    fn(
+        "=regtype", (t.TEXT, t.OID), t.REGTYPE, strict=False, volatility="stable",
+        local="CASE WHEN $2 IS NOT NULL OR $1 IS NULL THEN $2"
+        " WHEN regexp_matches($1, '^([^ (]*|\".*\")$') THEN"
+        " error('SQLSTATE:42704:type \"' || replace($1, '\"', '') || '\" does not exist')"
+        " ELSE error('SQLSTATE:0A000:not supported: a text like \"' || $1 || '\" as regtype') END",
     ),
     fn("gen_random_uuid", (), t.UUID, local="CAST(gen_random_uuid() AS VARCHAR)", spark="uuid()", volatility="volatile"),
     # Only DuckDB's sleep can be interrupted.

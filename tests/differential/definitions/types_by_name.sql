@@ -1,0 +1,20 @@
+select 'int4'::text::regtype, 'numeric(10,2)'::text::regtype, 'pg_type'::text::regclass, 'abs(int4)'::text::regprocedure, '-'::text::regtype, 'public'::text::regnamespace;
+select 'nope'::text::regtype;
+create type "Odd mood" as enum ('a');
+create schema sz;
+create domain sz.dom as int;
+create table typed (a int, b varchar(3)[], c "Odd mood", d sz.dom, e "char", f char(2), g timestamptz);
+select column_name, ('"' || udt_schema || '"."' || udt_name || '"')::"regtype"::text from information_schema.columns where table_name = 'typed' order by ordinal_position;
+select x, (x || '')::regtype from (values ('int4'), ('integer'), ('int'), ('INT4'), ('char'), ('"char"'), ('character varying'), ('varchar'), ('float'), ('decimal'), ('timestamp with time zone'), ('text[]'), ('int4[]'), ('_int4'), ('integer[]'), ('"Odd mood"'), ('sz.dom'), ('"sz"."dom"'), ('pg_catalog.int4'), ('double precision'), (null)) v (x);
+select (x || '')::regtype from (values ('nope')) v (x);
+select (x || '')::regtype from (values ('dom')) v (x);
+select (x || '')::regtype from (values ('"public"."no"')) v (x);
+select (quote_ident(table_catalog) || '.' || quote_ident(table_schema) || '.' || quote_ident(table_name))::regclass, (current_database() || '.sz.dom')::regtype, 'sluice.public.typed'::regclass from information_schema.tables where table_name = 'typed';
+select 'nope'::text::regclass;
+select ('no' || 'pe')::regclass;
+select 'other.public.typed'::regclass;
+select 'sluice.public.nope'::regclass;
+select 'a.b.c.d'::regclass;
+select 'now'::text::date = current_date, 'today'::text::date = current_date, 'Tomorrow'::text::date - current_date, ('yesterday'::text)::timestamp::date - current_date, 'now'::text::timestamptz = now(), 'now'::text::time is not null;
+create table dated (a int, d date default ('now'::text)::date);
+insert into dated values (1) returning d = current_date
