@@ -13,7 +13,9 @@ SYNTAX: Final = frozenset(
         "=set_member",
         "greatest",
         "least",
+        "=property of a class",
         "=regclass",
+        "=regtype",
         "=aclexplode",
     )
 )

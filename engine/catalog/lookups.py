@@ -11,7 +11,7 @@ Source: PostgreSQL 15, sections 9.26 and 9.28; ruleutils.c, objectaddress.c, pgs
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -71,6 +71,51 @@ _USER: Final = (
 _SIZE: Final = (
     'select coalesce("=bytes", 0) from (select c.oid, t.bytes from pg_catalog.pg_class c left join sluice.tables t'
     ' on t.oid = c.oid) as "=t" ("=oid", "=bytes") where "=oid" = $1::regclass'
+)
+#: What PostgreSQL's access methods can do (their handlers): of themselves, of an index, of a key column. Whether gist and spgist
+#: give a column back, or order by distance, is their operator class's to say, which is refused.
+_METHOD_CAN: Final = {
+    "can_order": "btree", "can_unique": "btree", "can_multi_col": "btree gist gin brin", "can_exclude": "btree hash gist spgist",
+    "can_include": "btree gist spgist",
+}  # fmt: skip
+_INDEX_CAN: Final = {
+    "clusterable": "btree gist", "index_scan": "btree hash gist spgist", "bitmap_scan": "btree hash gist spgist gin brin",
+    "backward_scan": "btree hash",
+}  # fmt: skip
+#: By bits of pg_index.indoption; null of a column that is no key.
+_ORDER_IS: Final = {"asc": "& 1 = 0", "desc": "& 1 = 1", "nulls_first": "& 2 = 2", "nulls_last": "& 2 = 0"}
+_COLUMN_CAN: Final = {"orderable": "btree"}
+_KEY_CAN: Final = {"search_array": "btree", "search_nulls": "btree gist spgist brin"}
+_METHODS: Final = '(select oid, amname::text from pg_catalog.pg_am where amtype = \'i\') as "=m" ("=oid", "=method")'
+_INDEXES: Final = (
+    "(select c.oid, m.amname::text, i.indoption, i.indnkeyatts, i.indnatts from pg_catalog.pg_class c join pg_catalog.pg_index i"
+    ' on i.indexrelid = c.oid join pg_catalog.pg_am m on m.oid = c.relam) as "=i" ("=oid", "=method", "=options", "=keys", "=all")'
+)
+
+
+def _can(methods: Mapping[str, str], form: str = "{}") -> str:
+    """Branches of a CASE by property. form: what is made of whether the index's method has it."""
+    said = {
+        name: '"=method" in ({})'.format(", ".join(f"'{method}'" for method in listed.split()))
+        for name, listed in methods.items()
+    }
+    return " ".join(f"when '{name}' then {form.format(has)}" for name, has in said.items())
+
+
+_COLUMN_HAS: Final = (
+    "select case lower($3) "
+    + " ".join(
+        f'when \'{name}\' then case when $2 <= "=keys" then "=method" = \'btree\' and "=options"[$2 - 1] {bits} end'
+        for name, bits in _ORDER_IS.items()
+    )
+    + " "
+    + _can(_COLUMN_CAN, '$2 <= "=keys" and {}')
+    + " "
+    + _can(_KEY_CAN, 'case when $2 <= "=keys" then {} end')
+    + " when 'returnable' then case when \"=method\" in ('gist', 'spgist') then \"=property of a class\"($3)"
+    ' else "=method" = \'btree\' end when \'distance_orderable\' then case when $2 <= "=keys" and "=method" in'
+    " ('gist', 'spgist') then \"=property of a class\"($3) else false end"
+    + f' end from {_INDEXES} where "=oid" = $1::regclass and $2 between 1 and "=all"'
 )
 _NO_BYTES: Final = (
     'select 0::int8 from (select oid from pg_catalog.pg_class) as "=t" ("=oid") where "=oid" = $1::regclass'
@@ -255,6 +300,12 @@ SCALARS: Final[dict[tuple[str, int], str]] = {
     ("pg_table_size", 1): _SIZE,
     ("pg_total_relation_size", 1): _SIZE,
     ("pg_indexes_size", 1): _NO_BYTES,
+    ("pg_indexam_has_property", 2): f'select case lower($2) {_can(_METHOD_CAN)} end from {_METHODS} where "=oid" = $1',
+    (
+        "pg_index_has_property",
+        2,
+    ): f'select case lower($2) {_can(_INDEX_CAN)} end from {_INDEXES} where "=oid" = $1::regclass',
+    ("pg_index_column_has_property", 3): _COLUMN_HAS,
     ("pg_relation_is_publishable", 1): _PUBLISHABLE,
     ("pg_get_functiondef", 1): _definition("function"),
     ("pg_get_function_arguments", 1): _definition("arguments"),

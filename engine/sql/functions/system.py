@@ -288,6 +288,10 @@ ROWS: tuple[Function, ...] = (
         " error('SQLSTATE:42704:type \"' || replace($1, '\"', '') || '\" does not exist')"
         " ELSE error('SQLSTATE:0A000:not supported: a text like \"' || $1 || '\" as regtype') END",
     ),
+    fn(
+        "=property of a class", (t.TEXT,), t.BOOL, volatility="stable",
+        local="error('SQLSTATE:0A000:not supported: the property \"' || $1 || '\" of an operator class')",
+    ),
     fn("gen_random_uuid", (), t.UUID, local="CAST(gen_random_uuid() AS VARCHAR)", spark="uuid()", volatility="volatile"),
     # Only DuckDB's sleep can be interrupted.
     fn(
