@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from engine.catalog.objects import Constraint, Table, View
 from engine.catalog.row_types import row_type
 from engine.catalog.snapshot import TEMPORARY, Snapshot
-from engine.catalog.user_types import pg_of
+from engine.catalog.user_types import CompositeType, pg_of
 from engine.sql.lexer import NAME_BYTES_MAX
 from wire import types as t
 
@@ -90,13 +90,15 @@ def key_named(snapshot: Snapshot, schema: str, name: str) -> tuple[Table, Constr
 
 
 def oid_named(snapshot: Snapshot, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
-    """The OID of whatever has a relation's name: a table, a view, a sequence or an index."""
+    """The OID of whatever has a relation's name: a table, a view, a sequence, an index or a composite type."""
     path = (schema,) if schema is not None else (TEMPORARY, *search_path)
     for candidate in path:
         if (found := snapshot.relations.get((candidate, name))) is not None:
             return found.oid
         if (key := key_named(snapshot, candidate, name)) is not None:
             return key[1].oid
+        if isinstance(composite := snapshot.types.get((candidate, name)), CompositeType):
+            return composite.relation
     return None
 
 

@@ -167,7 +167,12 @@ def bind_call(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
         return ContextRef(st.of(typ), name, position=written.at)
     if schema is None and written.name in INFORMATION_SCHEMA:
         raise _undefined(binder, written, _plain_arguments(binder, written, scope))
-    if written.name == "format_type" and not node.meta.get("plain") and (known := binder.context.type_names()):
+    if (
+        written.name == "format_type"
+        and node.expressions
+        and not node.meta.get("plain")
+        and (known := binder.context.type_names())
+    ):
         return binder.bind(_format_type(written.node, known), scope)
     if (call := inlined.call_of(written.node, scope)) is not None:
         _refuse_clauses(written)
@@ -639,7 +644,8 @@ def _format_type(node: exp.Anonymous, known: Mapping[int, str]) -> exp.Expressio
     plain = node.copy()
     plain.meta["plain"] = True
     whens = [exp.If(this=exp.Literal.number(oid), true=exp.Literal.string(name)) for oid, name in known.items()]
-    return exp.Case(this=node.expressions[0].copy(), ifs=whens, default=plain)
+    oid = exp.DataType(this=exp.DType.USERDEFINED, kind=exp.Identifier(this="oid", quoted=False))
+    return exp.Case(this=exp.Cast(this=node.expressions[0].copy(), to=oid), ifs=whens, default=plain)
 
 
 _SPECIAL: Final[Mapping[str, Callable[[ExpressionBinder, exp.Expression, Scope], Expr]]] = {

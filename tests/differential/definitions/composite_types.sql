@@ -116,3 +116,9 @@ drop type line3;
 drop type if exists no_such;
 drop type point3, money_amount;
 drop type feeling;
+create type named_row as (a int, b text);
+select 'named_row'::regclass, format_type(null, null), format_type('named_row'::regtype, null);
+select attname, format_type(atttypid, atttypmod) from pg_attribute where attrelid = 'named_row'::regclass order by attnum;
+select format_type();
+drop type named_row;
+select 'named_row'::regclass
