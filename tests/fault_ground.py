@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -215,7 +216,7 @@ def data_sockets(member: MemberProcess, others: int) -> int:
 def wait_clean(*members: MemberProcess, others: int | None = None) -> None:
     """Until nothing of any query is left. others: how many live members each is connected to, where not to all of these."""
     for member in members:
-        wait_until(lambda m=member: not held(m))
+        wait_until(lambda m=member: not held(m), found=partial(held, member))
         expected = len(members) - 1 if others is None else others
         wait_until(lambda m=member, n=expected: data_sockets(m, n) == 0)
 

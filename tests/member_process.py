@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
@@ -132,10 +133,11 @@ def register_tpch(connection: psycopg.Connection[Any], folder: Path) -> None:
         )
 
 
-def wait_until(condition: Any, seconds: float = 30.0) -> None:
-    """Wait for something that must come to pass; fails after `seconds`, which says nothing about speed."""
+def wait_until(condition: Any, seconds: float = 30.0, found: Callable[[], object] | None = None) -> None:
+    """Wait for something that must come to pass; fails after `seconds`, which says nothing about speed. found: what is there
+    instead, for the message."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
-            raise AssertionError(f"did not come to pass within {seconds} s: {condition}")
+            raise AssertionError(f"did not come to pass within {seconds} s: {condition if found is None else found()}")
         time.sleep(0.02)

@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -72,7 +73,7 @@ class Soak:
     def _sample(self) -> None:
         members = self.scene.members
         for member in members:
-            wait_until(lambda m=member: not held(m), _START_SECONDS)
+            wait_until(lambda m=member: not held(m), _START_SECONDS, partial(held, member))
         wait_up(*members)
         check_kept(members[0], self.workers)
         seconds = time.monotonic() - self._began
