@@ -20,6 +20,7 @@ from engine.catalog.roles import Role, Roles, anybody
 from engine.catalog.snapshot import TEMPORARY, Snapshot
 from engine.catalog.user_types import UserType
 from engine.sql.accesses import Requirement
+from wire import types as t
 from wire.errors import InsufficientPrivilege
 
 
@@ -81,6 +82,12 @@ class Authority:
         letter: Kind = "s" if isinstance(relation, Sequence) else "r"
         if relation.schema != TEMPORARY and not self.may(relation.oid, letter, rights):
             raise denied(kind, relation.name)
+
+    def require_type(self, typ: t.PgType) -> None:
+        """USAGE on a type, or on what it is an array of."""
+        used = t.element_of(typ) if typ.is_array else typ
+        if not self.may(used.oid, "T", acl.USAGE):
+            raise denied("type", used.sql_name)
 
     def require_any(self, relation: StoredRelation, kind: str, rights: int) -> None:
         """One of these rights on a table or a view."""

@@ -22,7 +22,9 @@ from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.system import SystemCatalog
 from engine.catalog.system.declared import SystemRelation
 from engine.catalog.system.namespaces import is_system_schema, schema_oid
-from engine.sql.binder.regnames import dotted, type_named
+from engine.catalog.user_types import by_oid
+from engine.sql.binder.regnames import dotted, type_oid
+from engine.utility.names import pg_type_named
 from wire import types as t
 from wire.errors import (
     InvalidSchemaName,
@@ -202,11 +204,12 @@ def _has_function(session: Session, arguments: Arguments) -> bool | None:
 def _has_type(session: Session, arguments: Arguments) -> bool | None:
     role, (said, text) = _asking(session, arguments, 2)
     asked = words.asked("type", text)
-    if isinstance(said, str):
-        type_named(said)
-    elif said not in t.BY_OID:
-        return None
-    return _everybodys(session, role, asked)
+    snapshot = session.catalog.current()
+    users = partial(pg_type_named, snapshot, search_path=session.search_path())
+    oid = type_oid(said, users) if isinstance(said, str) else said
+    if (found := by_oid(snapshot.types).get(oid)) is not None:
+        return _any(session, role, t.element_of(found).oid if found.is_array else oid, "T", asked)
+    return _everybodys(session, role, asked) if isinstance(said, str) or oid in t.BY_OID else None
 
 
 def _everybodys(session: Session, role: int, asked: words.Asked) -> bool:

@@ -566,7 +566,10 @@ class Session(EngineSession):
 
         def context() -> BindContext:
             catalog = self._recording_catalog(members)
-            return BindContext(catalog, path, settings, database=self.database, notice=self.notify)
+            return BindContext(
+                catalog, path, settings, database=self.database, notice=self.notify, find_type=catalog.type_named,
+                type_names=catalog.type_names,
+            )  # fmt: skip
 
         return Definer(self.catalog, path, self.notify, context, self.sequences, self.authority(), self._debug)
 

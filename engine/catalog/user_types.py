@@ -56,6 +56,7 @@ class DomainCheck:
     oid: int
     name: str
     expression: str
+    comment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ class Attribute:
     type: int
     typmod: int
     number: int
+    comment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Literal
 from engine.sql.statements import QualifiedName, RoleName, Statement
 
 #: What GRANT may be about. table: also what stands without a word, and sequences.
-GrantKind = Literal["table", "sequence", "schema", "database", "function"]
+GrantKind = Literal["table", "sequence", "schema", "database", "function", "type", "domain"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class AlterDefaultPrivileges(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterOwner(Statement):
-    """OWNER TO of a relation, a schema or the database. kind: the words of ALTER."""
+    """OWNER TO of a relation, a type, a schema or the database. kind: the words of ALTER."""
 
     kind: str
     name: QualifiedName

@@ -532,7 +532,7 @@ class Comment(Statement):
     """COMMENT ON kind name IS text. part: the column, or the constraint of `name`.
     comment: None is NULL."""
 
-    kind: Literal["schema", "column", "constraint", "type", "domain"] | RelationKind
+    kind: Literal["schema", "column", "constraint", "type", "domain", "domain constraint"] | RelationKind
     name: QualifiedName
     comment: str | None
     part: str = ""

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 from engine.catalog.objects import Sequence, StoredRelation, Table
 from engine.catalog.system import PG_CATALOG
-from engine.sql.statements import Comment
+from engine.catalog.user_types import CompositeType, DomainType
+from engine.sql.statements import Comment, QualifiedName
 from engine.utility.definer import Definer
 from engine.utility.dependencies import kind_of
 from wire.errors import (
     FeatureNotSupported,
+    InsufficientPrivilege,
     InvalidSchemaName,
     UndefinedColumn,
     UndefinedObject,
@@ -29,11 +31,12 @@ def comment(statement: Comment, definer: Definer) -> None:
             _on_column(statement, text, definer)
         case "constraint":
             _on_constraint(statement.part, _relation(statement, definer), text, definer)
+        case "domain constraint":
+            _on_domain_constraint(statement, text, definer)
         case "index":
             _on_index(statement, definer)
         case "type" | "domain":
-            find = definer.type if statement.kind == "type" else definer.domain
-            typ = find(statement.name)
+            typ = definer.type(statement.name) if statement.kind == "type" else _domain(statement.name, definer)
             definer.authority.require_owner(typ, "type")
             definer.catalog.put_type(replace(typ, comment=text), typ)
         case _:
@@ -61,7 +64,22 @@ def _on_schema(statement: Comment, text: str | None, definer: Definer) -> None:
     definer.catalog.put_schema(replace(schema, comment=text), replacing=True)
 
 
+def _on_attribute(typ: CompositeType, name: str, text: str | None, definer: Definer) -> None:
+    if all(item.name != name for item in typ.attributes):
+        raise UndefinedColumn(f'column "{name}" of relation "{typ.name}" does not exist')
+    if not definer.authority.owns(typ):
+        raise InsufficientPrivilege(f"must be owner of relation {typ.name}")
+    attributes = tuple(replace(item, comment=text) if item.name == name else item for item in typ.attributes)
+    definer.catalog.put_type(replace(typ, attributes=attributes), typ)
+
+
 def _on_column(statement: Comment, text: str | None, definer: Definer) -> None:
+    name = statement.name
+    if definer.resolve(name) is None:
+        typ = definer.snapshot.type_named(name.schema, name.name, definer.search_path)
+        if isinstance(typ, CompositeType):
+            _on_attribute(typ, statement.part, text, definer)
+            return
     relation = _relation(statement, definer)
     if isinstance(relation, Sequence):
         raise WrongObjectType(
@@ -82,6 +100,22 @@ def _on_constraint(name: str, relation: StoredRelation, text: str | None, define
     definer.authority.require_owner(relation, "relation")
     constraints = tuple(replace(c, comment=text) if c.name == name and not c.is_index else c for c in there)
     definer.catalog.put(replace(relation, constraints=constraints), replacing=True)
+
+
+def _domain(name: QualifiedName, definer: Definer) -> DomainType:
+    found = definer.snapshot.type_named(name.schema, name.name, definer.search_path)
+    if found is not None and not isinstance(found, DomainType):
+        raise WrongObjectType(f'"{name}" is not a domain')
+    return definer.domain(name)
+
+
+def _on_domain_constraint(statement: Comment, text: str | None, definer: Definer) -> None:
+    domain, name = _domain(statement.name, definer), statement.part
+    if all(check.name != name for check in domain.checks):
+        raise UndefinedObject(f'constraint "{name}" for domain {domain.name} does not exist')
+    definer.authority.require_owner(domain, "type")
+    checks = tuple(replace(check, comment=text) if check.name == name else check for check in domain.checks)
+    definer.catalog.put_type(replace(domain, checks=checks), domain)
 
 
 def _on_index(statement: Comment, definer: Definer) -> None:

@@ -150,7 +150,8 @@ def _retyped(typ: CompositeType, written: AttributeDefinition, definer: Definer)
     made = _attribute(written, old.number, definer)
     if made.type in _within(typ, definer.snapshot):
         raise InvalidTableDefinition(f"composite type {typ.name} cannot be made a member of itself")
-    return replace(typ, attributes=tuple(made if item is old else item for item in typ.attributes))
+    kept = replace(made, comment=old.comment)
+    return replace(typ, attributes=tuple(kept if item is old else item for item in typ.attributes))
 
 
 def columns_of(typ: UserType, snapshot: Snapshot) -> Iterator[tuple[Table, TableColumn]]:

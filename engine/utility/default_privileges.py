@@ -16,7 +16,7 @@ from engine.utility.owner import require_member
 from engine.utility.role_ground import RoleGround
 from wire.errors import InvalidGrantOperation, InvalidSchemaName
 
-_LETTERS: dict[GrantKind, Kind] = {"table": "r", "sequence": "s", "schema": "n", "function": "f"}
+_LETTERS: dict[GrantKind, Kind] = {"table": "r", "sequence": "s", "schema": "n", "function": "f", "type": "T"}
 
 
 def alter_default_privileges(statement: AlterDefaultPrivileges, ground: RoleGround) -> None:

@@ -54,8 +54,13 @@ class Definer:
         return self.snapshot.resolve(name.schema, name.name, self.search_path)
 
     def user_type(self, schema: str | None, name: str) -> t.PgType | None:
-        """What `engine.sql.type_names.resolve_type` asks for types that users have made."""
-        return pg_type_named(self.snapshot, schema, name, self.search_path)
+        """What `engine.sql.type_names.resolve_type` asks for types that users have made: something is to be of that type.
+
+        Raises InsufficientPrivilege."""
+        found = pg_type_named(self.snapshot, schema, name, self.search_path)
+        if found is not None:
+            self.authority.require_type(found)
+        return found
 
     def type(self, name: QualifiedName) -> UserType:
         """A type that users have made. Raises UndefinedObject, WrongObjectType for one of PostgreSQL's."""

@@ -1,4 +1,4 @@
-"""GRANT and REVOKE of privileges on relations, columns, sequences, schemas and the database.
+"""GRANT and REVOKE of privileges on relations, columns, sequences, types, schemas and the database.
 
 Who may give what is not who is asked: a superuser acts as the owner, another role as whichever of those whose rights it has may
 give most. What cannot be given is left out with a warning, unless nothing on the object is one's to give or to have at all.
@@ -20,12 +20,13 @@ from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.rights import DATABASE_OID, Judge
 from engine.catalog.snapshot import SLUICE, TEMPORARY
 from engine.catalog.system import PG_CATALOG, SystemCatalog
+from engine.catalog.user_types import DomainType
 from engine.sql.privilege_statements import GrantKind, GrantPrivileges, Privilege
 from engine.sql.statements import QualifiedName, RoleName
 from engine.utility.dependencies import kind_of
 from engine.utility.names import key_named
 from engine.utility.rights_draft import RightsDraft
-from engine.utility.role_ground import RoleGround
+from engine.utility.role_ground import RoleGround, type_of_users
 from wire.errors import (
     FeatureNotSupported,
     InsufficientPrivilege,
@@ -40,7 +41,7 @@ from wire.errors import (
 )
 
 _LETTERS: Final[dict[GrantKind, Kind]] = {
-    "table": "r", "sequence": "s", "schema": "n", "database": "d", "function": "f"
+    "table": "r", "sequence": "s", "schema": "n", "database": "d", "function": "f", "type": "T", "domain": "T"
 }  # fmt: skip
 #: A table's words may be said of sequences too, and are sorted out when it is known what the names mean.
 _RELATION: Final = acl.ALL["r"] | acl.ALL["s"]
@@ -71,6 +72,8 @@ def grant(statement: GrantPrivileges, ground: RoleGround) -> None:
             targets: list[_Change] = [_schema(name, ground) for name in statement.names]
         case "database":
             targets = [_database(name, ground) for name in statement.names]
+        case "type" | "domain":
+            targets = [_type(name, statement.kind, ground) for name in statement.names]
         case "function":
             _require_schemas(statement.names, ground)
             targets = []
@@ -177,6 +180,13 @@ def _database(name: QualifiedName, ground: RoleGround) -> _Change:
     if name.name != DATABASE:
         raise UndefinedObject(f'database "{name.name}" does not exist', sqlstate="3D000")
     return lambda wanted, draft: _change_object(ground, draft, DATABASE_OID, "d", "database", DATABASE, wanted)
+
+
+def _type(name: QualifiedName, kind: str, ground: RoleGround) -> _Change:
+    typ = type_of_users(name, ground)
+    if kind == "domain" and not isinstance(typ, DomainType):
+        raise WrongObjectType(f'"{typ.name}" is not a domain')
+    return lambda wanted, draft: _change_object(ground, draft, typ.oid, "T", "type", typ.name, wanted)
 
 
 def _on_relation(relation: StoredRelation, statement: GrantPrivileges, ground: RoleGround) -> _Change:

@@ -1,7 +1,7 @@
-"""ALTER ... OWNER TO: of relations, with what belongs to them, of schemas and of the database.
+"""ALTER ... OWNER TO: of relations, with what belongs to them, of types, of schemas and of the database.
 
 Privileges that the old owner gave are the new one's from then on. Source: PostgreSQL 15, tablecmds.c (ATExecChangeOwner),
-schemacmds.c (AlterSchemaOwner_internal), dbcommands.c (AlterDatabaseOwner).
+typecmds.c (AlterTypeOwner), schemacmds.c (AlterSchemaOwner_internal), dbcommands.c (AlterDatabaseOwner).
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from engine.catalog.objects import DATABASE, Schema, Sequence, StoredRelation, T
 from engine.catalog.rights import DATABASE_OID, ObjectRights
 from engine.catalog.roles import Role
 from engine.catalog.snapshot import TEMPORARY
+from engine.catalog.user_types import DomainType
 from engine.sql.privilege_statements import AlterOwner
 from engine.utility.dependencies import kind_of
 from engine.utility.rights_draft import RightsDraft
-from engine.utility.role_ground import RoleGround
+from engine.utility.role_ground import RoleGround, is_row_type, type_of_users
 from wire.errors import (
     FeatureNotSupported,
     InsufficientPrivilege,
@@ -34,6 +35,8 @@ def alter_owner(statement: AlterOwner, ground: RoleGround) -> None:
             _of_schema(statement, draft, ground)
         case "database":
             _of_database(statement, draft, ground)
+        case "type" | "domain":
+            _of_type(statement, draft, ground)
         case _:
             _of_relation(statement, draft, ground)
     draft.record()
@@ -60,12 +63,33 @@ def _of_relation(statement: AlterOwner, draft: RightsDraft, ground: RoleGround) 
         _require_same_owner(relation, owner, draft, ground)
     if owner.oid == draft.of(relation.oid).owner:
         return
-    if not ground.current.superuser:
-        require_member(owner, ground)
-        schema = snapshot.schemas.get(relation.schema)
-        if schema is not None and not draft.judge.may(owner.oid, schema.oid, "n", acl.CREATE):
-            raise InsufficientPrivilege(f"permission denied for schema {relation.schema}")
+    _require_heir(owner, relation.schema, draft, ground)
     change_owner(relation, owner.oid, draft, ground)
+
+
+def _require_heir(owner: Role, name: str, draft: RightsDraft, ground: RoleGround) -> None:
+    """Whoever gives something to somebody may become that role, which might have made it in its schema itself."""
+    if ground.current.superuser:
+        return
+    require_member(owner, ground)
+    schema = ground.catalog.current().schemas.get(name)
+    if schema is not None and not draft.judge.may(owner.oid, schema.oid, "n", acl.CREATE):
+        raise InsufficientPrivilege(f"permission denied for schema {name}")
+
+
+def _of_type(statement: AlterOwner, draft: RightsDraft, ground: RoleGround) -> None:
+    if is_row_type(statement.name, ground):
+        raise WrongObjectType(f"{statement.name} is a table's row type", hint="Use ALTER TABLE instead.")
+    typ = type_of_users(statement.name, ground)
+    if statement.kind == "domain" and not isinstance(typ, DomainType):
+        raise WrongObjectType(f"{statement.name} is not a domain")
+    owner, before = ground.named(statement.owner), draft.of(typ.oid)
+    if owner.oid == before.owner:
+        return
+    if not ground.authority.owns(typ):
+        raise InsufficientPrivilege(f"must be owner of type {statement.name}")
+    _require_heir(owner, typ.schema, draft, ground)
+    draft.put(typ.oid, typ.name, owned_by(before, owner.oid))
 
 
 def _require_same_owner(sequence: Sequence, owner: Role, draft: RightsDraft, ground: RoleGround) -> None:

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from engine.authority import Authority
 from engine.catalog.rights import Judge
 from engine.catalog.roles import Role, Roles
+from engine.catalog.row_types import has_row_type
+from engine.catalog.system import PG_CATALOG
 from engine.catalog.transaction import SessionCatalog
+from engine.catalog.user_types import UserType
 from engine.settings import SessionSettings
-from engine.sql.statements import RoleName
-from wire.errors import Notice, UndefinedObject
+from engine.sql.statements import QualifiedName, RoleName
+from wire import types as t
+from wire.errors import FeatureNotSupported, Notice, UndefinedObject
 from wire.text_settings import InputSettings
 
 
@@ -51,3 +55,25 @@ class RoleGround:
         if (found := self.roles.named(asked)) is None:
             raise UndefinedObject(f'role "{asked}" does not exist')
         return found
+
+
+def is_row_type(name: QualifiedName, ground: RoleGround) -> bool:
+    """Whether a name means the type of a relation's rows."""
+    return has_row_type(ground.catalog.current().resolve(name.schema, name.name, ground.search_path))
+
+
+def type_of_users(name: QualifiedName, ground: RoleGround) -> UserType:
+    """The type or domain that a statement about owners or privileges means.
+
+    Raises UndefinedObject, InsufficientPrivilege, and FeatureNotSupported for one of PostgreSQL's or of a relation's rows."""
+    snapshot = ground.catalog.current()
+    if name.schema is not None:
+        ground.authority.require_usage(snapshot, name.schema)
+    found = snapshot.type_named(name.schema, name.name, ground.search_path)
+    if found is None and name.schema in (None, PG_CATALOG) and name.name in t.BY_NAME:
+        raise FeatureNotSupported(f"not supported: owners and privileges of type {name.name}")
+    if found is None and is_row_type(name, ground):
+        raise FeatureNotSupported(f"not supported: privileges on the row type {name}")
+    if found is None:
+        raise UndefinedObject(f'type "{name}" does not exist')
+    return found

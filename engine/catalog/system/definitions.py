@@ -17,7 +17,7 @@ from engine.catalog.system.dependencies import defined_by, named_key, named_tabl
 from engine.catalog.system.namespaces import namespace
 from engine.catalog.system.relations import keys
 from engine.catalog.system.types import collation
-from engine.catalog.user_types import DomainType, UserType
+from engine.catalog.user_types import CompositeType, DomainCheck, DomainType, UserType
 from engine.sql.stored_text import quoted, shown, with_value
 from engine.sql.updatable import updatable_columns
 from wire import types as t
@@ -142,6 +142,15 @@ def _pg_description(context: SystemContext) -> Iterator[Row]:
         yield from _comment(schema, PG_NAMESPACE)
     for typ in context.snapshot.types.values():
         yield from _comment(typ, PG_TYPE)
+        match typ:
+            case CompositeType():
+                for item in (item for item in typ.attributes if item.comment is not None):
+                    yield typ.relation, PG_CLASS, item.number, item.comment
+            case DomainType():
+                for check in typ.checks:
+                    yield from _comment(check, PG_CONSTRAINT)
+            case _:
+                pass
 
 
 def _described(relation: StoredRelation) -> Iterator[Row]:
@@ -155,7 +164,7 @@ def _described(relation: StoredRelation) -> Iterator[Row]:
             yield from _comment(constraint, PG_CLASS if constraint.is_index else PG_CONSTRAINT)
 
 
-def _comment(of: StoredRelation | Schema | Constraint | UserType, catalog: int) -> Iterator[Row]:
+def _comment(of: StoredRelation | Schema | Constraint | UserType | DomainCheck, catalog: int) -> Iterator[Row]:
     if of.comment is not None:
         yield of.oid, catalog, 0, of.comment
 

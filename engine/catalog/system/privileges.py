@@ -69,6 +69,11 @@ def _others_of(context: SystemContext, role: Role) -> Iterator[Row]:
         may = acl.ALL["n"] if superuser else judge.may(role.oid, schema.oid, "n", acl.ALL["n"])
         give = acl.ALL["n"] if superuser else judge.may_give(role.oid, schema.oid, "n", acl.ALL["n"])
         yield "n", schema.oid, 0, schema.name, may, give
+    for typ in context.snapshot.types.values():
+        may = acl.USAGE if superuser else judge.may(role.oid, typ.oid, "T", acl.USAGE)
+        give = acl.USAGE if superuser else judge.may_give(role.oid, typ.oid, "T", acl.USAGE)
+        yield "T", typ.oid, 0, None, may, give
+        yield "T", typ.array, 0, None, may, give
     may = acl.ALL["d"] if superuser else judge.may(role.oid, DATABASE_OID, "d", acl.ALL["d"])
     give = acl.ALL["d"] if superuser else judge.may_give(role.oid, DATABASE_OID, "d", acl.ALL["d"])
     yield "d", DATABASE_OID, 0, context.database, may, give
@@ -96,6 +101,8 @@ def _granted(context: SystemContext) -> Iterator[Row]:
                 yield from _items("c", relation.oid, number, said)
     for schema in context.snapshot.schemas.values():
         yield from _items("n", schema.oid, 0, rights.list_of(schema.oid, "n"))
+    for typ in context.snapshot.types.values():
+        yield from _items("T", typ.oid, 0, rights.list_of(typ.oid, "T"))
     yield from _items("d", DATABASE_OID, 0, rights.list_of(DATABASE_OID, "d"))
 
 

@@ -10,6 +10,7 @@ from engine.catalog.builtin import functions_named
 from engine.catalog.builtin import rows as builtin_rows
 from engine.catalog.objects import Table, View
 from engine.catalog.row_types import row_type
+from engine.catalog.system.acl_text import AclText
 from engine.catalog.system.declared import Row, SystemContext, postgres
 from engine.catalog.system.namespaces import namespace
 from engine.catalog.user_types import CompositeType, DomainType, EnumType, UserType, pg_of
@@ -59,17 +60,24 @@ def _function(name: str) -> int:
 
 def _pg_type(context: SystemContext) -> Iterator[Row]:
     """Types that users have made, after PostgreSQL's own."""
-    types = context.snapshot.types
+    types, rights = context.snapshot.types, context.snapshot.rights
+    shown = AclText(context.snapshot.roles, context.user)
     for typ in sorted(types.values(), key=lambda typ: typ.oid):
         space = namespace(context, typ.schema)
-        pg = pg_of(typ, types)
-        yield _row(typ, pg, space)
-        yield _array_row(pg, space)
+        pg, own = pg_of(typ, types), rights.of(typ.oid)
+        yield _owned(_row(typ, pg, space), own.owner, shown(own.acl))
+        yield _owned(_array_row(pg, space), own.owner)
     for relation in context.snapshot.relations.values():
         if isinstance(relation, Table | View):
             space = namespace(context, relation.schema)
-            yield _composite_row(row_type(relation), relation.oid, space)
-            yield _array_row(row_type(relation), space)
+            owner = rights.of(relation.oid).owner
+            yield _owned(_composite_row(row_type(relation), relation.oid, space), owner)
+            yield _owned(_array_row(row_type(relation), space), owner)
+
+
+def _owned(row: Row, owner: int, said: list[str] | None = None) -> Row:
+    """typowner is the fourth column, typacl the last."""
+    return (*row[:3], owner, *row[4:-1], said)
 
 
 def _row(typ: UserType, pg: t.PgType, space: int) -> Row:

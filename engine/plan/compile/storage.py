@@ -43,7 +43,9 @@ from wire import types as t
 VIEW_FILE: Final = "sluice file"
 VIEW_ROW: Final = "sluice row"
 
-_TEXTUAL: Final = (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSONB, t.UUID, t.PG_NODE_TREE)
+_TEXTUAL: Final = (
+    t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSONB, t.UUID, t.PG_NODE_TREE, t.ANYARRAY,
+)  # fmt: skip
 
 _LOCAL: Final[dict[t.PgType, str]] = {
     t.BOOL: "BOOLEAN",

@@ -154,6 +154,9 @@ class Coercer:
         if not can_coerce(expr.type.pg, pg, "implicit"):
             message = f"{what} could not convert type {expr.type.pg.sql_name} to {pg.sql_name}"
             raise CannotCoerce(message, position=cursor(expr.position))
+        if pg is t.ANYARRAY and isinstance(expr, Const) and expr.value is None:
+            # A column of the catalog has this type, which elsewhere only stands for others.
+            return literals.null(SqlType(pg), expr.position)
         return self.coerce_type(expr, pg, "implicit")
 
     def relabel(self, expr: Expr, typ: SqlType) -> Expr:

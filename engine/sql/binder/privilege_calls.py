@@ -28,6 +28,7 @@ _OF_ROLES: Final = (
     "from (select role, rolename::text, kind, oid, number, name::text, rights, options from sluice.role_privileges)"
     ' as "=p" ("=role", "=rolename", "=kind", "=oid", "=number", "=name", "=rights", "=options")'
 )
+_TYPES: Final = 'from (select oid from pg_catalog.pg_type) as "=t" ("=type")'
 _IS_ROLE: Final = '("=role"::text = $1::text or "=rolename" = $1::text)'
 _ANY: Final = '(("=rights" & {rights}) <> 0 or ("=options" & {options}) <> 0)'
 _BY_NAME: Final = '("=oid"::text = ${at}::text or "=name" = ${at}::text)'
@@ -42,7 +43,13 @@ _QUERIES: Final = {
     "schema": f"select {_ANY} {_OWN} where \"=kind\" = 'n' and {_BY_NAME}",
     "database": f"select {_ANY} {_OWN} where \"=kind\" = 'd' and {_BY_NAME}",
     "function": 'select true from (select oid from pg_catalog.pg_proc) as "=f" ("=oid") where "=oid" = ${at}',
-    "type": 'select true from (select oid from pg_catalog.pg_type) as "=t" ("=oid") where "=oid" = ${at}',
+    # PostgreSQL's own types are everybody's.
+    "type": (
+        f"select (select bool_or(case \"=kind\" when 'T' then {_ANY} else \"=rights\" <> 0 end)"
+        f" or ({{rights}} <> 0 and not bool_or(\"=kind\" = 'T'))"
+        f" {_OWN} where (\"=kind\" = 'S' or \"=kind\" = 'T' and \"=oid\" = ${{at}}))"
+        f' {_TYPES} where "=type" = ${{at}}'
+    ),
     "language": "select true where ${at} is not null",
     "foreign_data_wrapper": f"select \"=rights\" <> 0 {_OWN} where \"=kind\" = 'S' and ${{at}} is not null",
     "server": f"select \"=rights\" <> 0 {_OWN} where \"=kind\" = 'S' and ${{at}} is not null",

@@ -170,7 +170,7 @@ def make_array(element: SqlType, items: Sequence[Expr], at: int) -> Expr:
 
 
 def bind_subscript(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    """array[i] and array[i:j]; jsonb[key]."""
+    """array[i] and array[i:j]; jsonb[key]; name[i], a byte."""
     at = position(node)
     arg, (index,) = binder.bind(node.this, scope), node.expressions
     if arg.type.pg is t.JSONB and not isinstance(index, exp.Slice):
@@ -179,8 +179,10 @@ def bind_subscript(binder: ExpressionBinder, node: exp.Expression, scope: Scope)
         bound = index.args.get("expression") or index.args.get("this")
         message = "jsonb subscript does not support slices"
         raise DatatypeMismatch(message, position=cursor(position(bound) if bound is not None else at))
+    if arg.type.pg is t.NAME and not isinstance(index, exp.Slice):
+        return binder.function("subscript", [arg, bind_index(binder, index, scope)], at)
     if arg.type.pg is t.NAME:
-        raise FeatureNotSupported("not supported: subscript of type name", position=cursor(arg.position))
+        raise FeatureNotSupported("slices of fixed-length arrays not implemented")
     if not arg.type.pg.is_array:
         message = f"cannot subscript type {arg.type.pg.sql_name} because it does not support subscripting"
         raise DatatypeMismatch(message, position=cursor(arg.position))

@@ -8,7 +8,7 @@ Java's full mapping is undone where it would change a string's length.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
@@ -423,6 +423,15 @@ def _only_utf8(tree: exp.Expression) -> None:
         raise FeatureNotSupported(f'not supported: the encoding "{name}"')
 
 
+#: A name is an array of 64 bytes that begins at 0, zeros behind its end. A part of a letter is no letter: U+FFFD.
+_NAME_BYTE: Final = """CASE
+    WHEN $2 < 0 OR $2 > 63 THEN NULL
+    WHEN $2 >= strlen($1) THEN ''
+    WHEN array_slice(encode($1), $2 + 1, $2 + 1) > '\\x7F'::BLOB THEN chr(65533)
+    ELSE decode(array_slice(encode($1), $2 + 1, $2 + 1))
+END"""
+
+
 def _get_byte(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
     if engine == "local":
         byte = "CAST('0x' || hex(array_slice($1, $2 + 1, $2 + 1)) AS INTEGER)"
@@ -464,6 +473,7 @@ _ENCODING = (
     fn("decode", (t.TEXT, t.TEXT), t.BYTEA, local=on("local", _decode), spark=on("spark", _decode)),
     fn("convert_to", (t.TEXT, t.NAME), t.BYTEA, **both(_convert_to)),
     fn("convert_from", (t.BYTEA, t.NAME), t.TEXT, **both(_convert_from)),
+    fn("subscript", (t.NAME, t.INT4), t.CHAR, local=_NAME_BYTE),
     fn("get_byte", (t.BYTEA, t.INT4), t.INT4, local=on("local", _get_byte), spark=on("spark", _get_byte)),
     fn(
         "to_hex", (t.INT4,), t.TEXT,

@@ -70,10 +70,9 @@ def _alter(reader: StatementReader) -> Statement:
     reader.next()
     if reader.take("schema"):
         return _alter_schema(reader)
-    if reader.take("type"):
-        return alter_type(reader)
-    if reader.take("domain"):
-        return alter_domain(reader)
+    for kind, alter in (("type", alter_type), ("domain", alter_domain)):
+        if reader.take(kind):
+            return _of_type(reader, kind, alter)
     if reader.words_at("database") and reader.word_at("owner", ahead=2):
         reader.next()
         return _owner(reader, "database", QualifiedName(schema=None, name=reader.name()))
@@ -86,6 +85,15 @@ def _alter(reader: StatementReader) -> Statement:
         return alter_role(reader)
     reader.at = start
     refuse(reader)
+
+
+def _of_type(reader: StatementReader, kind: str, alter: Callable[[StatementReader], Statement]) -> Statement:
+    start = reader.at
+    name = reader.qualified_name()
+    if reader.word_at("owner"):
+        return _owner(reader, kind, name)
+    reader.at = start
+    return alter(reader)
 
 
 def _alter_schema(reader: StatementReader) -> Statement:
@@ -279,10 +287,15 @@ def _comment(reader: StatementReader) -> Statement:
     if reader.take("constraint"):
         part = reader.name()
         reader.expect("on")
-        if reader.word_at("domain"):
-            reader.unsupported("COMMENT ON CONSTRAINT ... ON DOMAIN")
+        of_domain = reader.take("domain")
         name = reader.qualified_name()
-        return Comment(kind="constraint", name=name, part=part, comment=_comment_text(reader), text="")
+        return Comment(
+            kind="domain constraint" if of_domain else "constraint",
+            name=name,
+            part=part,
+            comment=_comment_text(reader),
+            text="",
+        )
     for words, relation in _RELATIONS:
         if reader.take(*words):
             name = reader.qualified_name()

@@ -93,6 +93,6 @@ def alter_domain(reader: StatementReader) -> Statement:
         return AlterDomain(
             name=name, action=AddDomainCheck(check=check, valid=not reader.take("not", "valid")), text=""
         )
-    if reader.word_at("validate", "owner"):
-        reader.unsupported(f"ALTER DOMAIN ... {reader.token.text.upper()}")
+    if reader.word_at("validate"):
+        reader.unsupported("ALTER DOMAIN ... VALIDATE")
     reader.fail()

@@ -19,17 +19,18 @@ from engine.sql.utility.reader import StatementReader
 from engine.sql.utility.role_names import role_spec, role_specs
 
 _NAMED: Final[dict[str, GrantKind]] = {
-    "table": "table", "sequence": "sequence", "schema": "schema", "database": "database"
+    "table": "table", "sequence": "sequence", "schema": "schema", "database": "database", "type": "type", "domain": "domain"
 }  # fmt: skip
 _ALL_IN_SCHEMA: Final[dict[str, GrantKind]] = {
     "tables": "table", "sequences": "sequence", "functions": "function", "procedures": "function", "routines": "function"
 }  # fmt: skip
 _DEFAULTS: Final[dict[str, GrantKind]] = {
-    "tables": "table", "sequences": "sequence", "functions": "function", "routines": "function", "schemas": "schema"
+    "tables": "table", "sequences": "sequence", "functions": "function", "routines": "function", "schemas": "schema",
+    "types": "type",
 }  # fmt: skip
 #: Kinds of objects that are not here.
 _REFUSED: Final = (
-    "domain", "foreign", "function", "language", "large", "parameter", "procedure", "routine", "tablespace", "type",
+    "foreign", "function", "language", "large", "parameter", "procedure", "routine", "tablespace",
 )  # fmt: skip
 
 
@@ -143,8 +144,6 @@ def _default_action(reader: StatementReader, revokes: bool) -> GrantPrivileges:
     option = revokes and reader.take("grant", "option", "for")
     said, _ = _privileges(reader)
     reader.expect("on")
-    if reader.word_at("types"):
-        reader.unsupported("default privileges ON TYPES")
     kind = _DEFAULTS.get(reader.token.text)
     if kind is None:
         reader.fail()

@@ -74,8 +74,6 @@ def alter_type(reader: StatementReader) -> Statement:
         return AlterType(name=name, action=tuple(actions), text="")
     if reader.take("set", "schema"):
         return AlterType(name=name, action=SetSchema(schema=reader.name()), text="")
-    if reader.word_at("owner"):
-        reader.unsupported("OWNER TO")
     reader.fail()
 
 
