@@ -16,6 +16,7 @@ from engine.catalog.system import PG_CATALOG, SYSTEM, SystemCatalog, SystemConte
 from engine.catalog.system.declared import INFORMATION_SCHEMA
 from engine.catalog.system.namespaces import schema_oid
 from engine.catalog.user_types import by_oid
+from engine.sql.stored_text import quoted
 from engine.utility.names import oid_named, pg_type_named
 from wire import types as t
 
@@ -106,9 +107,14 @@ class RecordingCatalog:
         """A type of users'."""
         return pg_type_named(self.context.snapshot, schema, name, search_path)
 
-    def type_names(self) -> dict[int, str]:
-        """What messages call types of users', by their OIDs."""
-        return {oid: pg.sql_name for oid, pg in by_oid(self.context.snapshot.types).items()}
+    def type_names(self, search_path: Sequence[str]) -> dict[int, str]:
+        """What types of users' and of arrays of them are called along a search path, by their OIDs."""
+        snapshot, found = self.context.snapshot, {}
+        for typ in snapshot.types.values():
+            visible = typ.name not in t.BY_NAME and snapshot.type_named(None, typ.name, search_path) is typ
+            name = quoted(typ.name) if visible else f"{quoted(typ.schema)}.{quoted(typ.name)}"
+            found[typ.oid], found[typ.array] = name, f"{name}[]"
+        return found
 
     def type_by_oid(self, oid: int) -> t.PgType | None:
         """Any type."""

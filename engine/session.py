@@ -239,7 +239,7 @@ class Session(EngineSession):
         accesses = Accesses(lambda oid: rights.of(oid).owner)
         context = BindContext(
             catalog, path, settings, parameters, self.database, self.notify, find_type=catalog.type_named,
-            type_names=catalog.type_names, role_oid=self._role_oid,
+            type_names=functools.partial(catalog.type_names, path), role_oid=self._role_oid,
             accesses=accesses,
         )  # fmt: skip
         return context, catalog
@@ -568,7 +568,7 @@ class Session(EngineSession):
             catalog = self._recording_catalog(members)
             return BindContext(
                 catalog, path, settings, database=self.database, notice=self.notify, find_type=catalog.type_named,
-                type_names=catalog.type_names,
+                type_names=functools.partial(catalog.type_names, path),
             )  # fmt: skip
 
         return Definer(self.catalog, path, self.notify, context, self.sequences, self.authority(), self._debug)

@@ -322,6 +322,7 @@ SETTINGS: Final[dict[str, Setting]] = {
             _s("work_mem", "4MB", "size", minimum=1 << 16, maximum=(2**31 - 1) << 10, unit="kB"),
             _s("maintenance_work_mem", "64MB", "size", minimum=1 << 20, maximum=(2**31 - 1) << 10, unit="kB"),
             _s("default_text_search_config", "pg_catalog.english", only="pg_catalog.english"),
+            _s("vacuum_cost_delay", "0", "real", maximum=100),
             *(_s(name, "on", "bool") for name in _PLANNER_SWITCHES),
             *(_s(name, default, "real", maximum=1.79769313486231e308) for name, default in _PLANNER_COSTS.items()),
             *(_s(name, default, "integer", minimum=least, maximum=most)

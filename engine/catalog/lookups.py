@@ -37,6 +37,23 @@ _DEFINITION: Final = (
 )
 
 
+#: A text whose names are marked, as the path spells them (`engine.sql.stored_names`).
+_SPELLED: Final = (
+    '(select string_agg(case left("=mark", 1) when \'t\' then "=oid"::regtype::text when \'r\' then "=oid"::regclass::text'
+    ' when \'q\' then quote_literal("=oid"::regclass::text) else "=part" end, \'\' order by "=place") from'
+    " (select part, place, case when place % 2 = 0 then part end, case when place % 2 = 0 then substr(part, 2) else '0' end::oid"
+    ' from unnest(string_to_array({text}, chr(1))) with ordinality as "=u" (part, place))'
+    ' as "=s" ("=part", "=place", "=mark", "=oid"))'
+)
+
+
+_EXPRESSION: Final = (
+    'case when $3 then coalesce((select "=pretty" from (select kind, oid, definition, pretty from sluice.object_definitions)'
+    ' as "=d" ("=kind", "=oid", "=text", "=pretty") where "=kind" = \'expression\' and "=oid" = $2 and "=text" = $1::text'
+    " limit 1), $1::text) else $1::text end"
+)
+
+
 def _cases(pairs: Iterable[tuple[object, object]]) -> str:
     return " ".join(f"when {value} then {result}" for value, result in pairs)
 
@@ -47,7 +64,8 @@ _MOST_BYTES: Final = _cases((number, most) for number, (_name, most) in enumerat
 def _definition(kind: str, pretty: str = "false", number: str = "0") -> str:
     """pretty: the argument that says so; PostgreSQL's forms without it are not."""
     text = '"=text"' if pretty == "false" else f'case when {pretty} then "=pretty" else "=text" end'
-    return _DEFINITION.format(kind=kind, text=text, number=number)
+    spelled = _SPELLED.format(text=text) if kind in ("constraint", "index", "view") else text
+    return _DEFINITION.format(kind=kind, text=spelled, number=number)
 
 
 #: Whether a relation is the first of its name along the search path (`{path}`).
@@ -261,11 +279,9 @@ SCALARS: Final[dict[tuple[str, int], str]] = {
     ("col_description", 2): f'{_DESCRIPTION} where "=oid" = $1 and "=class" = 1259 and "=sub" = $2',
     ("shobj_description", 2): "select null::text",
     # The catalog has expressions as text.
-    ("pg_get_expr", 2): "select $1::text",
-    # What an index says of its table's rows is there as it is printed for people too.
-    ("pg_get_expr", 3): 'select case when $3 then coalesce((select "=pretty" from (select kind, oid, definition, pretty'
-    ' from sluice.object_definitions) as "=d" ("=kind", "=oid", "=text", "=pretty") where "=kind" = \'expression\''
-    ' and "=oid" = $2 and "=text" = $1::text limit 1), $1::text) else $1::text end',
+    ("pg_get_expr", 2): f"select {_SPELLED.format(text='$1::text')}",
+    # What is printed for people is there beside what is printed for everybody.
+    ("pg_get_expr", 3): f"select {_SPELLED.format(text=_EXPRESSION)}",
     ("pg_get_constraintdef", 1): _definition("constraint"),
     ("pg_get_constraintdef", 2): _definition("constraint", "$2"),
     ("pg_get_indexdef", 1): _definition("index"),

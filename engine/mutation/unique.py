@@ -14,12 +14,13 @@ here, as in the standard, the statement is judged at its end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
 from engine.catalog.objects import Constraint, Table, TableColumn
+from engine.catalog.snapshot import PUBLIC
 from engine.mutation.named_tables import NamedTables, named
 from engine.plan.input_size import groups_to_read
 from engine.plan.judgement import Test, may_overlap
@@ -29,7 +30,7 @@ from engine.sql import types as st
 from engine.sql.binder import bind_query
 from engine.sql.scope import BindContext
 from engine.sql.statements import Query
-from engine.sql.stored_text import read_formula
+from engine.sql.stored_text import quoted, read_formula
 from wire import types as t
 from wire.text_settings import InputSettings
 
@@ -39,9 +40,20 @@ _PLACE = FILE, ROW
 _NUMBER = "\0number"
 
 
+def types_of(table: Table) -> Callable[[str | None, str, Sequence[str]], t.PgType | None]:
+    """Users' types as the expressions of a table's keys name them: those of its columns are known here, and no others."""
+    declared = (c.declared for c in table.columns)
+    by_name = {pg.sql_name: pg for pg in (t.element_of(typ) if typ.is_array else typ for typ in declared)}
+
+    def find(schema: str | None, name: str, _path: Sequence[str]) -> t.PgType | None:
+        return by_name.get(quoted(name) if schema in (None, PUBLIC) else f"{quoted(schema or PUBLIC)}.{quoted(name)}")
+
+    return find
+
+
 def key_types(table: Table, key: Constraint) -> Sequence[st.SqlType]:
     """Of the parts of a key."""
-    context = BindContext(NamedTables({_NEW: table}), (), InputSettings())
+    context = BindContext(NamedTables({_NEW: table}), (), InputSettings(), find_type=types_of(table))
     tree = exp.Select(
         expressions=list(map(_column, _names(key))), from_=exp.From(expressions=[_rows(key, named(_NEW), table)])
     )
@@ -91,7 +103,8 @@ def _asked(table: Table, queries: Sequence[exp.Expression], added: Sequence[str]
     tree.set("limit", exp.Limit(expression=exp.Literal.number(1)))
     plain = replace(table, constraints=(), parts=())
     new = narrowed(replace(plain, columns=(*plain.columns, *_places(table))), added)
-    context = BindContext(NamedTables({_NEW: new, _OLD: narrowed(plain, kept)}), (), InputSettings())
+    tables = {_NEW: new, _OLD: narrowed(plain, kept)}
+    context = BindContext(NamedTables(tables), (), InputSettings(), find_type=types_of(table))
     return bind_query(Query(tree=tree, text=""), context).plan
 
 

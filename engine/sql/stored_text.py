@@ -16,7 +16,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.sql.lexer import tokenize
+from engine.sql.lexer import Kind, tokenize
 from engine.sql.utility.reader import StatementReader
 
 #: A replaced stretch of a text: start, end, what stands there now.
@@ -94,7 +94,7 @@ def sequence_of(default: str | None) -> int | None:
     if default is None or not default.startswith("nextval("):
         return None
     tree = read_formula(default)
-    found = [literal.name for literal, _ in _sequence_literals(tree)]
+    found = [literal.name for literal, _ in sequence_literals(tree)]
     whole = isinstance(tree, exp.Anonymous) and len(found) == 1 and found[0].isdecimal()
     return int(found[0]) if whole else None
 
@@ -103,14 +103,14 @@ def sequences_of(text: str | None) -> frozenset[int]:
     """The sequences, by OID, that a stored expression names."""
     if text is None or not _mentions_sequences(text):
         return frozenset()
-    names = [literal.name for literal, _ in _sequence_literals(read_formula(text))]
+    names = [literal.name for literal, _ in sequence_literals(read_formula(text))]
     return frozenset(int(name) for name in names if name.isdecimal())
 
 
 def with_sequences_by_oid(text: str, find: Callable[[str], int]) -> str:
     """The text as it is stored. find: the OID of the sequence of a name as written; what it raises comes through."""
     edits = []
-    for literal, cast in _sequence_literals(read_formula(text)):
+    for literal, cast in sequence_literals(read_formula(text)):
         oid = literal.name if literal.name.isdecimal() else str(find(literal.name))
         edits.append((literal.meta["start"], f"'{oid}'" if cast else f"'{oid}'::regclass"))
     return _at_tokens(text, edits)
@@ -121,7 +121,7 @@ def shown(text: str, name: Callable[[int], str | None]) -> str:
     if not _mentions_sequences(text):
         return text
     edits = []
-    for literal, _ in _sequence_literals(read_formula(text)):
+    for literal, _ in sequence_literals(read_formula(text)):
         found = name(int(literal.name)) if literal.name.isdecimal() else None
         if found is not None:
             edits.append((literal.meta["start"], "'" + found.replace("'", "''") + "'"))
@@ -134,7 +134,7 @@ def _mentions_sequences(text: str) -> bool:
     return any(name in lowered for name in _FUNCTIONS)
 
 
-def _sequence_literals(tree: exp.Expression) -> Iterator[tuple[exp.Literal, bool]]:
+def sequence_literals(tree: exp.Expression) -> Iterator[tuple[exp.Literal, bool]]:
     """The constant arguments of nextval and its kin, with whether they are cast."""
     for call in tree.find_all(exp.Anonymous):
         if str(call.this) not in _FUNCTIONS or not call.expressions:
@@ -143,6 +143,31 @@ def _sequence_literals(tree: exp.Expression) -> Iterator[tuple[exp.Literal, bool
         inner = argument.this if isinstance(argument, exp.Cast) else argument
         if isinstance(inner, exp.Literal) and inner.is_string:
             yield inner, inner is not argument
+
+
+def enclosed(text: str) -> str:
+    """An expression as PostgreSQL prints it where it stands alone: in parentheses if it is an operator's."""
+    tree = read_formula(text)
+    if isinstance(tree, _PLAIN_FORMS) or (isinstance(tree, exp.Neg) and isinstance(tree.this, exp.Literal)):
+        return text
+    return text if _is_in_parentheses(text) else f"({text})"
+
+
+_PLAIN_FORMS: Final = (
+    exp.Anonymous, exp.Array, exp.Boolean, exp.Bracket, exp.Case, exp.Cast, exp.Column, exp.Extract, exp.Literal, exp.Null,
+    exp.Tuple,
+)  # fmt: skip
+
+
+def _is_in_parentheses(text: str) -> bool:
+    """Whether the parenthesis that it begins with is the one that it ends with."""
+    *tokens, _end = tokenize(text)
+    depth = 0
+    for n, token in enumerate(tokens):
+        depth += {"(": 1, ")": -1}.get(token.text, 0) if token.kind is Kind.OPERATOR else 0
+        if depth == 0:
+            return n == len(tokens) - 1 and n > 0
+    return False
 
 
 def _at_tokens(text: str, edits: Sequence[tuple[int, str]]) -> str:

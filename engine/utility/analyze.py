@@ -314,7 +314,7 @@ class _Summary:
     def _text_of(self, value: pa.Scalar[Any]) -> str | None:
         if not value.is_valid:
             return None
-        [text] = _texts(self._column.type, pa.array([value.as_py()], value.type))
+        [text] = _texts(self._column.type, pa.array([value], value.type))
         return text
 
 

@@ -76,7 +76,7 @@ class ColumnMaker:
             context = self._definer.context()
             row = RowOfTable.of(table, context)
             bind_generated(written.generated.tree, column, row, table, context)
-            return replace(column, default=written.generated.text.strip())
+            return replace(column, default=self._definer.stored(written.generated.text))
         if written.default is None:
             return column
         return replace(column, default=stored_default(written.default, column, self._definer))
@@ -131,7 +131,7 @@ def stored_default(formula: Formula, column: TableColumn, definer: Definer) -> s
     bound = bind_default(formula.tree, column.name, column.type, definer.context())
     if formula.text.strip().lower() == "null":
         return None
-    text = printed_default(formula.tree, formula.text, bound, column.type)
+    text = definer.stored(printed_default(formula.tree, formula.text, bound, column.type))
     return with_sequences_by_oid(text, lambda name: relation_named(name, definer.context()))
 
 

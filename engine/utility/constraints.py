@@ -58,7 +58,8 @@ def _with_check(table: Table, written: ConstraintDefinition, definer: Definer, n
     else:
         _check_free(table, name)
         names.take(name, key=False)
-    made = Constraint(definer.catalog.new_oid(), name, "check", columns, written.formula.text, valid=written.valid)
+    stored = definer.stored(written.formula.text)
+    made = Constraint(definer.catalog.new_oid(), name, "check", columns, stored, valid=written.valid)
     return replace(table, constraints=(*table.constraints, made))
 
 

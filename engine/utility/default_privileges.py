@@ -23,7 +23,7 @@ def alter_default_privileges(statement: AlterDefaultPrivileges, ground: RoleGrou
     """Raises InsufficientPrivilege, InvalidSchemaName, InvalidGrantOperation, UndefinedObject."""
     wanted = wanted_of(statement.action, ground, relation=False)
     letter = _LETTERS[statement.action.kind]
-    owners = [ground.named(name) for name in statement.roles] or [ground.current]
+    owners = [ground.meant(name) for name in statement.roles] or [ground.current]
     for owner in owners:
         require_member(owner, ground)
         if not statement.schemas:

@@ -14,6 +14,7 @@ from engine.catalog.user_types import DomainType, UserType
 from engine.sequences import SessionSequences
 from engine.sql.scope import BindContext, cursor
 from engine.sql.statements import QualifiedName
+from engine.sql.stored_names import with_types_qualified
 from engine.utility.names import key_named, pg_type_named
 from wire import types as t
 from wire.errors import (
@@ -61,6 +62,14 @@ class Definer:
         if found is not None:
             self.authority.require_type(found)
         return found
+
+    def stored(self, text: str) -> str:
+        """An expression as it is kept: its types with their schemas, since whoever uses it may have another path."""
+        return with_types_qualified(text.strip(), self._schema_of_type)
+
+    def _schema_of_type(self, name: str) -> str | None:
+        found = None if name in t.BY_NAME else self.snapshot.type_named(None, name, self.search_path)
+        return None if found is None else found.schema
 
     def type(self, name: QualifiedName) -> UserType:
         """A type that users have made. Raises UndefinedObject, WrongObjectType for one of PostgreSQL's."""

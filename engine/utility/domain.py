@@ -57,9 +57,8 @@ def _made(statement: d.CreateDomain, schema: str, definer: Definer) -> DomainTyp
 def _default(written: Formula | None, name: str, typ: st.SqlType, definer: Definer) -> str | None:
     if written is None or written.text.strip().lower() == "null":
         return None
-    return printed_default(
-        written.tree, written.text.strip(), bind_default(written.tree, name, typ, definer.context()), typ
-    )
+    bound = bind_default(written.tree, name, typ, definer.context())
+    return definer.stored(printed_default(written.tree, written.text.strip(), bound, typ))
 
 
 def _with_check(domain: DomainType, written: d.DomainConstraint, typ: st.SqlType, definer: Definer) -> DomainType:
@@ -68,7 +67,7 @@ def _with_check(domain: DomainType, written: d.DomainConstraint, typ: st.SqlType
     name = written.name or Names.free(domain.name, "", "check", taken)
     if name in taken:
         raise DuplicateObject(f'constraint "{name}" for domain "{domain.name}" already exists')
-    made = DomainCheck(definer.catalog.new_oid(), name, written.formula.text.strip())
+    made = DomainCheck(definer.catalog.new_oid(), name, definer.stored(written.formula.text))
     return replace(domain, checks=(*domain.checks, made))
 
 

@@ -1,4 +1,5 @@
-"""CREATE EXTENSION and DROP EXTENSION: there are no extensions, and for those that come with PostgreSQL that stops nobody.
+"""CREATE EXTENSION and DROP EXTENSION: there are none but what a member has itself (`engine.catalog.system.extension`), and for
+those that come with PostgreSQL that stops nobody.
 
 Migrations and test suites begin with `CREATE EXTENSION IF NOT EXISTS` for what they might use ("uuid-ossp" for a function that
 PostgreSQL has had itself since 13, citext for a column of another database). One of PostgreSQL's own is therefore accepted with
@@ -10,9 +11,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from engine.catalog.snapshot import SLUICE
 from engine.sql.extension_statements import CreateExtension, DropExtension
 from engine.utility.definer import Definer
-from wire.errors import FeatureNotSupported, UndefinedObject
+from wire.errors import DependentObjectsStillExist, DuplicateObject, FeatureNotSupported, UndefinedObject
 
 #: pg_available_extensions of PostgreSQL 15 as its own sources build it.
 POSTGRES: Final = frozenset(
@@ -28,7 +30,12 @@ POSTGRES: Final = frozenset(
 
 
 def create_extension(statement: CreateExtension, definer: Definer) -> None:
-    """Raises FeatureNotSupported for one that is none of PostgreSQL's."""
+    """Raises DuplicateObject, and FeatureNotSupported for one that is none of PostgreSQL's."""
+    if statement.name == SLUICE and not statement.if_not_exists:
+        raise DuplicateObject(f'extension "{SLUICE}" already exists')
+    if statement.name == SLUICE:
+        definer.notify(f'extension "{SLUICE}" already exists, skipping')
+        return
     if statement.name not in POSTGRES:
         raise FeatureNotSupported(
             f'extension "{statement.name}" is not available',
@@ -38,8 +45,12 @@ def create_extension(statement: CreateExtension, definer: Definer) -> None:
 
 
 def drop_extension(statement: DropExtension, definer: Definer) -> None:
-    """Raises UndefinedObject."""
+    """Raises UndefinedObject, DependentObjectsStillExist."""
     for name in statement.names:
+        if name == SLUICE:
+            raise DependentObjectsStillExist(
+                f"cannot drop extension {SLUICE} because it is required by the database system"
+            )
         if not statement.if_exists:
             raise UndefinedObject(f'extension "{name}" does not exist')
         definer.notify(f'extension "{name}" does not exist, skipping')

@@ -65,7 +65,7 @@ _Change = Callable[[Wanted, RightsDraft], None]
 
 def grant(statement: GrantPrivileges, ground: RoleGround) -> None:
     """Raises InsufficientPrivilege, InvalidGrantOperation, DependentObjectsStillExist, and what names that mean nothing do."""
-    if statement.grantor is not None and ground.named(statement.grantor).oid != ground.current.oid:
+    if statement.grantor is not None and ground.meant(statement.grantor).oid != ground.current.oid:
         raise FeatureNotSupported("grantor must be current user")
     match statement.kind:
         case "schema":
@@ -111,7 +111,7 @@ def wanted_of(statement: GrantPrivileges, ground: RoleGround, *, relation: bool)
 
 def grantee(name: RoleName, ground: RoleGround) -> int:
     """Raises UndefinedObject."""
-    return acl.PUBLIC if name.special == "public" else ground.named(name).oid
+    return acl.PUBLIC if name.special == "public" else ground.meant(name).oid
 
 
 def _right(said: Privilege) -> int:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Literal
 
 from engine.catalog.access_methods import METHODS
-from engine.catalog.objects import Constraint, Table
+from engine.catalog.objects import Constraint, KeyPart, Table
 from engine.sql.statements import CreateIndex, IndexedColumn
 from engine.utility.definer import Definer
 from engine.utility.dependencies import kind_of
@@ -27,13 +27,19 @@ from wire.errors import (
 )
 
 
+def _stored(part: KeyPart, definer: Definer) -> KeyPart:
+    return replace(part, formula=definer.stored(part.formula)) if part.formula else part
+
+
 def create_index(statement: CreateIndex, definer: Definer) -> tuple[Question, ...]:
     """Define it; what the rows that are there are to be asked. Raises as PostgreSQL does."""
     table = _table(statement, definer)
     _require_able(statement)
     names = Names(definer.snapshot, table.schema)
-    parts = parts_of(statement, table, definer.context())
-    where = None if statement.predicate is None else predicate(statement.predicate, table, definer.context())
+    parts = tuple(_stored(part, definer) for part in parts_of(statement, table, definer.context()))
+    where = None
+    if statement.predicate is not None:
+        where = _stored(predicate(statement.predicate, table, definer.context()), definer)
     plain = where is None and not any(part.formula for part in parts)
     for included in statement.included:
         if table.column(included) is None:

@@ -59,6 +59,7 @@ def _free(name: str, taken: Sequence[str]) -> str:
 def expression(said: Formula, table: Table, context: BindContext) -> KeyPart:
     """A part of a key; a column in parentheses is no more than that."""
     expr = bind_index_expression(said.tree, RowOfTable.of(table, context), context)
+    _require_types_of(table, said.tree, context)
     if isinstance(expr, ColumnRef) and isinstance(said.tree, exp.Column):
         return _column(expr.column.name, table)
     if expr.type.pg.oid not in t.BY_OID:
@@ -71,7 +72,18 @@ def expression(said: Formula, table: Table, context: BindContext) -> KeyPart:
 def predicate(said: Formula, table: Table, context: BindContext) -> KeyPart:
     """Which rows an index is about."""
     expr = bind_index_predicate(said.tree, RowOfTable.of(table, context), context)
+    _require_types_of(table, said.tree, context)
     return _told(KeyPart("", said.text), expr)
+
+
+def _require_types_of(table: Table, tree: exp.Expression, context: BindContext) -> None:
+    """Whoever judges a key knows the types of its table's columns. Raises FeatureNotSupported for another one of users'."""
+    known = {t.element_of(c.declared).oid if c.declared.is_array else c.declared.oid for c in table.columns}
+    for node in tree.find_all(exp.DataType):
+        kind = node.args.get("kind")
+        found = context.user_type(node.args.get("schema"), kind.name) if isinstance(kind, exp.Identifier) else None
+        if found is not None and found.oid not in known:
+            raise FeatureNotSupported(f"not supported: an index that names type {found.sql_name}, which no column has")
 
 
 def _told(part: KeyPart, expr: Expr) -> KeyPart:

@@ -58,7 +58,7 @@ def _of_relation(statement: AlterOwner, draft: RightsDraft, ground: RoleGround) 
         raise WrongObjectType(f'"{relation.name}" is not a {statement.kind}')
     if relation.schema == TEMPORARY:
         raise FeatureNotSupported("not supported: OWNER TO of a temporary relation, which is its session's alone")
-    owner = ground.named(statement.owner)
+    owner = ground.meant(statement.owner)
     if isinstance(relation, Sequence) and relation.owner is not None:
         _require_same_owner(relation, owner, draft, ground)
     if owner.oid == draft.of(relation.oid).owner:
@@ -83,7 +83,7 @@ def _of_type(statement: AlterOwner, draft: RightsDraft, ground: RoleGround) -> N
     typ = type_of_users(statement.name, ground)
     if statement.kind == "domain" and not isinstance(typ, DomainType):
         raise WrongObjectType(f"{statement.name} is not a domain")
-    owner, before = ground.named(statement.owner), draft.of(typ.oid)
+    owner, before = ground.meant(statement.owner), draft.of(typ.oid)
     if owner.oid == before.owner:
         return
     if not ground.authority.owns(typ):
@@ -121,7 +121,7 @@ def _of_schema(statement: AlterOwner, draft: RightsDraft, ground: RoleGround) ->
     schema: Schema | None = ground.catalog.current().schemas.get(statement.name.name)
     if schema is None:
         raise InvalidSchemaName(f'schema "{statement.name.name}" does not exist')
-    owner = ground.named(statement.owner)
+    owner = ground.meant(statement.owner)
     before = draft.of(schema.oid)
     if owner.oid == before.owner:
         return
@@ -134,7 +134,7 @@ def _of_schema(statement: AlterOwner, draft: RightsDraft, ground: RoleGround) ->
 def _of_database(statement: AlterOwner, draft: RightsDraft, ground: RoleGround) -> None:
     if statement.name.name != DATABASE:
         raise UndefinedObject(f'database "{statement.name.name}" does not exist', sqlstate="3D000")
-    owner, before = ground.named(statement.owner), draft.of(DATABASE_OID)
+    owner, before = ground.meant(statement.owner), draft.of(DATABASE_OID)
     if owner.oid == before.owner:
         return
     if not ground.authority.judge.owns(ground.current, DATABASE_OID):

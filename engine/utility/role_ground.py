@@ -56,6 +56,11 @@ class RoleGround:
             raise UndefinedObject(f'role "{asked}" does not exist')
         return found
 
+    def meant(self, name: RoleName) -> Role:
+        """Who is to own or be given something: while there is no role, also who asks. Raises UndefinedObject."""
+        alone = not self.roles and name.name == self.session.name and not name.special
+        return self.session if alone else self.named(name)
+
 
 def is_row_type(name: QualifiedName, ground: RoleGround) -> bool:
     """Whether a name means the type of a relation's rows."""

@@ -121,10 +121,10 @@ def test_expressions_are_shown_as_written(dsns: tuple[str, str]) -> None:
 
 
 def test_databases_roles_and_extensions(dsns: tuple[str, str]) -> None:
-    """There is the one database, without templates; the one role is whoever asks; there are no extensions."""
+    """There is the one database, without templates; the one role is whoever asks; one extension."""
     assert re.search(r"^ sluice +\| postgres +\| UTF8 ", _printed(dsns[0], "\\l"), re.M)
     assert re.search(r"^ postgres +\| Superuser", _printed(dsns[0], "\\du"), re.M)
-    assert "(0 rows)" in _printed(dsns[0], "\\dx")
+    assert re.findall(r"^ +(\w+) +\| [0-9.]+ +\| sluice ", _printed(dsns[0], "\\dx"), re.M) == ["sluice"]
     assert re.findall(r"^ +(\w+) +\| postgres$", _printed(dsns[0], "\\dn"), re.M) == ["sluice", "store"]
     assert re.search(r"^ +public +\| pg_database_owner$", _printed(dsns[0], "\\dn"), re.M)
 

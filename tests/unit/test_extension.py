@@ -26,11 +26,18 @@ def test_one_of_postgres_is_accepted_and_brings_nothing(member: Client, sql: str
     said = say(member, sql)
     assert said.tag == "CREATE EXTENSION"
     assert [(severity, "brings nothing" in text) for severity, text, _ in said.notices] == [("NOTICE", True)]
-    assert say(member, "select extname from pg_extension").rows == []
+    assert say(member, "select extname from pg_extension").rows == [("sluice",)]
 
 
 def test_any_other_is_not_available(member: Client) -> None:
     assert (say(member, "create extension nosuch").error or ())[:2] == ("0A000", 'extension "nosuch" is not available')
+
+
+def test_what_a_member_has_itself_stays(member: Client) -> None:
+    assert (say(member, "create extension sluice").error or ())[:2] == ("42710", 'extension "sluice" already exists')
+    said = say(member, "create extension if not exists sluice")
+    assert [text for _, text, _ in said.notices] == ['extension "sluice" already exists, skipping']
+    assert (say(member, "drop extension sluice").error or ())[:1] == ("2BP01",)
 
 
 def test_none_is_there_to_be_dropped(member: Client) -> None:

@@ -6,19 +6,21 @@ pg_get_constraintdef and its kin say is in `sluice.object_definitions`, which th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from engine.catalog.access_methods import OperatorClass, class_name, default_class, part_type
 from engine.catalog.objects import Constraint, References, Schema, Sequence, StoredRelation, Table, View
-from engine.catalog.snapshot import PUBLIC, SLUICE, Snapshot
+from engine.catalog.snapshot import PUBLIC, SLUICE
 from engine.catalog.system.declared import Row, SystemContext, SystemRelation, postgres
 from engine.catalog.system.dependencies import defined_by, named_key, named_table
+from engine.catalog.system.marked_names import MarkedNames
 from engine.catalog.system.namespaces import namespace
 from engine.catalog.system.relations import keys
 from engine.catalog.system.types import collation
 from engine.catalog.user_types import CompositeType, DomainCheck, DomainType, UserType
-from engine.sql.stored_text import quoted, shown, with_value
+from engine.sql.stored_names import mark_of_relation
+from engine.sql.stored_text import quoted, with_value
 from engine.sql.updatable import updatable_columns
 from wire import types as t
 
@@ -43,25 +45,16 @@ def _tables(context: SystemContext) -> Iterator[Table]:
     return context.snapshot.tables()
 
 
-def _sequence_names(snapshot: Snapshot) -> Mapping[int, str]:
-    """By OID, as regclass shows them to somebody whose path is the default."""
-    found = {}
-    for relation in snapshot.relations.values():
-        if isinstance(relation, Sequence):
-            schema = "" if relation.schema == PUBLIC else quoted(relation.schema) + "."
-            found[relation.oid] = schema + quoted(relation.name)
-    return found
-
-
 def _pg_attrdef(context: SystemContext) -> Iterator[Row]:
-    names = _sequence_names(context.snapshot)
+    names = MarkedNames(context.snapshot)
     for table in _tables(context):
         for column in table.columns:
             if column.default is not None and not column.identity:
-                yield table.oid * 10_000 + column.number, table.oid, column.number, shown(column.default, names.get)
+                yield table.oid * 10_000 + column.number, table.oid, column.number, names.expression(column.default)
 
 
 def _pg_constraint(context: SystemContext) -> Iterator[Row]:
+    names = MarkedNames(context.snapshot)
     for table in _tables(context):
         numbers = {column.name: column.number for column in table.columns}
         for c in (c for c in table.constraints if not c.is_index):
@@ -75,13 +68,13 @@ def _pg_constraint(context: SystemContext) -> Iterator[Row]:
                 bool(c.deferrable), c.deferrable == "deferred", c.valid, table.oid, 0,
                 c.oid if c.is_key else key, 0, there, update, delete, match, True, 0, c.kind != "check",
                 [numbers[name] for name in c.columns], list(c.references.columns) if c.references is not None else None,
-                None, None, None, _set_columns(c), None, c.expression or None,
+                None, None, None, _set_columns(c), None, names.expression(c.expression) if c.expression else None,
             )  # fmt: skip
     for typ in context.snapshot.types.values():
         for check in typ.checks if isinstance(typ, DomainType) else ():
             yield (
                 check.oid, check.name, namespace(context, typ.schema), "c", False, False, True, 0, typ.oid, 0, 0, 0, " ", " ",
-                " ", True, 0, False, None, None, None, None, None, None, None, check.expression,
+                " ", True, 0, False, None, None, None, None, None, None, None, names.expression(check.expression),
             )  # fmt: skip
 
 
@@ -97,9 +90,10 @@ def _named(context: SystemContext, constraint: Constraint) -> tuple[int, int]:
 
 
 def _pg_index(context: SystemContext) -> Iterator[Row]:
+    names = MarkedNames(context.snapshot)
     for table in _tables(context):
         numbers = {column.name: column.number for column in table.columns}
-        for key in keys(table.constraints):
+        for key in map(names.index, keys(table.constraints)):
             count, primary = len(key.key_parts), key.kind == "primary key"
             typed = [part_type(table, part) for part in key.key_parts]
             expressions = _listed(part.text for part in key.parts if part.formula)
@@ -172,24 +166,35 @@ def _comment(of: StoredRelation | Schema | Constraint | UserType | DomainCheck, 
 def _object_definitions(context: SystemContext) -> Iterator[Row]:
     """number: of an index's column, 0 for the whole. pretty: with as few parentheses as can be. PostgreSQL's own objects come
     before them, with functions and their arguments and results too."""
+    names = MarkedNames(context.snapshot)
     for table in _tables(context):
+        for column in (c for c in table.columns if c.default is not None and not c.identity):
+            said = names.expression(column.default or "")
+            if said != _bare(said):
+                yield "expression", table.oid, 0, said, _bare(said)
         for constraint in (c for c in table.constraints if not c.is_index):
-            whole = _constraint_definition(context, table, constraint)
-            pretty = whole
             if constraint.kind == "check":
-                pretty = f"CHECK ({constraint.expression})" + _not_valid(constraint)
-            yield "constraint", constraint.oid, 0, whole, pretty
+                said, valid = names.expression(constraint.expression), _not_valid(constraint)
+                yield "constraint", constraint.oid, 0, f"CHECK ({said}){valid}", f"CHECK ({_bare(said)}){valid}"
+                continue
+            whole = _constraint_definition(context, table, constraint)
+            yield "constraint", constraint.oid, 0, whole, whole
         for key in keys(table.constraints):
-            yield from _index_definitions(table, key)
+            yield from _index_definitions(table, names.index(key))
     for typ in context.snapshot.types.values():
         for domain_check in typ.checks if isinstance(typ, DomainType) else ():
-            said = with_value(domain_check.expression)
-            yield "constraint", domain_check.oid, 0, f"CHECK (({said}))", f"CHECK ({said})"
+            said = names.expression(with_value(domain_check.expression))
+            yield "constraint", domain_check.oid, 0, f"CHECK ({said})", f"CHECK ({_bare(said)})"
     for relation in context.snapshot.relations.values():
         query = defined_by(relation)
         if query is not None:
-            text = f" {query.definition.strip().removesuffix(';')};"
+            text = f" {names.query(query)};"
             yield "view", relation.oid, 0, text, text
+
+
+def _bare(said: str) -> str:
+    """An expression without the parentheses around the whole."""
+    return said[1:-1] if said.startswith("(") else said
 
 
 def _index_definitions(table: Table, key: Constraint) -> Iterator[Row]:
@@ -249,9 +254,7 @@ def _included(key: Constraint) -> str:
 
 
 def _constraint_definition(context: SystemContext, table: Table, constraint: Constraint) -> str:
-    """As pg_get_constraintdef: `PRIMARY KEY (a)`, `CHECK ((a > 0))`, `FOREIGN KEY (a) REFERENCES t(b)`."""
-    if constraint.kind == "check":
-        return f"CHECK (({constraint.expression}))" + _not_valid(constraint)
+    """As pg_get_constraintdef: `PRIMARY KEY (a)`, `FOREIGN KEY (a) REFERENCES t(b)`."""
     alike = " NULLS NOT DISTINCT" if constraint.nulls_not_distinct else ""
     said = f"{constraint.kind.upper()}{alike} ({', '.join(map(quoted, constraint.columns))})" + _included(constraint)
     said += "" if constraint.references is None else _references(context, table, constraint.references)
@@ -266,8 +269,7 @@ def _references(context: SystemContext, of: Table, said: References) -> str:
     """of: the table that has the constraint."""
     table = named_table(context, said)
     called = {column.number: column.name for column in table.columns}
-    schema = "" if table.schema == PUBLIC else quoted(table.schema) + "."
-    text = f" REFERENCES {schema}{quoted(table.name)}({', '.join(quoted(called[n]) for n in said.columns)})"
+    text = f" REFERENCES {mark_of_relation(table.oid)}({', '.join(quoted(called[n]) for n in said.columns)})"
     text += " MATCH FULL" if said.full else ""
     for event, action in (("UPDATE", said.on_update), ("DELETE", said.on_delete)):
         text += "" if action == "no action" else f" ON {event} {action.upper()}"

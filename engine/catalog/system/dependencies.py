@@ -15,10 +15,11 @@ from engine.catalog.objects import Constraint, References, Sequence, StoredRelat
 from engine.catalog.row_types import row_type_oid
 from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.system.declared import Row, SystemContext, postgres
+from engine.catalog.system.extension import members
 from engine.catalog.system.namespaces import namespace
 from engine.catalog.system.relations import keys
 from engine.catalog.user_types import CompositeType
-from engine.sql.stored_text import columns_of
+from engine.sql.stored_text import columns_of, sequences_of
 
 _ATTRDEF: Final = 2604
 _CLASS: Final = 1259
@@ -29,6 +30,7 @@ _TYPE: Final = 1247
 
 
 def _pg_depend(context: SystemContext) -> Iterator[Row]:
+    yield from members(context)
     for relation in context.snapshot.relations.values():
         if relation.schema != TEMPORARY:
             yield _CLASS, relation.oid, 0, _NAMESPACE, namespace(context, relation.schema), 0, "n"
@@ -51,7 +53,10 @@ def _of_table(table: Table, context: SystemContext) -> Iterator[Row]:
     numbers = {column.name: column.number for column in table.columns}
     for column in table.columns:
         if column.default is not None and not column.identity:
-            yield _ATTRDEF, table.oid * 10_000 + column.number, 0, _CLASS, table.oid, column.number, "a"
+            default = table.oid * 10_000 + column.number
+            yield _ATTRDEF, default, 0, _CLASS, table.oid, column.number, "a"
+            for sequence in sequences_of(column.default):
+                yield _ATTRDEF, default, 0, _CLASS, sequence, 0, "n"
     for constraint in table.constraints:
         if not constraint.is_index:
             for name in constraint.mentioned:

@@ -7,7 +7,6 @@ from typing import Final
 
 from engine.catalog import acl
 from engine.catalog.access_methods import METHODS
-from engine.catalog.acl import Acl, Kind
 from engine.catalog.objects import Constraint, KeyPart, Sequence, StoredRelation, Table, TableColumn, View
 from engine.catalog.rights import DATABASE_OID
 from engine.catalog.roles import FIRST_ROLE
@@ -15,7 +14,8 @@ from engine.catalog.row_types import row_type_oid
 from engine.catalog.snapshot import SLUICE, TEMPORARY
 from engine.catalog.statistics import TableStatistics
 from engine.catalog.system.acl_text import AclText
-from engine.catalog.system.declared import Row, SystemContext, SystemRelation, postgres
+from engine.catalog.system.declared import Row, SystemContext, postgres
+from engine.catalog.system.extension import everybodys, ours
 from engine.catalog.system.namespaces import OURS, namespace
 from engine.catalog.system.types import collation, layout
 from engine.catalog.user_types import CompositeType, pg_of
@@ -25,17 +25,12 @@ from wire import types as t
 
 def _pg_namespace(context: SystemContext) -> Iterator[Row]:
     shown, rights = AclText(context.snapshot.roles, context.user), context.snapshot.rights
-    yield OURS[SLUICE], SLUICE, FIRST_ROLE, shown(_everybodys("n", acl.USAGE))
+    yield OURS[SLUICE], SLUICE, FIRST_ROLE, shown(everybodys("n", acl.USAGE))
     if any(relation.schema == TEMPORARY for relation in context.snapshot.relations.values()):
         yield OURS[TEMPORARY], TEMPORARY, FIRST_ROLE, None
     for schema in context.snapshot.schemas.values():
         own = rights.of(schema.oid)
         yield schema.oid, schema.name, own.owner, shown(own.acl)
-
-
-def _everybodys(kind: Kind, rights: int) -> Acl:
-    """Of what is the system's."""
-    return (*acl.default_acl(kind, FIRST_ROLE), acl.Item(acl.PUBLIC, FIRST_ROLE, rights))
 
 
 #: The table access method, in pg_am.
@@ -74,19 +69,15 @@ def _columns(relation: StoredRelation) -> tuple[TableColumn, ...]:
     return COUNTER if isinstance(relation, Sequence) else relation.columns
 
 
-def _ours(context: SystemContext) -> Iterator[SystemRelation]:
-    """The system relations that PostgreSQL has no rows of."""
-    return (system for system in context.system.values() if system.schema == SLUICE)
-
-
 def _pg_class(context: SystemContext) -> Iterator[Row]:
     shown, rights = AclText(context.snapshot.roles, context.user), context.snapshot.rights
-    everybodys = shown(_everybodys("r", acl.SELECT))
-    for system in _ours(context):
+    readable = shown(everybodys("r", acl.SELECT))
+    for system in ours(context):
         yield _class_row(
-            system.oid, system.name, OURS[SLUICE], "v" if system.query else "r", len(system.declared()), acl=everybodys
+            system.oid, system.name, OURS[SLUICE], "v" if system.query else "r", len(system.declared()), acl=readable
         )
     unlogged = frozenset(table.oid for table in context.snapshot.tables() if table.unlogged)
+    bound = _in_foreign_keys(context)
     for relation in context.snapshot.relations.values():
         schema = namespace(context, relation.schema)
         lasts = _persistence(relation, unlogged)
@@ -98,7 +89,7 @@ def _pg_class(context: SystemContext) -> Iterator[Row]:
             sum(c.kind == "check" for c in constraints), lasts,
             not isinstance(relation, Table) or relation.populated,
             relation.statistics if isinstance(relation, Table) else None, own.owner, shown(own.acl), _options(relation),
-            row_type_oid(relation),
+            row_type_oid(relation), triggers=relation.oid in bound,
         )  # fmt: skip
         for key in indexes:
             yield _class_row(
@@ -109,6 +100,17 @@ def _pg_class(context: SystemContext) -> Iterator[Row]:
     for typ in _composites(context):
         space, owner = namespace(context, typ.schema), rights.of(typ.oid).owner
         yield _class_row(typ.relation, typ.name, space, "c", typ.last, owner=owner, row_type=typ.oid)
+
+
+def _in_foreign_keys(context: SystemContext) -> set[int]:
+    """The tables that PostgreSQL has triggers of its own on: whoever asks for foreign keys looks for those first."""
+    named = {
+        (table.oid, c.references.table)
+        for table in context.snapshot.tables()
+        for c in table.constraints
+        if c.references
+    }
+    return {oid for pair in named for oid in pair}
 
 
 def _composites(context: SystemContext) -> Iterator[CompositeType]:
@@ -144,6 +146,7 @@ def _class_row(
     options: list[str] | None = None,
     row_type: int = 0,
     method: int = 0,
+    triggers: bool = False,
 ) -> Row:
     pages, rows = (statistics.pages, statistics.rows) if statistics is not None else (0, -1.0)
     if kind == "i":
@@ -152,13 +155,13 @@ def _class_row(
     method = _HEAP if kind in "rm" else method
     return (
         oid, name, namespace, row_type, 0, owner, method, 0, 0, pages, rows, 0, 0, indexed, False, persistence, kind,
-        columns, checks, kind == "v", False, False, False, False, populated, "d" if kind in "rm" else "n", False, 0, 0, 0, acl,
+        columns, checks, kind in "vm", triggers, False, False, False, populated, "d" if kind in "rm" else "n", False, 0, 0, 0, acl,
         options, None,
     )  # fmt: skip
 
 
 def _pg_attribute(context: SystemContext) -> Iterator[Row]:
-    for system in _ours(context):
+    for system in ours(context):
         for column in system.declared():
             yield _attribute_row(system.oid, column.name, column.type.pg, -1, column.number, False)
     shown, rights = AclText(context.snapshot.roles, context.user), context.snapshot.rights

@@ -12,6 +12,7 @@ from engine.catalog.objects import Table, View
 from engine.catalog.row_types import row_type
 from engine.catalog.system.acl_text import AclText
 from engine.catalog.system.declared import Row, SystemContext, postgres
+from engine.catalog.system.marked_names import MarkedNames
 from engine.catalog.system.namespaces import namespace
 from engine.catalog.user_types import CompositeType, DomainType, EnumType, UserType, pg_of
 from wire import types as t
@@ -61,11 +62,11 @@ def _function(name: str) -> int:
 def _pg_type(context: SystemContext) -> Iterator[Row]:
     """Types that users have made, after PostgreSQL's own."""
     types, rights = context.snapshot.types, context.snapshot.rights
-    shown = AclText(context.snapshot.roles, context.user)
+    shown, names = AclText(context.snapshot.roles, context.user), MarkedNames(context.snapshot)
     for typ in sorted(types.values(), key=lambda typ: typ.oid):
         space = namespace(context, typ.schema)
         pg, own = pg_of(typ, types), rights.of(typ.oid)
-        yield _owned(_row(typ, pg, space), own.owner, shown(own.acl))
+        yield _owned(_row(typ, pg, space, names), own.owner, shown(own.acl))
         yield _owned(_array_row(pg, space), own.owner)
     for relation in context.snapshot.relations.values():
         if isinstance(relation, Table | View):
@@ -80,12 +81,12 @@ def _owned(row: Row, owner: int, said: list[str] | None = None) -> Row:
     return (*row[:3], owner, *row[4:-1], said)
 
 
-def _row(typ: UserType, pg: t.PgType, space: int) -> Row:
+def _row(typ: UserType, pg: t.PgType, space: int, names: MarkedNames) -> Row:
     match typ:
         case EnumType():
             return _enum_row(typ, space)
         case DomainType():
-            return _domain_row(typ, pg, space)
+            return _domain_row(typ, pg, space, None if typ.default is None else names.expression(typ.default))
         case CompositeType():
             return _composite_row(pg, typ.relation, space)
 
@@ -116,14 +117,15 @@ def _enum_row(typ: EnumType, space: int) -> Row:
     )  # fmt: skip
 
 
-def _domain_row(typ: DomainType, pg: t.PgType, space: int) -> Row:
+def _domain_row(typ: DomainType, pg: t.PgType, space: int, default: str | None) -> Row:
+    """default: its default's text, with names marked."""
     below = t.base_of(pg)
     by_value, align, storage = layout(below)
     output, send, analyze = _functions()[below.oid]
     return (
         typ.oid, typ.name, space, 10, below.length, by_value, "d", below.category, False, True, ",", 0, 0, 0, typ.array,
         _function("domain_in"), output, _function("domain_recv"), send, 0, 0, analyze, align, storage,
-        typ.not_null, typ.under, typ.typmod, 0, collation(below), None, typ.default, None,
+        typ.not_null, typ.under, typ.typmod, 0, collation(below), default, typ.default, None,
     )  # fmt: skip
 
 

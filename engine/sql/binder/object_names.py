@@ -54,7 +54,8 @@ _NAMES: Final = {
     t.REGCLASS: _CLASS,
     t.REGTYPE: (
         "select t.oid, case when t.oid < 1073741824 then format_type(t.oid, null) else"
-        " case n.nspname when 'public' then '' else quote_ident(n.nspname::text) || '.' end"
+        " case when array_position({path}, n.nspname::text) is not null and row_number() over (partition by t.typname order by"
+        " array_position({path}, n.nspname::text)) = 1 then '' else quote_ident(n.nspname::text) || '.' end"
         " || case t.typelem when 0 then quote_ident(t.typname::text) else quote_ident(substr(t.typname::text, 2)) || '[]' end end"
         " from pg_catalog.pg_type t join pg_catalog.pg_namespace n on n.oid = t.typnamespace"
     ),

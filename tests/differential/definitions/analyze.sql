@@ -71,3 +71,7 @@ commit;
 drop table passing;
 drop table renamed;
 select count(*) from pg_stats where tablename in ('renamed', 'passing', 'measured');
+create table unending (d date, t timestamp, z timestamptz);
+insert into unending values ('infinity', '-infinity', 'infinity'), ('-infinity', 'infinity', '2024-01-01 00:00:00+00');
+analyze unending;
+select attname, null_frac from pg_stats where tablename = 'unending' order by 1;
