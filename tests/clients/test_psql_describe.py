@@ -47,7 +47,7 @@ _SAME = (
     "\\dt", "\\dt pl*", "\\dt store.*", "\\dt *.items", "\\dt nothing", "\\dv", "\\dv *.totals", "\\dm", "\\di", "\\di store.*",
     "\\ds", "\\ds store.*", "\\dn store", "\\dn+ store", "\\dp", "\\dp store.*", "\\z plain", "\\dT",
     "\\dD", "\\dF", "\\dFd", "\\dFp", "\\dFt", "\\dA", "\\dAc btree int4", "\\dAo btree integer_ops", "\\dAp btree integer_ops",
-    "\\db", "\\dc", "\\dd", "\\dE", "\\des", "\\det", "\\dew", "\\dl", "\\dO", "\\drds", "\\dRp", "\\dRs", "\\dX", "\\dy", "\\dP",
+    "\\db", "\\dc", "\\dd", "\\dE", "\\det", "\\dl", "\\dO", "\\drds", "\\dRp", "\\dRs", "\\dX", "\\dy", "\\dP",
     "\\dconfig work_mem", "\\sf now", "\\sf abs(int4)", "\\df", "\\df abs", "\\df+ abs", "\\dfn now", "\\dT+ int4",
     "\\d+ pg_tables", "\\d pg_index",
 )  # fmt: skip
@@ -121,10 +121,12 @@ def test_expressions_are_shown_as_written(dsns: tuple[str, str]) -> None:
 
 
 def test_databases_roles_and_extensions(dsns: tuple[str, str]) -> None:
-    """There is the one database, without templates; the one role is whoever asks; one extension."""
+    """There is the one database, without templates; the one role is whoever asks; one extension with a server."""
     assert re.search(r"^ sluice +\| postgres +\| UTF8 ", _printed(dsns[0], "\\l"), re.M)
     assert re.search(r"^ postgres +\| Superuser", _printed(dsns[0], "\\du"), re.M)
     assert re.findall(r"^ +(\w+) +\| [0-9.]+ +\| sluice ", _printed(dsns[0], "\\dx"), re.M) == ["sluice"]
+    assert re.search(r"^ sluice +\| postgres +\| sluice$", _printed(dsns[0], "\\des"), re.M)
+    assert re.search(r"^ sluice +\| postgres +\| - +\| -$", _printed(dsns[0], "\\dew"), re.M)
     assert re.findall(r"^ +(\w+) +\| postgres$", _printed(dsns[0], "\\dn"), re.M) == ["sluice", "store"]
     assert re.search(r"^ +public +\| pg_database_owner$", _printed(dsns[0], "\\dn"), re.M)
 
