@@ -3,7 +3,7 @@
 Clients read defaults back in this form: Active Record takes a value from before its conversion, TypeORM compares it with its own.
 So it is what the catalog keeps of constants, SQL's words for the moment and the user, and calls without arguments; it is read
 again as any default. All else stays as it was written (`engine.sql.stored_text`), constants of types of users too, which may be
-renamed, and bit strings, whose type would have a length of one.
+renamed.
 
 A number keeps its own type, since its conversion to the column's is implied; a string has the column's.
 
@@ -24,6 +24,8 @@ from engine.sql.types import SqlType
 from wire import types as t
 
 _CALL: Final = re.compile(r"([a-z_][a-z0-9_]*)\s*\(\s*\)", re.IGNORECASE)
+#: What PostgreSQL prints of them reads as something else: of bit strings the type's length, of the others parentheses are lost.
+_AS_WRITTEN: Final = (t.BIT, t.TSQUERY, t.JSONPATH)
 _WORD: Final = re.compile(r"(?:current|session|local)_?[a-z]+(?:\s*\(\s*\d\s*\))?|user", re.IGNORECASE)
 
 
@@ -69,7 +71,7 @@ def _number(digits: str, *, negative: bool) -> str:
 def _constant(const: Const) -> str | None:
     pg = const.type.pg
     element = t.element_of(pg) if pg.is_array else pg
-    if const.value is None or element.oid not in t.BY_OID or element is t.BIT or element.name.startswith("reg"):
+    if const.value is None or element.oid not in t.BY_OID or element in _AS_WRITTEN or element.name.startswith("reg"):
         return None
     if pg is t.BOOL:
         return "true" if const.value else "false"
