@@ -98,6 +98,7 @@ def test_both_dump_the_same(options: tuple[str, ...], ours: str, theirs: str) ->
     assert found == expected
 
 
+@pytest.mark.long
 def test_a_script_of_statements_loads(theirs: str, tmp_path: Path) -> None:
     script = tmp_path / "script.sql"
     run("pg_dump", "--inserts", "--clean", "--if-exists", "-f", str(script), theirs)
@@ -106,6 +107,7 @@ def test_a_script_of_statements_loads(theirs: str, tmp_path: Path) -> None:
         assert dump(dsn) == dump(theirs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", [("-Fc",), ("-Fd", "-j2")], ids=" ".join)
 def test_an_archive_of_postgres_is_restored(form: tuple[str, ...], theirs: str, tmp_path: Path) -> None:
     archive = str(tmp_path / "archive")
@@ -115,6 +117,7 @@ def test_an_archive_of_postgres_is_restored(form: tuple[str, ...], theirs: str, 
         assert dump(dsn) == dump(theirs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", [("-Fc",), ("-Fd",)], ids=" ".join)
 def test_an_archive_of_a_member_is_restored(
     form: tuple[str, ...], ours: str, theirs: str, postgres: PostgresServer, tmp_path: Path

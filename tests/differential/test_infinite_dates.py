@@ -85,6 +85,7 @@ def test_same(statement: str, ours: Connection, theirs: Connection) -> None:
     assert ask(ours, statement) == ask(theirs, statement)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("statement", NOT_ON_SPARK)
 def test_computed(statement: str, ours: Connection, theirs: Connection) -> None:
     said = ask(ours, statement)
