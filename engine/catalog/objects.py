@@ -107,7 +107,8 @@ class Constraint:
     parts: of an index on expressions, or on some rows only: what its key is; `columns` are then all that it reads. predicate: which
     rows it is about, where not all. method: an index's (`engine.catalog.access_methods`). classes: the operator classes of its
     parts, by their OIDs; none: all have their type's default. nulls_not_distinct: whether a key's null is equal to another.
-    valid: False for NOT VALID, of which the rows that were there when it was added have not been asked."""
+    valid: False for NOT VALID, of which the rows that were there when it was added have not been asked. index_comment: of a key's
+    index, which has the same name and is an object of its own to whoever comments on it."""
 
     oid: int
     name: str
@@ -125,6 +126,7 @@ class Constraint:
     classes: tuple[int, ...] = ()
     nulls_not_distinct: bool = False
     valid: bool = True
+    index_comment: str | None = None
 
     @property
     def key_parts(self) -> tuple[KeyPart, ...]:

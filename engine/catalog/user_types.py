@@ -51,12 +51,14 @@ class EnumType:
 
 @dataclass(frozen=True, slots=True)
 class DomainCheck:
-    """expression: a condition, as text; VALUE is the value."""
+    """expression: a condition, as text; VALUE is the value. valid: False for NOT VALID, of which the columns that were there when
+    it was added have not been asked."""
 
     oid: int
     name: str
     expression: str
     comment: str | None = None
+    valid: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,11 @@ class AddDomainCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ValidateDomainConstraint:
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropDomainConstraint:
     name: str
     if_exists: bool = False
@@ -66,6 +71,7 @@ class AlterDomain(Statement):
         SetDomainDefault
         | SetDomainNotNull
         | AddDomainCheck
+        | ValidateDomainConstraint
         | DropDomainConstraint
         | RenameDomainConstraint
         | RenameRelation

@@ -11,7 +11,6 @@ from engine.sql.statements import Comment, QualifiedName
 from engine.utility.definer import Definer
 from engine.utility.dependencies import kind_of
 from wire.errors import (
-    FeatureNotSupported,
     InsufficientPrivilege,
     InvalidSchemaName,
     UndefinedColumn,
@@ -34,7 +33,7 @@ def comment(statement: Comment, definer: Definer) -> None:
         case "domain constraint":
             _on_domain_constraint(statement, text, definer)
         case "index":
-            _on_index(statement, definer)
+            _on_index(statement.name, text, definer)
         case "type" | "domain":
             typ = definer.type(statement.name) if statement.kind == "type" else _domain(statement.name, definer)
             definer.authority.require_owner(typ, "type")
@@ -118,18 +117,15 @@ def _on_domain_constraint(statement: Comment, text: str | None, definer: Definer
     definer.catalog.put_type(replace(domain, checks=checks), domain)
 
 
-def _on_index(statement: Comment, definer: Definer) -> None:
-    """A key's index has no object of its own to keep a comment."""
-    name = statement.name
+def _on_index(name: QualifiedName, text: str | None, definer: Definer) -> None:
     found = definer.index(name)
-    if found is not None and found[1].is_index:
+    if found is not None:
         table, index = found
         definer.authority.require_owner(replace(table, name=index.name), "index")
-        constraints = tuple(replace(c, comment=statement.comment) if c is index else c for c in table.constraints)
+        told = replace(index, comment=text) if index.is_index else replace(index, index_comment=text)
+        constraints = tuple(told if c is index else c for c in table.constraints)
         definer.catalog.put(replace(table, constraints=constraints), replacing=True)
         return
-    if found is not None:
-        raise FeatureNotSupported("not supported: COMMENT ON INDEX", hint="COMMENT ON CONSTRAINT is.")
     if definer.resolve(name) is not None:
         raise WrongObjectType(f'"{name.name}" is not an index')
     raise UndefinedTable(f'relation "{name}" does not exist')

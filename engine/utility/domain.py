@@ -19,6 +19,7 @@ from engine.sql import types as st
 from engine.sql.binder.definitions import bind_default, bind_domain_check, unplaced
 from engine.sql.printed_defaults import printed_default
 from engine.sql.statements import Formula, RenameRelation, SetSchema
+from engine.sql.stored_text import read_formula
 from engine.sql.type_names import domain_named, resolve_type
 from engine.utility.definer import Definer
 from engine.utility.named_types import put_elsewhere, put_renamed, schema_of_new_type
@@ -61,13 +62,15 @@ def _default(written: Formula | None, name: str, typ: st.SqlType, definer: Defin
     return definer.stored(printed_default(written.tree, written.text.strip(), bound, typ))
 
 
-def _with_check(domain: DomainType, written: d.DomainConstraint, typ: st.SqlType, definer: Definer) -> DomainType:
+def _with_check(
+    domain: DomainType, written: d.DomainConstraint, typ: st.SqlType, definer: Definer, *, valid: bool = True
+) -> DomainType:
     bind_domain_check(written.formula.tree, typ, definer.context())
     taken = {check.name for check in domain.checks}
     name = written.name or Names.free(domain.name, "", "check", taken)
     if name in taken:
         raise DuplicateObject(f'constraint "{name}" for domain "{domain.name}" already exists')
-    made = DomainCheck(definer.catalog.new_oid(), name, definer.stored(written.formula.text))
+    made = DomainCheck(definer.catalog.new_oid(), name, definer.stored(written.formula.text), valid=valid)
     return replace(domain, checks=(*domain.checks, made))
 
 
@@ -102,8 +105,12 @@ def _altered(domain: DomainType, action: object, typ: st.SqlType, definer: Defin
             return replace(domain, default=_default(formula, domain.name, typ, definer))
         case d.SetDomainNotNull(not_null=not_null):
             return replace(domain, not_null=not_null)
-        case d.AddDomainCheck(check=check):
-            return _with_check(domain, check, typ, definer)
+        case d.AddDomainCheck(check=check, valid=valid):
+            return _with_check(domain, check, typ, definer, valid=valid)
+        case d.ValidateDomainConstraint(name=name):
+            _require_check(domain, name, "of domain")
+            validated = (replace(check, valid=True) if check.name == name else check for check in domain.checks)
+            return replace(domain, checks=tuple(validated))
         case d.RenameDomainConstraint(name=name, to=to):
             _require_check(domain, name)
             if any(check.name == to for check in domain.checks):
@@ -133,6 +140,10 @@ def _questions(domain: DomainType, action: object, definer: Definer) -> Iterator
         case d.AddDomainCheck(check=check, valid=True):
             for table, column in _columns(domain, definer):
                 yield breaks_domain(table, column, _column_for_value(check.formula.tree, column))
+        case d.ValidateDomainConstraint(name=name):
+            for there in (check for check in domain.checks if check.name == name and not check.valid):
+                for table, column in _columns(domain, definer):
+                    yield breaks_domain(table, column, _column_for_value(read_formula(there.expression), column))
 
 
 def _require_not_inside(domain: DomainType, action: object, definer: Definer) -> None:
@@ -143,6 +154,8 @@ def _require_not_inside(domain: DomainType, action: object, definer: Definer) ->
             asks = True
         case d.AddDomainCheck(valid=valid):
             asks = valid
+        case d.ValidateDomainConstraint(name=name):
+            asks = any(check.name == name and not check.valid for check in domain.checks)
         case _:
             return
     of = type_of(definer.snapshot.types)

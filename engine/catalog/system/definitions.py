@@ -73,8 +73,8 @@ def _pg_constraint(context: SystemContext) -> Iterator[Row]:
     for typ in context.snapshot.types.values():
         for check in typ.checks if isinstance(typ, DomainType) else ():
             yield (
-                check.oid, check.name, namespace(context, typ.schema), "c", False, False, True, 0, typ.oid, 0, 0, 0, " ", " ",
-                " ", True, 0, False, None, None, None, None, None, None, None, names.expression(check.expression),
+                check.oid, check.name, namespace(context, typ.schema), "c", False, False, check.valid, 0, typ.oid, 0, 0, 0, " ",
+                " ", " ", True, 0, False, None, None, None, None, None, None, None, names.expression(check.expression),
             )  # fmt: skip
 
 
@@ -155,6 +155,9 @@ def _described(relation: StoredRelation) -> Iterator[Row]:
                 yield relation.oid, PG_CLASS, column.number, column.comment
     if isinstance(relation, Table):
         for constraint in relation.constraints:
+            # A key and its index have one OID: who asks for that alone, without a catalog's name, has a relation in mind.
+            if constraint.index_comment is not None:
+                yield constraint.oid, PG_CLASS, 0, constraint.index_comment
             yield from _comment(constraint, PG_CLASS if constraint.is_index else PG_CONSTRAINT)
 
 
@@ -184,7 +187,8 @@ def _object_definitions(context: SystemContext) -> Iterator[Row]:
     for typ in context.snapshot.types.values():
         for domain_check in typ.checks if isinstance(typ, DomainType) else ():
             said = names.expression(with_value(domain_check.expression))
-            yield "constraint", domain_check.oid, 0, f"CHECK ({said})", f"CHECK ({_bare(said)})"
+            valid = _not_valid(domain_check)
+            yield "constraint", domain_check.oid, 0, f"CHECK ({said}){valid}", f"CHECK ({_bare(said)}){valid}"
     for relation in context.snapshot.relations.values():
         query = defined_by(relation)
         if query is not None:
@@ -261,7 +265,7 @@ def _constraint_definition(context: SystemContext, table: Table, constraint: Con
     return said + _DEFERRABLE[constraint.deferrable] + _not_valid(constraint)
 
 
-def _not_valid(constraint: Constraint) -> str:
+def _not_valid(constraint: Constraint | DomainCheck) -> str:
     return "" if constraint.valid else " NOT VALID"
 
 

@@ -11,6 +11,7 @@ from engine.sql.domain_statements import (
     RenameDomainConstraint,
     SetDomainDefault,
     SetDomainNotNull,
+    ValidateDomainConstraint,
 )
 from engine.sql.statements import Formula, RenameRelation, SetSchema, Statement
 from engine.sql.utility.columns import formula, formula_in_parentheses, take_collation
@@ -93,6 +94,6 @@ def alter_domain(reader: StatementReader) -> Statement:
         return AlterDomain(
             name=name, action=AddDomainCheck(check=check, valid=not reader.take("not", "valid")), text=""
         )
-    if reader.word_at("validate"):
-        reader.unsupported("ALTER DOMAIN ... VALIDATE")
+    if reader.take("validate", "constraint"):
+        return AlterDomain(name=name, action=ValidateDomainConstraint(name=reader.name()), text="")
     reader.fail()

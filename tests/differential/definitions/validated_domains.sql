@@ -1,0 +1,26 @@
+create domain posint as int check (value > 0);
+create table held (id int primary key, a posint, constraint held_a unique (a));
+insert into held values (1, 5), (2, 500);
+alter domain posint add constraint small check (value < 100) not valid;
+select conname, convalidated, pg_get_constraintdef(oid), pg_get_constraintdef(oid, true) from pg_constraint where contypid = 'posint'::regtype order by 1;
+insert into held values (3, 200);
+select 200::posint;
+alter domain posint validate constraint small;
+alter domain posint validate constraint nobody;
+update held set a = 7 where id = 2;
+alter domain posint validate constraint small;
+alter domain posint validate constraint small;
+select conname, convalidated, pg_get_constraintdef(oid) from pg_constraint where contypid = 'posint'::regtype order by 1;
+comment on index held_pkey is 'the key';
+comment on constraint held_pkey on held is 'the constraint';
+comment on index held_a is 'unique';
+select obj_description('held_pkey'::regclass), obj_description(oid, 'pg_constraint') from pg_constraint where conname = 'held_pkey';
+select obj_description('held_a'::regclass), obj_description(oid, 'pg_constraint') from pg_constraint where conname = 'held_a';
+comment on index held_a is '';
+select obj_description('held_a'::regclass);
+create index held_plain on held (a);
+comment on index held_plain is 'plain';
+comment on index held_plain is '';
+select obj_description('held_plain'::regclass);
+comment on index held is 'no';
+comment on index nobody is 'no'
