@@ -50,6 +50,14 @@ create materialized view shop.kept as select sale, price from shop.sales;
 create index kept_sale on shop.kept (sale);
 create table parents (a int4, b int4, primary key (a, b));
 create table children (a int4, b int4, c int4, foreign key (a, b) references parents match full on delete restrict on update cascade);
+create table tenants (tenant int4, id int4, boss int4, note text, docs jsonpath default '$.a', primary key (tenant, id),
+  constraint one_note unique nulls not distinct (tenant, note),
+  foreign key (tenant, boss) references tenants on delete set null (boss));
+alter table tenants add constraint noted check (note <> '') not valid;
+alter table tenants add constraint known foreign key (id) references customers not valid;
+comment on index tenants_pkey is 'the key''s';
+comment on constraint tenants_pkey on tenants is 'the key';
+create unique index tenants_notes on tenants (lower(note)) nulls not distinct where boss > 0;
 create unlogged table unlogged_one (x int4);
 grant select, insert on customers to dump_reader;
 grant select (a_int2, a_text), update (a_int2) on shop.everything to dump_reader;
@@ -76,6 +84,7 @@ insert into serials (label) values ('one'), ('two');
 insert into shop.sales values (1, 1, 1, 1, 2, 3.50, 'a', '2024-01-01'), (2, 2, null, null, null, null, null, null);
 insert into "Odd Names"."Mixed Case" values (1, 's', 2, 3, 4, 5);
 insert into "Odd Names".no_columns_key values (1);
+insert into tenants values (1, 1, null, null), (1, 2, 1, 'x');
 insert into parents values (1, 2);
 insert into children values (1, 2, 3), (null, null, 4);
 select setval('free_standing', 42);
