@@ -349,12 +349,14 @@ class SparkStream:
     async def _close(self) -> None:
         self._executor._listener.unregister(self._channel)
         cancel = self._executor.call(self._cancel_job) if self._job.running else None
-        await self._receiver.close()
-        if cancel is not None:
-            await cancel
-        self._slots.discard(self._receiver)
-        await asyncio.gather(*self._lookups)
-        self._executor.forget(self)
+        try:
+            await self._receiver.close()
+            if cancel is not None:
+                await cancel
+        finally:
+            self._slots.discard(self._receiver)
+            await asyncio.gather(*self._lookups)
+            self._executor.forget(self)
 
     def _cancel_job(self) -> None:
         with own_connection():

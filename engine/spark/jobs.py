@@ -129,7 +129,9 @@ class SparkJob:
         return self._work(self._runtime.session(self._time_zone))
 
     def _tasks_active(self) -> bool:
-        self._runtime.settle()
+        """Whether it has tasks, or may have: a machine that is very busy is told of their ends late."""
+        if not self._runtime.settle():
+            return True
         tracker = self._runtime.context.statusTracker()
         stages = (s for job in tracker.getJobIdsForGroup(self.group) for s in _stages(tracker.getJobInfo(job)))
         infos = (tracker.getStageInfo(stage) for stage in stages)

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from py4j.clientserver import FinalizerWorker
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -229,9 +229,15 @@ class SparkRuntime:
             if self.loss(error) is None:
                 raise
 
-    def settle(self) -> None:
-        """Wait until Spark's status store has heard of everything that has happened."""
-        self.context._jsc.sc().listenerBus().waitUntilEmpty(_SETTLE_MILLIS)
+    def settle(self) -> bool:
+        """Wait until Spark's status store has heard of everything that has happened; False: not within `_SETTLE_MILLIS`."""
+        try:
+            self.context._jsc.sc().listenerBus().waitUntilEmpty(_SETTLE_MILLIS)
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getName() != "java.util.concurrent.TimeoutException":
+                raise
+            return False
+        return True
 
     def _warm(self) -> None:
         """Run a first query and start the Python workers, so that the first client does not wait for it."""

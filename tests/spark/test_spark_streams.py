@@ -278,6 +278,25 @@ async def test_an_error_of_ours_says_no_java(ground: Ground) -> None:
     assert "java" not in message
 
 
+@pytest.mark.parametrize("late", [True, False], ids=["late", "failing"])
+async def test_a_stream_is_closed_where_spark_does_not_tell_of_its_tasks(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    """On a machine that is too busy, its status is not there in time. It is no reason to keep the stream for ever."""
+
+    def settle(_runtime: SparkRuntime) -> bool:
+        if late:
+            return False
+        raise RuntimeError("it does not say")
+
+    stream = await ground.open(ground.star("lineitem"))
+    assert await stream.next_batch() is not None
+    with monkeypatch.context() as patched:
+        patched.setattr(SparkRuntime, "settle", settle)
+        with contextlib.nullcontext() if late else pytest.raises(RuntimeError):
+            await stream.close()
+
+
 async def test_a_statement_that_fails_is_not_logged(ground: Ground) -> None:
     said = logging.StreamHandler(io.StringIO())
     logger = PySparkLogger.getLogger("SQLQueryContextLogger")
