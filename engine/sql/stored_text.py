@@ -1,8 +1,8 @@
 """Expressions that the catalog keeps as text: defaults and checks. What they refer to, and how they are kept true.
 
 The text is what was written, but for sequences, which it names by OID (`nextval('16385'::regclass)`), so that renaming or
-moving one leaves the text alone; `shown` puts the name back. Columns are named by their names: RENAME COLUMN rewrites them
-(`with_column_renamed`), token by token, so that the rest of the text stays as it was.
+moving one leaves the text alone; who shows a text puts the name back (`engine.sql.stored_names`). Columns are named by their
+names: RENAME COLUMN rewrites them (`with_column_renamed`), token by token, so that the rest of the text stays as it was.
 
 Rejected: bound expressions in the catalog, as PostgreSQL has them (pg_node_tree). They would tie the catalog's format to the
 binder's classes; binding a short text costs a tenth of a millisecond and is done once a statement.
@@ -113,18 +113,6 @@ def with_sequences_by_oid(text: str, find: Callable[[str], int]) -> str:
     for literal, cast in sequence_literals(read_formula(text)):
         oid = literal.name if literal.name.isdecimal() else str(find(literal.name))
         edits.append((literal.meta["start"], f"'{oid}'" if cast else f"'{oid}'::regclass"))
-    return _at_tokens(text, edits)
-
-
-def shown(text: str, name: Callable[[int], str | None]) -> str:
-    """The stored text as a person writes it. name: of the sequence of an OID, None where there is none."""
-    if not _mentions_sequences(text):
-        return text
-    edits = []
-    for literal, _ in sequence_literals(read_formula(text)):
-        found = name(int(literal.name)) if literal.name.isdecimal() else None
-        if found is not None:
-            edits.append((literal.meta["start"], "'" + found.replace("'", "''") + "'"))
     return _at_tokens(text, edits)
 
 

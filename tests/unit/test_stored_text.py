@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from engine.sql.stored_names import MARK, marked
 from engine.sql.stored_text import (
     columns_of,
     nextval,
     quoted,
     sequence_of,
     sequences_of,
-    shown,
     with_column_renamed,
     with_sequences_by_oid,
     with_table_renamed,
@@ -50,7 +50,8 @@ def test_sequences_are_named_by_oid() -> None:
     stored = with_sequences_by_oid("nextval('s') + nextval('x.S'::regclass) + 1", {"s": 5, "x.S": 6}.__getitem__)
     assert stored == "nextval('5'::regclass) + nextval('6'::regclass) + 1"
     assert sequences_of(stored) == {5, 6}
-    assert shown(stored, {5: "s"}.get) == "nextval('s'::regclass) + nextval('6'::regclass) + 1"
+    shown = marked(stored, lambda _schema, _name: None, sequences=True)
+    assert shown.replace(MARK, "|") == "nextval(|q5|::regclass) + nextval(|q6|::regclass) + 1"
 
 
 def test_a_default_that_is_a_sequence_and_nothing_else() -> None:
