@@ -498,7 +498,9 @@ def test_every_cast(oracle: Oracle) -> None:
 
 @pytest.mark.parametrize("name", _FUNCTIONS)
 def test_every_argument(oracle: Oracle, name: str) -> None:
-    single = (f"{name}({a})" for a in [*COLUMNS, *_LITERALS])
+    # That json has no order is said here when the statement is read, there when it is run.
+    unordered = ["js"] if name in ("greatest", "least") else []
+    single = (f"{name}({a})" for a in [*COLUMNS, *_LITERALS] if a not in unordered)
     operands = ["i4", "n", "f8", "tx", "d", "ts", "iv", "ia", "jb", "b", "'1'", "null"]
     double = (f"{name}({a}, {b})" for a, b in itertools.product(operands, operands))
     compare(oracle, itertools.chain(single, double))
