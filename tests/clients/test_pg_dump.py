@@ -160,6 +160,7 @@ insert into under values (1, 2, 3);
 """
 
 
+@pytest.mark.long
 def test_views_are_dumped_as_what_they_mean_now(postgres: PostgresServer, tmp_path: Path) -> None:
     """A column that was renamed below a view keeps its name in it, and one that came later is not in it."""
     script, query = tmp_path / "script.sql", "select to_json(v) from {} v"
@@ -177,6 +178,7 @@ def test_views_are_dumped_as_what_they_mean_now(postgres: PostgresServer, tmp_pa
                 assert theirs.execute(query.format(view)).fetchall() == rows
 
 
+@pytest.mark.long
 def test_foreign_tables_are_dumped_with_their_options(tmp_path: Path) -> None:
     """For another member, that is: a PostgreSQL has no such server."""
     files, script = tmp_path / "files", tmp_path / "script.sql"

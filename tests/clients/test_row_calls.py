@@ -36,7 +36,7 @@ def test_an_error_of_one_is_the_querys(local: LocalMember) -> None:
         assert session.execute("select 1").fetchone() == (1,)
 
 
-@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.long])])
 def test_either_engine_gives_the_arguments(local: LocalMember, engine: str) -> None:
     with local.connect() as session:
         session.execute("create table t (id serial, x int); insert into t (x) select generate_series(1, 9)")

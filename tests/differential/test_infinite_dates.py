@@ -10,7 +10,7 @@ import pytest
 from answers import Connection, ask, value
 from postgres_server import PostgresServer
 
-pytestmark = [pytest.mark.spark, pytest.mark.postgres]
+pytestmark = [pytest.mark.spark, pytest.mark.postgres, pytest.mark.long]
 
 _SCHEMA = "infinite_dates"
 _TABLE = """
@@ -85,7 +85,6 @@ def test_same(statement: str, ours: Connection, theirs: Connection) -> None:
     assert ask(ours, statement) == ask(theirs, statement)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("statement", NOT_ON_SPARK)
 def test_computed(statement: str, ours: Connection, theirs: Connection) -> None:
     said = ask(ours, statement)
