@@ -137,7 +137,7 @@ _LEFT_OUT: Final = frozenset({
     "notlike", "json_build_array", "json_build_object", "jsonb_build_array", "jsonb_build_object", "format", "concat", "concat_ws",
     "stddev", "stddev_pop", "stddev_samp", "variance", "var_pop", "var_samp", "format_type", "lcm", "gcd", "scale", "min_scale",
     "trim_scale", "log", "ln", "log10", "sqrt", "|/", "||/", "array_agg", "string_agg",
-    "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "xmlagg",
+    "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "xmlagg", "version",
 })  # fmt: skip
 _LEFT_OUT_PREFIXES: Final = (
     "pg_",

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from py4j.clientserver import FinalizerWorker
-from py4j.protocol import Py4JJavaError, Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -212,8 +212,15 @@ class SparkRuntime:
         return True
 
     def loss(self, error: BaseException) -> SqlError | None:
-        """What a call to the JVM raised, where the reason is that the JVM has ended. Blocks for a moment."""
-        if not isinstance(error, (Py4JNetworkError, OSError)) or not self.ended(_DYING_SECONDS):
+        """What a call to the JVM raised, where the reason is that the JVM has ended. Blocks for a moment.
+
+        Py4J says of a broken connection whatever its caller makes of no answer, such as that a class does not exist; what
+        else reads from the JVM, that its stream is short or its port closed. An answer of Java's came before the end.
+        """
+        if isinstance(error, (SqlError, Py4JJavaError)):
+            return None
+        unanswered = isinstance(error, (Py4JError, OSError))
+        if not self.ended(_DYING_SECONDS if unanswered else 0.0):
             return None
         return SerializationFailure(
             "could not complete the query: Spark has ended unexpectedly",
@@ -225,7 +232,7 @@ class SparkRuntime:
         """For calls that have nothing to do where the JVM has ended."""
         try:
             yield
-        except (Py4JNetworkError, OSError) as error:
+        except (Py4JError, OSError) as error:
             if self.loss(error) is None:
                 raise
 

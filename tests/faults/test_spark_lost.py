@@ -6,6 +6,7 @@ started again. (Python workers of executors that are killed: `tests/spark/test_s
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,8 @@ ENDLESS = (
     "select count(*) from generate_series(1, 1000000) a(x) join generate_series(1, 1000000) b(y)"
     " on a.x % 10 = b.y % 10 where (a.x::bigint * b.y) % 7 = 3"
 )
+#: So many statements begin at once, that some are at each of their steps.
+_BEGINNING = 16
 ON_SPARK = {"options": "-c sluice.engine=spark"}
 
 
@@ -71,3 +74,23 @@ def test_the_jvm_is_killed_and_comes_again(member: MemberProcess) -> None:
         fault.reached("the next query answered by a new JVM")
         assert status(member)["engines"]["spark"] == "ready"
         assert psutil.Process(member.pid).num_fds() <= descriptors + 5
+
+
+def test_statements_begin_as_the_jvm_is_killed(member: MemberProcess) -> None:
+    """Wherever a statement is when its calls are no longer answered, it is answered right or told that Spark has ended."""
+    sums = "select sum(x) from generate_series(1, 1000) a(x)"
+    with contextlib.ExitStack() as stack:
+        connections = [stack.enter_context(member.connect(**ON_SPARK)) for _ in range(_BEGINNING)]
+        assert connections[0].execute(sums).fetchone() == (500500,)
+        beginning = []
+        for number, connection in enumerate(connections):
+            beginning.append(Running(connection, sums))
+            if number == _BEGINNING // 2:
+                jvm(member).kill()
+        lost = 0
+        for running in beginning:
+            try:
+                assert running.result() == [(500500,)]
+            except psycopg.errors.SerializationFailure:
+                lost += 1
+        assert lost > 0
