@@ -75,6 +75,14 @@ def marked(
     return _edited(text, edits)
 
 
+def names_type(text: str, name: str, *, array: bool | None = None) -> bool:
+    """Whether a stored expression or a view's query says a type of this name. array: whether it has to be arrays of it, or not."""
+    if name not in text.lower() and name not in text:
+        return False
+    said = ((written, bool(node.args.get("array"))) for node, _, written in _Read(text).types())
+    return any(written == name and array in (None, is_array) for written, is_array in said)
+
+
 def mark_of_relation(oid: int) -> str:
     return _mark("r", oid)
 
@@ -89,9 +97,7 @@ class _Read:
     def __init__(self, text: str) -> None:
         self._tokens: Sequence[Token] = tokenize(text)
         self._at = {token.start: n for n, token in enumerate(self._tokens)}
-        reader = StatementReader(text, self._tokens)
-        is_query = reader.word_at("select", "with", "values", "table") or reader.symbol_at("(")
-        self.tree = _query_or_expression(reader) if is_query else reader.expression()
+        self.tree = _query_or_expression(StatementReader(text, self._tokens))
 
     def end(self, start: int, more: int = 0) -> int:
         """Where the token that begins at `start` ends, or one behind it."""
@@ -150,9 +156,6 @@ def _listed(columns: Sequence[str]) -> str:
 
 
 def _query_or_expression(reader: StatementReader) -> exp.Expression:
-    """What begins with a parenthesis may be either."""
-    if not reader.symbol_at("("):
-        return reader.query()
     ahead = 0
     while reader.ahead(ahead).text == "(":
         ahead += 1

@@ -70,17 +70,6 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def names_type(text: str, name: str) -> bool:
-    """Whether a stored expression or a view's query says a type of this name; of `_name`, whether it says arrays of one."""
-    element = name[1:] if name.startswith("_") else name
-    if element not in text.lower() and element not in text:
-        return False
-    reader = StatementReader(text, tokenize(text))
-    tree = reader.query() if reader.word_at("select", "with", "values", "table", "(") else reader.expression()
-    said = ((node.args["kind"].name, node.args.get("array")) for node in tree.find_all(exp.DataType))
-    return any(known == name or (array and f"_{known}" == name) for known, array in said)
-
-
 # -- sequences -----------------------------------------------------------------------------------------------------
 
 

@@ -27,7 +27,7 @@ from engine.sql.statements import (
     DropAttribute,
     RenameAttribute,
 )
-from engine.sql.stored_text import names_type
+from engine.sql.stored_names import names_type
 from engine.sql.type_names import domain_named, resolve_type
 from engine.utility.definer import Definer
 from engine.utility.named_types import schema_of_new_type

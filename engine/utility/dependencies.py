@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from engine.catalog.objects import Constraint, StoredRelation, Table, TableColumn, View, formulas_of
@@ -18,7 +19,8 @@ from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.snapshot import Snapshot
 from engine.catalog.transaction import SessionCatalog
 from engine.catalog.user_types import Attribute, CompositeType, DomainType, UserType
-from engine.sql.stored_text import columns_of, names_type, quoted, sequences_of
+from engine.sql.stored_names import names_type
+from engine.sql.stored_text import columns_of, quoted, sequences_of
 from wire.errors import DependentObjectsStillExist, FeatureNotSupported, InvalidTableDefinition
 
 #: Takes a notice, and its detail.
@@ -156,24 +158,24 @@ class Dependencies:
             for item in other.attributes if isinstance(other, CompositeType) else ():
                 if item.type == oid:
                     yield Thing(other.oid, item.number, "attribute"), False
-        name = typ.name if oid == typ.oid else f"_{typ.name}"
+        says = partial(names_type, name=typ.name, array=oid != typ.oid)
         for relation in self._relations.values():
             view = relation.query if isinstance(relation, Table) else relation
             if isinstance(view, View):
-                if names_type(view.definition, name):
+                if says(view.definition):
                     yield Thing(view.oid), False
             elif isinstance(relation, Table):
-                yield from self._in_table(relation, oid, name)
+                yield from self._in_table(relation, oid, says)
 
     @staticmethod
-    def _in_table(table: Table, oid: int, name: str) -> Iterator[tuple[Thing, bool]]:
+    def _in_table(table: Table, oid: int, says: Callable[[str], bool]) -> Iterator[tuple[Thing, bool]]:
         for column in table.columns:
             if column.declared.oid == oid:
                 yield Thing(table.oid, column.number, "column"), False
-            elif column.default is not None and names_type(column.default, name):
+            elif column.default is not None and says(column.default):
                 yield Thing(table.oid, column.number, "default"), False
         for constraint in table.constraints:
-            if any(names_type(text, name) for text in formulas_of(constraint)):
+            if any(map(says, formulas_of(constraint))):
                 yield Thing(constraint.oid, kind="constraint"), False
 
     def _owned(self, table: int, column: int | None) -> Iterator[tuple[Thing, bool]]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.user_types import UserType
 from engine.sql.statements import QualifiedName
-from engine.sql.stored_text import names_type
+from engine.sql.stored_names import names_type
 from engine.utility.definer import Definer
 from wire.errors import DuplicateObject, FeatureNotSupported, InvalidSchemaName
 

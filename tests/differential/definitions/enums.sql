@@ -78,4 +78,19 @@ select length(s) from k;
 alter table k alter column b type text;
 alter table k alter column b type "Strange" using 'a';
 alter table k alter column b type text using b::text;
-select * from k order by 1
+select * from k order by 1;
+
+-- types that only a later part of a query says, or only as arrays
+create type tone as enum ('a', 'b');
+create view tone1 as (select 1 as n) union all (select length(('b'::tone)::text));
+drop type tone;
+drop view tone1;
+create view tone3 as ((select 1 as n)) union all select length('{b}'::tone[]::text);
+drop type tone;
+create table toned (a int default ((length('a'::tone::text))) check ((a = 1) or a = length('b'::tone::text)));
+drop view tone3;
+drop type tone;
+alter table toned alter a drop default;
+drop type tone;
+drop type tone cascade;
+insert into toned values (17);
