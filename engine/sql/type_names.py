@@ -60,7 +60,7 @@ def _scalar(node: exp.DataType, notice: Callable[[str], None], users: UserTypes)
         return SqlType(_float(modifiers, node))
     pg = _named(name, schema) or users(schema, name)
     if pg is None:
-        shown = f"{schema}.{name}" if schema else name
+        shown = (f"{schema}." if schema else "") + name + ("[]" if node.args.get("array") else "")
         if name in _ABSENT:
             raise FeatureNotSupported(f"not supported: type {shown}", position=cursor(position(node)))
         raise UndefinedObject(f'type "{shown}" does not exist', position=cursor(position(node)))

@@ -74,7 +74,10 @@ def product(args: Sequence[SqlType]) -> SqlType:
     a, b = args
     scale = a.scale + b.scale
     if scale > MAX_PRECISION:
-        raise FeatureNotSupported(f"not supported: a product of numerics with {scale} fractional digits")
+        raise FeatureNotSupported(
+            f"not supported: a product of numerics with {scale} fractional digits",
+            hint="Round the factors, as in round(x, 12), or multiply as double precision.",
+        )
     return _result(a.precision + b.precision + 1, scale, shown(a) + shown(b), args)
 
 

@@ -7,7 +7,10 @@ rounded to the digit that PostgreSQL rounds to, half away from zero:
 
 - *local*: a vectorised Arrow function, `engine.local.division`, which divides 256-bit decimals;
 - *Spark*: its own decimal division, operands cast so that the result keeps `scale` digits, rounded by CASE. That rounds
-  twice, which goes wrong where the first rounding made a tie: then the remainder tells on which side the quotient lies.
+  twice, which goes wrong where the first rounding made a tie: then the remainder tells on which side the quotient lies;
+- *Spark, operands with many digits* (`_long`): its division takes a digit from the dividend for each that the divisor might
+  have behind the point, until an average divided by another may not be 10. Such quotients are divided by hand, `_STEP` digits
+  at a time, over integers: the operands without the zeros at their ends, of which quotients have many.
 
 A quotient that needs more digits than there are and is not exact is 22003.
 
@@ -32,6 +35,10 @@ from wire.carriers import NumericScale
 #: PostgreSQL: NUMERIC_MIN_SIG_DIGITS, and the digits of a group.
 SIGNIFICANT: Final = 16
 GROUP: Final = 4
+#: Digits that one step of a long division finds: the divisor may have 38 less those.
+_STEP: Final = 6
+#: Integer digits of a dividend that Spark's own division has to leave.
+_ENOUGH: Final = 18
 _TOO_LONG: Final = "RAISE('22003', 'value out of range: a quotient with more digits than numeric can hold here')"
 
 
@@ -39,7 +46,10 @@ def divide(
     engine: EngineName, a: exp.Expression, b: exp.Expression, types: tuple[SqlType, SqlType], result: SqlType
 ) -> exp.Expression:
     """The tree of a / b, operands and result in their storage types; 22012 for a zero divisor."""
-    text = _local(types, result) if engine == "local" else _spark(types, result)
+    if engine == "local":
+        text = _local(types, result)
+    else:
+        text = _spark(types, result) if _has_room(*types, result) else _long(types, result)
     return place(parse(engine, text), [a, b])
 
 
@@ -61,9 +71,50 @@ def _spark(types: tuple[SqlType, SqlType], result: SqlType) -> str:
     quotient = f"CAST(x__.a / CAST(x__.b AS DECIMAL(38, {b.scale})) AS DECIMAL(38, {result.scale}))"
     rounded = let("spark", "v__", {"q": _settled(types, result)}, _rounded(result))
     chosen = let("spark", "z__", {"q": quotient, "d": f"CAST({_digits(types, result)} AS INT)"}, rounded)
-    counted = let("spark", "y__", {"a": _magnitude("x__.a"), "b": _magnitude("x__.b")}, chosen)
-    body = f"CASE WHEN x__.b = 0 AND x__.a IS NOT NULL THEN RAISE('22012', 'division by zero') ELSE {counted} END"
-    return let("spark", "x__", {"a": f"CAST($1 AS DECIMAL({_numerator(a, b, result)}, {a.scale}))", "b": "$2"}, body)
+    return _over({"a": f"CAST($1 AS DECIMAL({_numerator(a, b, result)}, {a.scale}))", "b": "$2"}, chosen)
+
+
+def _long(types: tuple[SqlType, SqlType], result: SqlType) -> str:
+    """A long division: `n__` are the operands as whole numbers of the same scale, `f__.s.q` the quotient's digits, cut off, as a
+    text, and `f__.s.r` what remains. What is cut off is rounded once, since the digits before tell all but a last one."""
+    a, b = types
+    kept = f"CAST(f__.s.q AS DECIMAL(38, {result.scale}))"
+    quotient = (
+        f"CASE WHEN z__.d > {result.scale} AND f__.s.r <> 0 THEN {_TOO_LONG} "
+        f"WHEN z__.d = {result.scale} AND 2 * f__.s.r >= n__.b "
+        f"THEN CAST({kept} + {power('spark', -result.scale)} AS DECIMAL(38, {result.scale})) ELSE {kept} END"
+    )
+    rounded = _rounded(result)
+    signed = f"CASE WHEN (x__.a < 0) <> (x__.b < 0) THEN - ({rounded}) ELSE {rounded} END"
+    divided = let("spark", "f__", {"s": _steps(result.scale)}, let("spark", "v__", {"q": quotient}, signed))
+    zeros = [f"(length(y__.{name}) - length(z__.{name}) - {typ.scale})" for name, typ in zip("ab", types, strict=True)]
+    aligned = {
+        name: f"CAST(concat('0', z__.{name}, repeat('0', {own} - {other})) AS DECIMAL(38, 0))"
+        for name, own, other in zip("ab", zeros, reversed(zeros), strict=True)
+    }
+    trimmed = {name: f"regexp_replace(y__.{name}, '0+$', '')" for name in "ab"}
+    known = trimmed | {"d": f"CAST({_digits(types, result)} AS INT)"}
+    counted = let("spark", "z__", known, let("spark", "n__", aligned, divided))
+    operands = {"a": f"CAST($1 AS DECIMAL(38, {a.scale}))", "b": f"CAST($2 AS DECIMAL(38, {b.scale}))"}
+    return _over(operands, counted)
+
+
+def _steps(scale: int) -> str:
+    whole, rest = divmod(scale, _STEP)
+    steps = ", ".join(map(str, [_STEP] * whole + [rest] * (rest > 0)))
+    shifted = f"(s__.r * CAST(rpad('1', k__ + 1, '0') AS DECIMAL({_STEP + 1}, 0)))"
+    found = f"concat(s__.q, lpad(CAST({shifted} DIV n__.b AS STRING), k__, '0'))"
+    return (
+        f"aggregate(array({steps}), named_struct('q', concat(CAST(n__.a DIV n__.b AS STRING), '.'), 'r', n__.a % n__.b),"
+        f" (s__, k__) -> named_struct('q', {found}, 'r', {shifted} % n__.b))"
+    )
+
+
+def _over(operands: dict[str, str], body: str) -> str:
+    """`body` with the operands as `x__` and their digits as `y__`, where there is a divisor."""
+    counted = let("spark", "y__", {"a": _magnitude("x__.a"), "b": _magnitude("x__.b")}, body)
+    checked = f"CASE WHEN x__.b = 0 AND x__.a IS NOT NULL THEN RAISE('22012', 'division by zero') ELSE {counted} END"
+    return let("spark", "x__", operands, checked)
 
 
 def _magnitude(operand: str) -> str:
@@ -133,6 +184,11 @@ def _rounded(result: SqlType) -> str:
         f"WHEN {d} THEN CAST(round(v__.q, {d}) AS DECIMAL(38, {result.scale}))" for d in kept if d < result.scale
     )
     return f"CASE z__.d {whens} ELSE v__.q END" if whens else "v__.q"
+
+
+def _has_room(a: SqlType, b: SqlType, result: SqlType) -> bool:
+    """Whether Spark's own division takes what the dividend may be."""
+    return _numerator(a, b, result) - a.scale >= min(a.precision - a.scale, _ENOUGH)
 
 
 def _numerator(a: SqlType, b: SqlType, result: SqlType) -> int:

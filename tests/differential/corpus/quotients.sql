@@ -57,3 +57,16 @@ select 0.0/5;
 select sum(x)/count(*), 100.00*sum(x)/sum(y) from (values (1.10,2.2), (3.33,4.17), (2,3)) t(x,y);
 
 select avg(x)/avg(y) from (values (1.10,2.2), (3.33,4.17), (2,3)) t(x,y);
+
+-- Quotients of quotients: what Spark's own division has no digits for.
+select avg(x) / avg(y), sum(x) / avg(y), stddev(x) / avg(y), avg(x) / (100 * stddev(y)), 1000 * avg(x) / avg(y), avg(y) / avg(x)
+    from (values (1234.56, 2.2), (3333.33, 4.17), (-2, 3), (99999.99, 0.01)) t(x, y);
+
+select x / y / z, x / (y / z), (x / y) / (x / z), -x / y / z, (x / y) / nullif(x / z, 0) from (values
+    (100.00, 7, 3), (98765.43, 1.01, 0.003), (-5000000.25, 3, 17.5), (0.01, 900, 3.3), (123456789.12, 0.5, 77), (2, 3, 7)) t(x, y, z);
+
+select avg(x) / 0, avg(x) / avg(y) from (values (1.5, 2), (null, 3)) t(x, y);
+
+select avg(x) / (avg(y) - avg(y)) from (values (1.5, 2), (2.5, 3)) t(x, y);
+
+select avg(x) / avg(y), avg(y) / avg(x), avg(x - x) / avg(y) is null from (values (1.5, null::numeric), (2.5, null)) t(x, y);
