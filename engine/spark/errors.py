@@ -146,6 +146,10 @@ _CONDITIONS: Final[dict[str, Callable[[str], SqlError]]] = {
     "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY": _always(
         FeatureNotSupported, "not supported: this correlated subquery in Spark"
     ),
+    # Names are found before: what is left is a name of two queries further out, which Spark does not look for.
+    "UNRESOLVED_COLUMN.WITH_SUGGESTION": _always(
+        FeatureNotSupported, "not supported: this correlated subquery in Spark"
+    ),
     "DATATYPE_MISMATCH": _mismatch,
     "RECURSION_LEVEL_LIMIT_EXCEEDED": _always(StatementTooComplex, "recursive query exceeds Spark's limit of levels"),
     "RECURSION_ROW_LIMIT_EXCEEDED": _always(StatementTooComplex, "recursive query exceeds Spark's limit of rows"),

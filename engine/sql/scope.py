@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from engine.sql import types as st
 from engine.sql.accesses import Accesses
-from engine.sql.expr import Column, ColumnRef, Expr, Row
+from engine.sql.expr import Case, Column, ColumnRef, Expr, Row
 from engine.sql.suggestions import column_hint
 from engine.sql.types import SqlType
 from wire import types as t
@@ -296,6 +296,7 @@ class Source:
     row_type: gives the type of a table's rows. placed: they lie in a table, where PostgreSQL's would have a ctid.
     rows: whose rows its own are. system: columns that are found by name, but are not among its own (`tableoid`).
     key: of a table, its primary key, by which a group has one row of it.
+    present: true in its rows, null in those that an outer join made in their place.
     """
 
     name: str
@@ -313,6 +314,7 @@ class Source:
     row_type: Callable[[], t.PgType] | None = None
     placed: bool = False
     key: PrimaryKey | None = None
+    present: Expr | None = None
 
     def find(self, name: str, at: int) -> Expr | None:
         """The column of that name. Raises AmbiguousColumn where there are two."""
@@ -322,8 +324,13 @@ class Source:
         return found[0] if found else next((c.expr for c in self.system if c.name == name), None)
 
     def whole_row(self) -> Expr:
+        """The row as a value: null where there is none."""
         if self.scalar:
             return self.columns[0].expr
+        row = self.row()
+        return row if self.present is None else Case(row.type, ((self.present, row),), None)
+
+    def row(self) -> Row:
         items = tuple(c.expr for c in self.columns)
         if self.row_type is not None:
             named = SqlType(self.row_type())

@@ -1,7 +1,8 @@
 """JOIN: two inputs in one FROM clause.
 
 An input stays as it is where its SELECT is no more than a table and filters; otherwise it becomes a derived table. The
-null-supplying side of an outer join must give plain columns: an expression computed above the join would not become null.
+null-supplying side of an outer join must give plain columns of its own: an expression computed above the join, or a column of an
+outer query that it passes on, would not become null.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def _right_side(block: Block, node: Join) -> Block:
     inner = node.kind in ("inner", "cross")
     fits = block.source is not None and not block.joins and not block.volatile
     if not inner:
-        fits = fits and all(is_plain(tree) for tree in block.scope.columns.values())
+        fits = fits and _gives_its_own(block)
         fits = fits and (not block.where or (node.kind == "left" and not any(w.find(exp.Query) for w in block.where)))
     return block if fits else block.derived()
 
@@ -122,4 +123,14 @@ def _may_be_lateral(block: Block) -> bool:
 
 def _is_bare(block: Block) -> bool:
     """A FROM clause and columns of it, nothing else."""
-    return block.stage is Stage.SOURCE and all(is_plain(tree) for tree in block.scope.columns.values())
+    return block.stage is Stage.SOURCE and _gives_its_own(block)
+
+
+def _gives_its_own(block: Block) -> bool:
+    """Whether its columns are plain ones of its FROM clause."""
+    items = [] if block.source is None else [block.source, *(joined.this for joined in block.joins)]
+    names = {item.alias_or_name for item in items}
+    return all(
+        is_plain(tree) and all(column.table in names for column in tree.find_all(exp.Column))
+        for tree in block.scope.columns.values()
+    )

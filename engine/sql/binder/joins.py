@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final, cast
 
 from sqlglot import exp
 
-from engine.plan.logical import Join, JoinKind
+from engine.plan.logical import Evaluator, Join, JoinKind, Node
 from engine.sql import types as st
 from engine.sql.binder import from_clause
+from engine.sql.binder.blocks import passed, refer
 from engine.sql.binder.levels import check_plain
+from engine.sql.binder.system_columns import names_in
 from engine.sql.expr import And, Coalesce, Const, Expr
 from engine.sql.scope import Rows, Scope, Source, SourceColumn
 from wire import types as t
@@ -41,8 +43,25 @@ def bind(binder: QueryBinder, item: exp.Join, scope: Scope) -> Item:
         condition = joining.on(item.args["on"])
     if kind != "cross" and condition is None:
         condition = Const(st.of(t.BOOL), True)
+    if kind in ("right", "full"):
+        left, left_sources = _marked(scope, item, left, left_sources)
+    if kind in ("left", "full"):
+        right, right_sources = _marked(scope, item, right, right_sources)
+    joining.sources = (left_sources, right_sources)
     node = Join((*left.columns, *right.columns), kind, left, right, condition, from_clause.refers(right, left))
     return node, _sources(scope, joining, item.args.get("alias"))
+
+
+def _marked(scope: Scope, item: exp.Join, node: Node, sources: list[Source]) -> Item:
+    """The side of an outer join that may have no row; where a statement names the whole row of a source, with a mark of those that
+    there are: a row of nulls is a row."""
+    names = names_in(scope.context, item.root())
+    named = [s for s in sources if s.present is None and s.relation_visible and not s.scalar and s.name in names]
+    if not named:
+        return node, sources
+    mark = scope.context.new_column("present", st.of(t.BOOL))
+    marked = Evaluator((*node.columns, mark), node, (*passed(node.columns), Const(mark.type, True)))
+    return marked, [replace(s, present=refer(mark)) if s in named else s for s in sources]
 
 
 def _merged_names(item: exp.Join, joining: _Joining) -> list[exp.Identifier | str] | None:

@@ -46,15 +46,21 @@ def _named(context: BindContext, item: exp.Table, relation: Table | SystemTable)
     own = {column.name for column in relation.columns}
     foreign = isinstance(relation, Table) and relation.storage is None
     there = {"tableoid"} if foreign else set(_TYPES) - own
-    return sorted(_names(context, item.root()) & there)
+    return sorted(names_in(context, item.root()) & there)
 
 
-def _names(context: BindContext, root: exp.Expr) -> frozenset[str]:
+def names_in(context: BindContext, root: exp.Expr) -> frozenset[str]:
+    """What columns are called anywhere in a statement, and of which relations it says the whole row, as in `count(t.*)`."""
     known = context.column_names.get(id(root))
     if known is None:
-        known = root, frozenset(column.name for column in root.find_all(exp.Column))
+        known = root, frozenset(_name(column) for column in root.find_all(exp.Column))
         context.column_names[id(root)] = known
     return known[1]
+
+
+def _name(column: exp.Column) -> str:
+    whole = isinstance(column.this, exp.Star) and not isinstance(column.parent, exp.Select)
+    return column.table if whole else column.name
 
 
 def _value(relation: Table | SystemTable, name: str) -> int:

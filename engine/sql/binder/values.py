@@ -16,7 +16,7 @@ from engine.sql import types as st
 from engine.sql.binder import domains, literals, object_names
 from engine.sql.binder.coercion import array_type, common, element_type
 from engine.sql.expr import ArrayOf, Call, Case, Coalesce, Const, Expr, FieldRef, ParamRef, Row, with_type
-from engine.sql.scope import Scope, cursor, position
+from engine.sql.scope import Scope, Source, cursor, position
 from engine.sql.type_names import domain_named, resolve_type
 from engine.sql.types import SqlType
 from wire import types as t
@@ -74,18 +74,20 @@ def bind_column(_binder: ExpressionBinder, node: exp.Expression, scope: Scope) -
     assert isinstance(node, exp.Column)
     if not isinstance(node.this, exp.Star):
         return scope.resolve_column([p for p in node.parts if isinstance(p, exp.Identifier)])
-    return _whole_row(node, scope)
+    source = _whole(node, scope)
+    row = source.whole_row()
+    scope.context.accesses.note(row)
+    return replace(row, position=position(node))
 
 
-def _whole_row(node: exp.Column, scope: Scope) -> Expr:
+def _whole(node: exp.Column, scope: Scope) -> Source:
+    """The FROM item whose whole row is meant."""
     names = [p for p in node.parts if isinstance(p, exp.Identifier)]
     source = scope.find_source(names)
     if source is None:
         name = names[-1].name
         raise UndefinedTable(f'missing FROM-clause entry for table "{name}"', position=cursor(position(node)))
-    row = source.whole_row()
-    scope.context.accesses.note(row)
-    return replace(row, position=position(node))
+    return source
 
 
 def bind_field(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
@@ -228,7 +230,9 @@ def bind_row_items(binder: ExpressionBinder, node: exp.Expression, scope: Scope)
     items: list[Expr] = []
     for item in node.expressions:
         if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-            items.extend(row_items(_whole_row(item, scope)))
+            row = _whole(item, scope).row()
+            scope.context.accesses.note(row)
+            items.extend(row_items(row))
         else:
             items.append(binder.bind(item, scope))
     return items

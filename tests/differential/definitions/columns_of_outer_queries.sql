@@ -1,0 +1,15 @@
+create table t(a int, b int);
+insert into t values (1,2),(2,3),(null,5);
+create table y(k int);
+insert into y values (10),(20);
+select * from t a left join lateral (select a.a from y) ss(z) on a.b = ss.z order by 1,2,3;
+select * from t a, t x left join lateral (select a.a from y) ss(z) on x.b = ss.z order by 1,2,3,4,5;
+select * from t a left join lateral (select a.a as z, k from y) ss on a.b = ss.k - 8 order by 1,2,3,4;
+select * from t a left join lateral (select a.a + 1 as z, 5 as q) ss on a.b = ss.z order by 1,2,3,4;
+select * from t a left join lateral (select a.a as z, 5 as q) ss on ss.z = 99 order by 1,2,3,4;
+select * from t a, t x left join lateral (select a.a, x.b from y) ss(z, w) on x.b = ss.z order by 1,2,3,4,5,6;
+select * from t a, t x left join lateral (select a.a) ss(z) on x.b = ss.z order by 1,2,3,4,5;
+select a.a, (select count(ss.z) from t x left join lateral (select a.a from y) ss(z) on x.b = ss.z) from t a order by 1;
+select a.a, (select count(ss.z) from t x left join (select a.a as z from y) ss on x.b = ss.z) from t a order by 1;
+select a.a, s.* from t a left join lateral (select x.b, ss.z from t x left join (select a.a as z from y) ss on x.b = ss.z) s on true order by 1,2,3;
+select a.a, s.* from t a cross join lateral (select x.b, ss.z from t x full join (select a.a as z from y) ss on x.b = ss.z) s order by 1,2,3;
