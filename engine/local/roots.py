@@ -8,6 +8,7 @@ The rule is told in `engine.sql.functions.roots`, which builds the calls. Source
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
 from typing import Any, Final
 
 import numpy as np
@@ -42,8 +43,24 @@ def root(values: Any, value_scales: Any, scales: Any, minima: Any, kinds: Any) -
         raise NumericValueOutOfRange(
             "value out of range: a square root with more digits than numeric can hold"
         ) from None
-    found = rounded_to(refined, np.clip(wanted, minimum, scale))
+    digits = np.clip(wanted, minimum, scale)
+    found = _without_ties(rounded_to(refined, digits), refined, exact, digits)
     return pc.cast(pc.cast(found, pa.decimal256(_WIDEST, scale)), pa.utf8())
+
+
+def _without_ties(found: Any, refined: Any, exact: Any, digits: Integers) -> Any:
+    """Of what lies just half way, a unit less where it was rounded to there: the square of the half way point tells. Seldom."""
+    units = pc.cast(pa.array([Decimal(1).scaleb(-int(d)) for d in np.unique(digits)]), found.type)
+    unit = pc.take(units, pa.array(np.searchsorted(np.unique(digits), digits)))
+    above = pc.subtract(found, refined)
+    tied = np.flatnonzero(pc.equal(pc.add(above, above), unit).to_numpy(zero_copy_only=False))
+    if len(tied) == 0:
+        return found
+    with localcontext(prec=4 * _WIDEST):
+        high = [refined[row].as_py() ** 2 > exact[row].as_py() for row in tied.tolist()]
+    less = np.zeros(len(digits), bool)
+    less[tied] = high
+    return pc.if_else(pa.array(less), pc.subtract(found, unit), found)
 
 
 def _digits_wanted(values: Any, scale: int, *, variances: bool) -> Integers:

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from engine.executor import EngineName
 from engine.plan.compile.aggregate_names import AGGREGATES
+from engine.plan.compile.block import is_volatile
 from engine.plan.compile.calls import apply, is_argument, settle
 from engine.plan.compile.expressions import condition, render
 from engine.plan.compile.keys import equality_key, needs_key, order_keys
@@ -23,7 +24,7 @@ from engine.plan.compile.literals import struct
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.storage import storage_type
 from engine.plan.compile.trees import call, case, cast, conjunction, equals, integer, is_null, label, negated, ordered
-from engine.sql.expr import AggregateCall, Call, Const, Expr, OrderItem, ParamRef
+from engine.sql.expr import AggregateCall, Call, Case, ColumnRef, Const, Expr, OrderItem, ParamRef
 from engine.sql.types import of
 from wire import types as t
 
@@ -38,6 +39,7 @@ def render_aggregate(aggregate: AggregateCall, scope: Scope, input_order: Sequen
 
     input_order: the order of those rows, for an aggregate that tells it and has none of its own.
     """
+    aggregate = guarded(aggregate, scope)
     if aggregate.function.kind == "ordered_set":
         tree = _ordered_set(aggregate, scope)
     else:
@@ -47,6 +49,21 @@ def render_aggregate(aggregate: AggregateCall, scope: Scope, input_order: Sequen
             _in_spark(aggregate, order, scope) if order and scope.engine == "spark" else _plain(aggregate, order, scope)
         )
     return settle(tree, aggregate.type, scope.engine)
+
+
+def guarded(aggregate: AggregateCall, scope: Scope) -> AggregateCall:
+    """With what it computes only for the rows that its FILTER takes: DuckDB computes the arguments of all of them first, such as
+    the division in `sum(a / b) FILTER (WHERE b <> 0)`."""
+    test = aggregate.filter
+    if test is None or scope.engine == "spark" or is_volatile(test):
+        return aggregate
+
+    def where_taken(expr: Expr) -> Expr:
+        computed = isinstance(expr, Call) and any(isinstance(part, ColumnRef) for part in expr.walk())
+        return Case(expr.type, ((test, expr),), None) if computed else expr
+
+    order = tuple(replace(item, expr=where_taken(item.expr)) for item in aggregate.order_by)
+    return replace(aggregate, args=tuple(map(where_taken, aggregate.args)), order_by=order)
 
 
 def order_items(items: Sequence[OrderItem], scope: Scope) -> list[exp.Ordered]:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from engine.plan.compile.aggregates import on_aggregates, order_items
+from engine.plan.compile.aggregates import guarded, on_aggregates, order_items
 from engine.plan.compile.calls import apply, settle
 from engine.plan.compile.expressions import condition, render
 from engine.plan.compile.keys import equality_key
@@ -41,7 +41,7 @@ def render_window(window: WindowCall, scope: Scope, input_order: Sequence[exp.Or
     """The window call, in the storage type of its result. `input_order`: how the SELECT's rows were ordered below."""
     inner = window.call
     if isinstance(inner, AggregateCall):
-        tree = _aggregate(inner, scope)
+        tree = _aggregate(guarded(inner, scope), scope)
     else:
         tree = apply(inner, [render(arg, scope) for arg in inner.args], scope.engine)
     tree = on_aggregates(tree, scope.engine, lambda node: _over(node, window, scope, input_order))

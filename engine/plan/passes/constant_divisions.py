@@ -12,14 +12,18 @@ when the statement is executed: a view may be made of it, and it may be prepared
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Final
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 from engine.plan.logical import Evaluator, Node
 from engine.plan.rewrite import expressions
 from engine.sql.expr import And, Call, Case, Coalesce, Const, Expr, Or, Subquery, SubqueryKind
 
 _DIVISIONS: Final = frozenset(("/", "%", "div", "mod"))
+_COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 
 
 def divides_by_zero(plan: Node) -> bool:
@@ -60,10 +64,11 @@ def _evaluated(expr: Expr) -> Iterator[Expr]:
         case Case(whens=whens, default=default):
             for condition, result in whens:
                 yield condition
-                if isinstance(condition, Const) and not condition.value:
+                known, holds = _truth(condition)
+                if known and not holds:
                     continue
                 yield result
-                if isinstance(condition, Const):
+                if known:
                     return
             if default is not None:
                 yield default
@@ -83,6 +88,17 @@ def _until(args: tuple[Expr, ...], *, decides: bool) -> Iterator[Expr]:
         if isinstance(arg, Const) and arg.value is decides:
             return
         yield arg
+
+
+def _truth(condition: Expr) -> tuple[bool, object]:
+    """Whether constants decide a condition, and what they say: of constants themselves, and of two whole numbers compared."""
+    if isinstance(condition, Const):
+        return True, condition.value
+    if isinstance(condition, Call) and len(condition.args) == 2 and condition.function.name in _COMPARISONS:
+        left, right = map(_value, condition.args)
+        if isinstance(left, int) and isinstance(right, int):
+            return True, _COMPARISONS[condition.function.name](left, right)
+    return False, None
 
 
 def _value(expr: Expr) -> object:

@@ -26,7 +26,7 @@ from engine.sql.scope import cursor
 from engine.sql.types import SqlType
 from wire import types as t
 from wire.carriers import NumericScale
-from wire.errors import FeatureNotSupported, SqlError
+from wire.errors import FeatureNotSupported, NumericValueOutOfRange, SqlError
 from wire.text_bits import fitted
 from wire.text_input import parse_text
 from wire.text_numbers import apply_numeric_typmod
@@ -80,7 +80,13 @@ def number(digits: str, at: int = -1) -> Const:
         for pg in (t.INT4, t.INT8):
             if -_INT_RANGE[pg] <= value < _INT_RANGE[pg]:
                 return Const(st.of(pg), value, position=at)
-    return numeric(_WIDE.create_decimal(digits), at)
+    try:
+        exact = _WIDE.create_decimal(digits)
+    except decimal.Overflow:
+        raise NumericValueOutOfRange(
+            f"value out of range: more digits than numeric can hold here: {digits}", position=cursor(at)
+        ) from None
+    return numeric(exact, at)
 
 
 def numeric(value: Decimal, at: int = -1) -> Const:

@@ -21,6 +21,7 @@ from engine.plan.compile.storage import element_type, storage_name
 from engine.sql.expr import Call, Column, ColumnRef
 from engine.sql.functions import Builder, Function, Volatility, digits
 from engine.sql.functions.building import cast, parse, place
+from engine.sql.functions.decimals import power
 from engine.sql.functions.lengths import each
 from engine.sql.functions.moments import (
     DAY,
@@ -63,6 +64,28 @@ def _stored(engine: EngineName, before: str = "$1") -> Builder:
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         return place(parse(engine, f"CAST({before} AS {storage_name(call.type, engine)})"), args)
+
+    return build
+
+
+def _sized(engine: EngineName) -> Builder:
+    """A numeric with the digits of a declared one. The storage limits them, but where the declared scale is negative or more than
+    the precision."""
+
+    def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        typmod = call.type.typmod
+        precision, scale = t.numeric_precision_scale(typmod) if typmod >= 0 else (0, 0)
+        if 0 <= scale <= precision:
+            return _stored(engine)(args, call)
+        given, kept = call.args[0].type.scale, max(scale, 0)
+        rounded = f"round(CAST($1 AS DECIMAL(38, {min(given, 38 - call.type.precision)})), {scale})"
+        fitted = f"CAST({rounded} AS DECIMAL(38, {kept}))"
+        limit = power(engine, precision - scale)
+        text = (
+            f"CASE WHEN abs({fitted}) >= {limit} THEN RAISE('22003', 'numeric field overflow')"
+            f" ELSE CAST({fitted} AS {storage_name(call.type, engine)}) END"
+        )
+        return bound(engine, "given__", args[0], lambda value: place(parse(engine, text), [value]))
 
     return build
 
@@ -188,7 +211,7 @@ def _numerics() -> Iterator[Function]:
         yield cast(t.NUMERIC, target, local=f"CAST(round($1, 0) AS {name})", spark=f"CAST(round($1, 0) AS {name})")
     for target, (local, spark) in _FLOATS.items():
         yield cast(t.NUMERIC, target, local=_nearest(local), spark=f"CAST($1 AS {spark})")
-    yield cast(t.NUMERIC, t.NUMERIC, local=_stored("local"), spark=_stored("spark"))
+    yield cast(t.NUMERIC, t.NUMERIC, local=_sized("local"), spark=_sized("spark"))
 
 
 def _strings() -> Iterator[Function]:

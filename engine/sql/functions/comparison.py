@@ -95,12 +95,14 @@ def _arrays(symbol: str) -> EngineBuilder:
         keyed = element in (EQUAL_BY_BYTES if equality else SORTED_BY_BYTES)
         if engine == "spark" and (keyed or not equality):
             raise FeatureNotSupported(f"not supported: {symbol} of {call.args[0].type}")
+        # DuckDB makes a BETWEEN of two comparisons and then has none for lists; COALESCE hides them.
+        shape = "{} {} {}" if equality else "COALESCE({} {} {}, NULL)"
         if not keyed:
-            return sql(engine, f"$1 {symbol} $2", *args)
+            return sql(engine, shape.format("$1", symbol, "$2"), *args)
         for arg in call.args:
             refuse_nested(symbol, arg)
-        key = f"lambda e__: sluice_{element.name}_key(e__)"
-        return sql(engine, f"list_transform($1, {key}) {symbol} list_transform($2, {key})", *args)
+        keys = (f"list_transform({arg}, lambda e__: sluice_{element.name}_key(e__))" for arg in ("$1", "$2"))
+        return sql(engine, shape.format(next(keys), symbol, next(keys)), *args)
 
     return build
 

@@ -7,13 +7,15 @@ PostgreSQL evaluates anew.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
 from engine.executor import EngineName
-from engine.sql.expr import Call, Column, ColumnRef
+from engine.sql.expr import Call, Column, ColumnRef, Const
 from engine.sql.functions import Function, Volatility
 from engine.sql.functions.building import Templates, fn, op
 from engine.sql.functions.moments import (
@@ -35,6 +37,7 @@ from engine.sql.functions.textual import apply
 from engine.sql.functions.trees import EngineBuilder, bound, concat, integer, on, pack, raises, sql, text
 from engine.sql.types import of
 from wire import types as t
+from wire.errors import InvalidParameterValue
 
 if TYPE_CHECKING:
     from engine.sql.expr import AggregateCall
@@ -49,6 +52,8 @@ _STORED: Final = {
 
 
 #: The first day of PostgreSQL's calendar (Julian day 0) and the last, counted from 1970; and the first as DuckDB writes it.
+#: The most hours that a numeric time zone may have (MAX_TZDISP_HOUR).
+_ZONE_HOURS: Final = 15
 _FIRST_DAY: Final = -2_440_588
 _LAST_DAY: Final = 2_145_042_905
 _FIRST: Final = "4714-11-24 (BC)"
@@ -444,7 +449,27 @@ def _make_instant(engine: EngineName, args: Sequence[exp.Expression], call: Call
         assert to_instant is not None
         return apply(engine, to_instant, [clock], Call(of(t.TIMESTAMPTZ), to_instant, (value,)))
     at_zone = next(row for row in known.functions("timezone") if row.args == (t.TEXT, t.TIMESTAMP))
-    return apply(engine, at_zone, [args[6], clock], Call(of(t.TIMESTAMPTZ), at_zone, (call.args[6], value)))
+    zone, written = args[6], call.args[6]
+    if isinstance(written, Const) and isinstance(written.value, str):
+        written = replace(written, value=_zone_to_the_west(written.value))
+        zone = text(str(written.value))
+    return apply(engine, at_zone, [zone, clock], Call(of(t.TIMESTAMPTZ), at_zone, (written, value)))
+
+
+def _zone_to_the_west(zone: str) -> str:
+    """A zone of make_timestamptz as AT TIME ZONE has it: a number counts to the east in the one, as in a timestamp's text, to the
+    west in the other, as POSIX has it (timestamp.c: parse_sane_timezone)."""
+    if zone[:1].isdigit():
+        raise InvalidParameterValue(
+            f'invalid input syntax for type numeric time zone: "{zone}"',
+            hint='Numeric time zones must have "-" or "+" as first character.',
+        )
+    if zone[:1] not in ("+", "-"):
+        return zone
+    hours = re.match(r"[+-](\d+)", zone)
+    if hours is not None and int(hours[1][:2]) > _ZONE_HOURS:
+        raise InvalidParameterValue(f'numeric time zone "{zone}" out of range')
+    return ("-" if zone[0] == "+" else "+") + zone[1:]
 
 
 _MAKING = (

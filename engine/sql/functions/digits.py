@@ -144,8 +144,8 @@ def last(args: Sequence[SqlType]) -> SqlType:
 def variance(args: Sequence[SqlType]) -> SqlType:
     """var_pop and var_samp: a quotient of squares."""
     a = as_numeric(args[0])
-    scale = min(2 * a.scale, QUOTIENT_MOST)
-    return quotient_type(min(2 * integer_digits(a), 18), QUOTIENT_MOST, scale, AVERAGE_ROOM)
+    minimum = min(2 * (a.scale if a.display is NumericScale.FIXED else a.minimum), QUOTIENT_MOST)
+    return quotient_type(min(2 * integer_digits(a), 18), QUOTIENT_MOST, minimum, AVERAGE_ROOM)
 
 
 def deviation(args: Sequence[SqlType]) -> SqlType:

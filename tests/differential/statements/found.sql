@@ -26,3 +26,19 @@ select x = '10:00+02'::timetz from (values (null::timetz), ('10:00+02')) v(x);
 select array_agg(version() order by version()) is not null, string_agg('a', ',' order by current_user);
 select set_bit('\x00ff'::bytea, 1, x), set_byte('\x00ff'::bytea, 1, x), get_bit('\x00ff'::bytea, x) from (values (null::int), (1)) v(x);
 select max(distinct ('10:00+02'::timetz)), min(distinct b), bool_or(distinct b), max(distinct x order by x) from r group by i
+select case when 1=0 then 1/0 when 1=1 then 1 else 2/0 end
+select case 1 when 0 then 1/0 when 1 then 1 else 2/0 end
+select case when 1=1 then 1/0 when 1=1 then 1 else 2/0 end
+select case when 1=0 then 1 else 2/0 end
+select var_pop('inf'::float8), var_samp('inf'::float8), stddev_pop('nan'::float8), stddev('inf'::float4), variance('nan'::float8), var_pop(2::float8)
+select var_pop(x) over (partition by x), stddev_pop(x) over () from (values ('inf'::float8)) v(x)
+select stddev_pop(x::float4::numeric), var_pop(x::float4::numeric) from (values (324.78),(7.8),(56.0)) v(x)
+select make_timestamptz(1973, 07, 15, 08, 15, 55.33, '+2') at time zone 'UTC', make_timestamptz(1973, 07, 15, 08, 15, 55.33, '-2:30') at time zone 'UTC'
+select make_timestamptz(1973, 07, 15, 08, 15, 55.33, '2')
+select make_timestamptz(1973, 07, 15, 08, 15, 55.33, '+16')
+select make_timestamptz(1973, 07, 15, 08, 15, 55.33, 'Europe/Berlin') at time zone 'UTC'
+select sqrt(1.000000000000003::numeric), sqrt(8015491789940783531003294973900306::numeric), sqrt(2::numeric)
+select sqrt(x) from (values (1.000000000000003::numeric),(2),(null),(0),(1.000000000000005)) v(x)
+select 0.0009995::numeric(3,6)
+select 999500000::numeric(3,-6)
+select x::numeric(3,-2) from (values (99950.0::numeric)) v(x)
