@@ -163,6 +163,19 @@ def test_grouping_sets_are_expanded(catalog: TestCatalog) -> None:
     assert [set(s) for s in aggregator.grouping_sets] == [{0, 1}, {0}, {1}, set()]
 
 
+@pytest.mark.parametrize(
+    "grouped",
+    [
+        "select 1 as x, r_name from region group by grouping sets (1, 2)",
+        "select r_name as a, r_name as b from region group by a, rollup (b)",
+    ],
+)
+def test_grouping_sets_that_cannot_tell_their_keys_are_refused(catalog: TestCatalog, grouped: str) -> None:
+    """A set that leaves such a key out has null for it, and the constant or the other column beside it has not."""
+    with pytest.raises(FeatureNotSupported, match="grouping sets of"):
+        bind(grouped, catalog)
+
+
 def test_an_aggregate_belongs_to_the_level_whose_columns_it_reads(catalog: TestCatalog) -> None:
     plan = bind("select (select max(r_regionkey) from nation limit 1) from region", catalog).plan
     aggregator = only(plan, Aggregator)

@@ -296,8 +296,11 @@ def project_set(node: ProjectSet, block: Block) -> Block:
         unnested = _spark_lateral(sets, block)
     columns = zip(node.columns, node.emit, strict=True)
     block.scope.columns = {c.id: unnested[c.id] if c.id in sets else render(e, block.scope) for c, e in columns}
-    block.stage = Stage.PROJECTED if engine == "local" else block.stage
-    return block
+    if engine == "spark":
+        return block
+    block.stage = Stage.PROJECTED
+    # A SELECT of its own: whoever reads it may leave the calls' columns out, but not the rows that they make.
+    return block.derived(keep_order=True)
 
 
 def _is_set(expr: Expr) -> TypeGuard[Call]:

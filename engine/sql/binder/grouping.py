@@ -63,6 +63,8 @@ def bind_group_by(binder: QueryBinder, group: exp.Group, targets: list[Target], 
     if len(sets) > 1 and not any(sets):
         raise FeatureNotSupported("not supported: GROUP BY with several empty grouping sets and no other")
     plain = len(sets) == 1 and len(sets[0]) == len(clause.keys) and sets != [()]
+    if not plain:
+        clause.require_tellable()
     return GroupBy(clause.keys, None if plain else tuple(sets))
 
 
@@ -78,6 +80,15 @@ class _Clause:
         self._targets = targets
         self._scope = scope
         self.keys: list[Expr] = []
+        self._targets_of_keys: list[int] = []
+        self._doubled = False
+
+    def require_tellable(self) -> None:
+        """Where a set leaves a key out, its target is null and others that equal it are not: they are told by what they are."""
+        if self._doubled:
+            raise FeatureNotSupported("not supported: grouping sets of an expression that the select list has twice")
+        if any(isinstance(key, Const) for key in self.keys):
+            raise FeatureNotSupported("not supported: grouping sets of a constant")
 
     def sets_of(self, item: exp.Expression) -> Sets:
         """The grouping sets that one element stands for."""
@@ -118,8 +129,11 @@ class _Clause:
         check_no_windows(expr, "GROUP BY")
         self._binder.expressions.require_equality(replace(expr, position=leftmost(item)))
         if expr in self.keys:
-            return self.keys.index(expr)
+            known = self.keys.index(expr)
+            self._doubled |= self._targets_of_keys[known] != index
+            return known
         self.keys.append(expr)
+        self._targets_of_keys.append(index)
         return len(self.keys) - 1
 
 

@@ -1,0 +1,16 @@
+create table k(n int);
+insert into k values (1),(2),(3);
+select count(*) from (select generate_series(1, count(*)) from k) y;
+select count(*) from (select generate_series(1, 3) from k) y;
+select count(*) from (select json_object_keys('{"a":1,"b":2}') from k) y;
+select count(*) from (select json_object_keys(json_object(array_agg(g))) from (select unnest(array['f'||n,n::text]) as g from generate_series(1,3) as n) x) y;
+select json_object_keys(json_object(array_agg(g))) from (select unnest(array['f'||n,n::text]) as g from generate_series(1,3) as n) x;
+select json_object(array_agg(g)) from (select unnest(array['f'||n,n::text]) as g from generate_series(1,3) as n) x;
+select unnest(array['f'||n,n::text]) as g from generate_series(1,3) as n;
+select count(*) from (select unnest(array_agg(n)) from k) y;
+select count(*) from (select jsonb_array_elements(jsonb_agg(n)) from k) y;
+select count(*) from (select regexp_split_to_table(string_agg(n::text, ','), ',') from k) y;
+select 1 from (select generate_series(1, 3) from k limit 2) y;
+select exists (select generate_series(1, 0) from k);
+select count(*) from k where exists (select unnest('{}'::int[]));
+select n from k where n in (select generate_series(1, 2)) order by 1;
