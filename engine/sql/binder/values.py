@@ -176,7 +176,7 @@ def bind_subscript(binder: ExpressionBinder, node: exp.Expression, scope: Scope)
     at = position(node)
     arg, (index,) = binder.bind(node.this, scope), node.expressions
     if arg.type.pg is t.JSONB and not isinstance(index, exp.Slice):
-        return binder.operator("->", [arg, binder.bind(index, scope)], at)
+        return binder.operator("#>", [arg, _step(binder, index, scope)], at)
     if arg.type.pg is t.JSONB:
         bound = index.args.get("expression") or index.args.get("this")
         message = "jsonb subscript does not support slices"
@@ -194,6 +194,20 @@ def bind_subscript(binder: ExpressionBinder, node: exp.Expression, scope: Scope)
         return _slice(binder, arg, index, scope, at)
     element = binder.function("subscript", [arg, bind_index(binder, index, scope)], at)
     return with_type(element, element_type(arg.type))
+
+
+def _step(binder: ExpressionBinder, index: exp.Expression, scope: Scope) -> Expr:
+    """A subscript of jsonb as a path of one step: of an array '1' is a place too, and a scalar has nothing inside (jsonbsubs.c)."""
+    bound, texts = binder.bind(index, scope), st.of(t.array_of(t.TEXT))
+    if bound.type.pg not in (t.INT2, t.INT4, t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.UNKNOWN):
+        raise DatatypeMismatch(
+            f"subscript type {bound.type.pg.sql_name} is not supported",
+            hint="jsonb subscript must be coercible to either integer or text.",
+            position=cursor(bound.position),
+        )
+    if isinstance(bound, Const):
+        return Const(texts, [None if bound.value is None else str(bound.value)])
+    return ArrayOf(texts, (binder.coercer.coerce_type(bound, t.TEXT, "explicit"),))
 
 
 def _slice(binder: ExpressionBinder, arg: Expr, index: exp.Slice, scope: Scope, at: int) -> Expr:

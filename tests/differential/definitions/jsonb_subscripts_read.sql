@@ -1,0 +1,12 @@
+select ('123'::jsonb)[0], ('[1, "2", null]'::jsonb)['1'], ('[1, "2", null]'::jsonb)[1][0], ('[1, "2", null]'::jsonb)[-1], ('[1, "2", null]'::jsonb)[1];
+select ('{"a": {"b": [10, 20]}}'::jsonb)['a']['b'][1], ('{"a": 1}'::jsonb)['b'], ('{"1": 5}'::jsonb)[1], ('{"a": 1}'::jsonb)[null], (null::jsonb)['a'];
+select j['a'], j[k], j['list'][i] from (values ('{"a": 1, "x": "y", "list": [1,2,3]}'::jsonb, 'x', 2), ('[7,8]', '1', 0), ('"s"', 'a', 0)) v(j, k, i);
+select ('[1]'::jsonb)[1.0];
+select ('[1]'::jsonb)[true];
+select ('[1]'::jsonb)[0:1];
+select ('[1, 2]'::jsonb)[1::bigint];
+create table js(j jsonb, n int2);
+insert into js values ('{"a": [1, {"b": 2}]}', 1);
+select j['a'][n]['b'], j['a'][n::int], j['a'][0] from js;
+update js set j['a'][0] = '5' where j['a'][0] = '1';
+select * from js;
