@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from sqlglot import exp
@@ -13,8 +14,9 @@ from engine.plan.compile.ordering import order_by, sorted_block, unmet
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.storage import storage_type
 from engine.plan.compile.trees import call, case, cast, equals, integer, operand, ordered, string
+from engine.plan.compile.window_keys import raises
 from engine.plan.logical import DistinctOn, Limit
-from engine.sql.expr import Const, Expr, ParamRef
+from engine.sql.expr import Column, Const, Expr, ParamRef
 from engine.sql.types import of
 from wire import types as t
 from wire.errors import InvalidRowCountInLimit, InvalidRowCountInOffset, SqlError
@@ -70,7 +72,7 @@ def _computed_row_count(count: Expr, clause: str, scope: Scope) -> exp.Expressio
 
 def _with_ties(node: Limit, block: Block, count: exp.Expression, offset: exp.Expression | None) -> Block:
     """The rows whose rank is among the first `count` after `offset`: those that tie with the last have its rank."""
-    block = block.at_most(Stage.FILTERED)
+    block = _with_plain_keys(block.at_most(Stage.FILTERED), [key.column for key in node.requirement])
     order = exp.Order(expressions=order_by(block, node.requirement))
     extra = {
         "rank_": exp.Window(this=call("RANK"), order=order),
@@ -87,7 +89,7 @@ def _with_ties(node: Limit, block: Block, count: exp.Expression, offset: exp.Exp
 
 def distinct_on(node: DistinctOn, block: Block) -> Block:
     """The first row of each group, by its number within the group."""
-    block = block.at_most(Stage.FILTERED)
+    block = _with_plain_keys(block.at_most(Stage.FILTERED), (*node.keys, *(key.column for key in node.order)))
     keys = [equality_key(block.scope.column(key), key.type, block.scope.engine) for key in node.keys]
     order = order_by(block, node.order) or [ordered(integer(1), descending=False, nulls_first=False)]
     number = exp.Window(this=call("ROW_NUMBER"), partition_by=keys, order=exp.Order(expressions=order))
@@ -95,3 +97,9 @@ def distinct_on(node: DistinctOn, block: Block) -> Block:
     block.where.append(equals(block.extra_column("number_"), integer(1)))
     block.stage = Stage.FILTERED
     return block
+
+
+def _with_plain_keys(block: Block, keys: Iterable[Column]) -> Block:
+    """A block in which windows may be by these columns (`window_keys`)."""
+    refused = (key.id in block.volatile or raises(block.scope.column(key)) for key in keys)
+    return block.derived(keep_order=True) if block.scope.engine == "local" and any(refused) else block

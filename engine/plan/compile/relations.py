@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.plan.compile import grouping, joins, limits, sets, sources
+from engine.plan.compile import grouping, joins, limits, sets, sources, window_keys
 from engine.plan.compile.barrier import barred
 from engine.plan.compile.block import Block, Stage, volatile_ids
 from engine.plan.compile.expressions import render
@@ -130,10 +130,11 @@ def _window(node: Window, scope: Scope) -> Block:
     if block.stage > Stage.FILTERED or block.whole is not None:
         block = block.derived(keep_order=True)
     block = block.ready_for(node.calls)
+    block, calls = window_keys.below(block, node.calls)
     kept = len(node.columns) - len(node.calls)
     columns = {c.id: block.scope.columns[c.id] for c in node.columns[:kept]}
-    calls = zip(node.columns[kept:], node.calls, strict=True)
-    columns.update({c.id: render_window(call, block.scope, block.order) for c, call in calls})
+    named = zip(node.columns[kept:], calls, strict=True)
+    columns.update({c.id: render_window(call, block.scope, block.order) for c, call in named})
     block.scope.columns = columns
     block.stage = Stage.PROJECTED
     return block

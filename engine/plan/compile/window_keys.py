@@ -1,0 +1,54 @@
+"""What windows part and order by, where DuckDB has no windows by it.
+
+DuckDB takes every expression that may raise an error for one that differs each time, as it does `random()`, and refuses such keys.
+They are computed in a derived table, whose columns are keys like others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from engine.plan.compile.block import Block, is_volatile
+from engine.plan.compile.expressions import render
+from engine.sql.expr import Column, ColumnRef, Expr, WindowCall
+
+
+def below(block: Block, calls: Sequence[WindowCall]) -> tuple[Block, Sequence[WindowCall]]:
+    """A block that has such keys as columns, and the calls that refer to them."""
+    if block.scope.engine == "spark":
+        return block, calls
+    keys: list[Expr] = []
+    for key in (key for call in calls for key in _keys(call)):
+        if key not in keys and (is_volatile(key) or raises(render(key, block.scope))):
+            keys.append(key)
+    if not keys:
+        return block, calls
+    block = block.derived({f"k{n}": render(key, block.scope) for n, key in enumerate(keys)}, keep_order=True)
+    # Of no node of the plan, whose columns count upwards.
+    columns = [Column(-1 - n, "", key.type) for n, key in enumerate(keys)]
+    block.scope.columns |= {column.id: block.extra_column(f"k{n}") for n, column in enumerate(columns)}
+
+    def moved(key: Expr) -> Expr:
+        return ColumnRef(key.type, columns[keys.index(key)]) if key in keys else key
+
+    return block, [
+        replace(
+            call,
+            partition_by=tuple(map(moved, call.partition_by)),
+            order_by=tuple(replace(item, expr=moved(item.expr)) for item in call.order_by),
+        )
+        for call in calls
+    ]
+
+
+def raises(tree: exp.Expression) -> bool:
+    """Whether it may raise an error of ours."""
+    return any(str(node.this).lower() == "error" for node in tree.find_all(exp.Anonymous))
+
+
+def _keys(call: WindowCall) -> Iterator[Expr]:
+    yield from call.partition_by
+    yield from (item.expr for item in call.order_by)
