@@ -298,7 +298,6 @@ def project_set(node: ProjectSet, block: Block) -> Block:
     block.scope.columns = {c.id: unnested[c.id] if c.id in sets else render(e, block.scope) for c, e in columns}
     if engine == "spark":
         return block
-    block.stage = Stage.PROJECTED
     # A SELECT of its own: whoever reads it may leave the calls' columns out, but not the rows that they make.
     return block.derived(keep_order=True)
 

@@ -1,11 +1,17 @@
 -- local
 SELECT
-  UNNEST(GENERATE_SERIES(1, t1.c2)) AS c3,
-  UNNEST(GENERATE_SERIES(1, 1)) AS c4,
-  t1.c1 AS c5
-FROM (VALUES
-  ('x', 2),
-  ('y', 1)) AS t1(c1, c2)
+  t2.c3 AS c3,
+  t2.c4 AS c4,
+  t2.c5 AS c5
+FROM (
+  SELECT
+    UNNEST(GENERATE_SERIES(1, t1.c2)) AS c3,
+    UNNEST(GENERATE_SERIES(1, 1)) AS c4,
+    t1.c1 AS c5
+  FROM (VALUES
+    ('x', 2),
+    ('y', 1)) AS t1(c1, c2)
+) AS t2
 
 -- spark
 SELECT
