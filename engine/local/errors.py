@@ -139,8 +139,6 @@ _ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
          _always(FeatureNotSupported, "not supported: LIMIT or OFFSET by a column of an outer query")),
         (r"RANGE frames must have only one ORDER BY expression",
          _always(FeatureNotSupported, "not supported: a RANGE frame over values of this type")),
-        (r"PARTITION BY window expressions cannot be volatile",
-         _always(FeatureNotSupported, "not supported: DISTINCT ON and PARTITION BY of what differs each time it is computed")),
         (r"Type INT32 with value .* can't be cast to the destination type INT64",
          _always(DatetimeFieldOverflow, "date out of range for timestamp")),
         (r"Could not convert string (?P<q>['\"])(?P<value>.*?)(?P=q) to (?P<type>\w+)", _invalid_text),

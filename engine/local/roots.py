@@ -50,8 +50,9 @@ def root(values: Any, value_scales: Any, scales: Any, minima: Any, kinds: Any) -
 
 def _without_ties(found: Any, refined: Any, exact: Any, digits: Integers) -> Any:
     """Of what lies just half way, a unit less where it was rounded to there: the square of the half way point tells. Seldom."""
-    units = pc.cast(pa.array([Decimal(1).scaleb(-int(d)) for d in np.unique(digits)]), found.type)
-    unit = pc.take(units, pa.array(np.searchsorted(np.unique(digits), digits)))
+    numbers, places = np.unique(digits, return_inverse=True)
+    units = pc.cast(pa.array([Decimal(1).scaleb(-int(number)) for number in numbers]), found.type)
+    unit = pc.take(units, pa.array(places))
     above = pc.subtract(found, refined)
     tied = np.flatnonzero(pc.equal(pc.add(above, above), unit).to_numpy(zero_copy_only=False))
     if len(tied) == 0:

@@ -122,6 +122,10 @@ def _mismatch(message: str) -> SqlError:
     return FeatureNotSupported("not supported: an expression over these types in Spark", detail=message)
 
 
+def _correlated(_message: str) -> SqlError:
+    return FeatureNotSupported("not supported: this correlated subquery in Spark")
+
+
 #: Error conditions by their first part, most of them of ANSI mode.
 _CONDITIONS: Final[dict[str, Callable[[str], SqlError]]] = {
     "DIVIDE_BY_ZERO": _always(DivisionByZero, "division by zero"),
@@ -143,13 +147,9 @@ _CONDITIONS: Final[dict[str, Callable[[str], SqlError]]] = {
     "SCALAR_SUBQUERY_TOO_MANY_ROWS": _always(
         CardinalityViolation, "more than one row returned by a subquery used as an expression"
     ),
-    "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY": _always(
-        FeatureNotSupported, "not supported: this correlated subquery in Spark"
-    ),
+    "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY": _correlated,
     # Names are found before: what is left is a name of two queries further out, which Spark does not look for.
-    "UNRESOLVED_COLUMN.WITH_SUGGESTION": _always(
-        FeatureNotSupported, "not supported: this correlated subquery in Spark"
-    ),
+    "UNRESOLVED_COLUMN.WITH_SUGGESTION": _correlated,
     "DATATYPE_MISMATCH": _mismatch,
     "RECURSION_LEVEL_LIMIT_EXCEEDED": _always(StatementTooComplex, "recursive query exceeds Spark's limit of levels"),
     "RECURSION_ROW_LIMIT_EXCEEDED": _always(StatementTooComplex, "recursive query exceeds Spark's limit of rows"),

@@ -21,15 +21,18 @@ def below(block: Block, calls: Sequence[WindowCall]) -> tuple[Block, Sequence[Wi
     if block.scope.engine == "spark":
         return block, calls
     keys: list[Expr] = []
+    trees: dict[str, exp.Expression] = {}
     for key in (key for call in calls for key in _keys(call)):
-        if key not in keys and (is_volatile(key) or raises(render(key, block.scope))):
+        tree = render(key, block.scope)
+        if key not in keys and (is_volatile(key) or raises(tree)):
+            trees[f"key{len(keys)}"] = tree
             keys.append(key)
     if not keys:
         return block, calls
-    block = block.derived({f"k{n}": render(key, block.scope) for n, key in enumerate(keys)}, keep_order=True)
+    block = block.derived(trees, keep_order=True)
     # Of no node of the plan, whose columns count upwards.
     columns = [Column(-1 - n, "", key.type) for n, key in enumerate(keys)]
-    block.scope.columns |= {column.id: block.extra_column(f"k{n}") for n, column in enumerate(columns)}
+    block.scope.columns |= {column.id: block.extra_column(f"key{n}") for n, column in enumerate(columns)}
 
     def moved(key: Expr) -> Expr:
         return ColumnRef(key.type, columns[keys.index(key)]) if key in keys else key

@@ -85,19 +85,25 @@ def _evaluated(expr: Expr) -> Iterator[Expr]:
 
 def _until(args: tuple[Expr, ...], *, decides: bool) -> Iterator[Expr]:
     for arg in args:
-        if isinstance(arg, Const) and arg.value is decides:
+        if _truth(arg) == (True, decides):
             return
         yield arg
 
 
 def _truth(condition: Expr) -> tuple[bool, object]:
-    """Whether constants decide a condition, and what they say: of constants themselves, and of two whole numbers compared."""
-    if isinstance(condition, Const):
-        return True, condition.value
-    if isinstance(condition, Call) and len(condition.args) == 2 and condition.function.name in _COMPARISONS:
-        left, right = map(_value, condition.args)
-        if isinstance(left, int) and isinstance(right, int):
-            return True, _COMPARISONS[condition.function.name](left, right)
+    """Whether constants decide a condition, and what they say: constants themselves, two whole numbers compared, AND and OR."""
+    match condition:
+        case Const(value=value):
+            return True, value
+        case And(args=args) | Or(args=args):
+            decides, truths = isinstance(condition, Or), [_truth(arg) for arg in args]
+            if (True, decides) in truths:
+                return True, decides
+            return all(known for known, _ in truths), None if (True, None) in truths else not decides
+        case Call(function=function, args=args) if len(args) == 2 and function.name in _COMPARISONS:
+            left, right = map(_value, args)
+            if isinstance(left, int) and isinstance(right, int):
+                return True, _COMPARISONS[function.name](left, right)
     return False, None
 
 

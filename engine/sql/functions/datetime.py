@@ -49,11 +49,10 @@ _STORED: Final = {
     ("spark", t.TIMESTAMP): "TIMESTAMP_NTZ",
     ("spark", t.TIMESTAMPTZ): "TIMESTAMP",
 }
-
-
-#: The first day of PostgreSQL's calendar (Julian day 0) and the last, counted from 1970; and the first as DuckDB writes it.
 #: The most hours that a numeric time zone may have (MAX_TZDISP_HOUR).
 _ZONE_HOURS: Final = 15
+
+#: The first day of PostgreSQL's calendar (Julian day 0) and the last, counted from 1970; and the first as DuckDB writes it.
 _FIRST_DAY: Final = -2_440_588
 _LAST_DAY: Final = 2_145_042_905
 _FIRST: Final = "4714-11-24 (BC)"
