@@ -37,13 +37,15 @@ from engine.sql.functions.moments import (
     unless_null,
 )
 from engine.sql.functions.textual import apply, typed_as_text
-from engine.sql.functions.trees import both, bound, pack, sql
+from engine.sql.functions.trees import both, bound, pack, raised, sql, text
 from engine.sql.types import UNKNOWN_DIGITS, SqlType, numeric, of
+from engine.told_error import as_text
 from wire import types as t
 from wire.carriers import PG_EPOCH_MICROS, NumericScale
 from wire.errors import FeatureNotSupported
 from wire.interval_modifiers import FULL_PRECISION
 from wire.text_interval import smallest_field
+from wire.text_numbers import numeric_overflow
 
 if TYPE_CHECKING:
     from engine.sql.expr import AggregateCall
@@ -81,11 +83,11 @@ def _sized(engine: EngineName) -> Builder:
         rounded = f"round(CAST($1 AS DECIMAL(38, {min(given, 38 - call.type.precision)})), {scale})"
         fitted = f"CAST({rounded} AS DECIMAL(38, {kept}))"
         limit = power(engine, precision - scale)
-        text = (
-            f"CASE WHEN abs({fitted}) >= {limit} THEN RAISE('22003', 'numeric field overflow')"
-            f" ELSE CAST({fitted} AS {storage_name(call.type, engine)}) END"
+        sized = (
+            f"CASE WHEN abs({fitted}) >= {limit} THEN $2 ELSE CAST({fitted} AS {storage_name(call.type, engine)}) END"
         )
-        return bound(engine, "given__", args[0], lambda value: place(parse(engine, text), [value]))
+        too_large = raised(engine, text(as_text(numeric_overflow(precision, scale))))
+        return bound(engine, "given__", args[0], lambda value: place(parse(engine, sized), [value, too_large]))
 
     return build
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 from engine.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import cast
-from engine.sql.functions.trees import both, sql
+from engine.sql.functions.trees import both, raised
 from wire import types as t
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _raised(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    return sql(engine, "error($1)" if engine == "local" else "raise_error($1)", *args)
+    return raised(engine, args[0])
 
 
 RAISED: Final[Function] = cast(t.TEXT, t.ANY, **both(_raised))

@@ -111,6 +111,11 @@ def raises(engine: EngineName, sqlstate: str, message: str | exp.Expression) -> 
     """An expression that fails with this error when it is evaluated; `message` may be computed."""
     prefix = text(f"SQLSTATE:{sqlstate}:{message if isinstance(message, str) else ''}")
     said = prefix if isinstance(message, str) else concat(engine, [prefix, message])
+    return raised(engine, said)
+
+
+def raised(engine: EngineName, said: exp.Expression) -> exp.Expression:
+    """An expression that fails with what a text says (`engine.told_error`)."""
     return sql(engine, "error($1)" if engine == "local" else "raise_error($1)", said)
 
 

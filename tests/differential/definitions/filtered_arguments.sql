@@ -24,3 +24,4 @@ create table nm(e numeric(3,-6), f numeric(3,6));
 insert into nm values (998500000, 0.0009994), (1499999, -0.0000005), (null, 0);
 select * from nm order by e;
 select x::numeric(3,-2), y::numeric(2,4), (i*10)::numeric(3,-3), x::text::numeric(3,-2) from (values (12345.678::numeric, 0.00123::numeric, 12345)) v(x,y,i);
+select i::numeric(3,-2) from (values (123456)) v(i);
