@@ -153,6 +153,12 @@ class Block:
             order.append(ordered(column(name, alias), bool(item.args["desc"]), bool(item.args["nulls_first"])))
         return order
 
+    def passes_on(self) -> bool:
+        """Whether some of its columns are of outer queries, not of its FROM clause."""
+        items = [] if self.source is None else [self.source, *(joined.this for joined in self.joins)]
+        own = {item.alias_or_name for item in items}
+        return any(c.table not in own for tree in self.scope.columns.values() for c in tree.find_all(exp.Column))
+
     def flat(self) -> Block:
         """A block that is a SELECT of its own: this one, or one that reads its whole query."""
         return self if self.whole is None else self.derived()

@@ -21,7 +21,8 @@ def aggregate(node: Aggregator, block: Block) -> Block:
     if block.stage > Stage.FILTERED or block.whole is not None:
         block = block.derived(keep_order=True)
     block = block.ready_for([*node.aggregates, *(ColumnRef(c.type, c) for c in node.group)])
-    if not all(_may_be_key(block.scope.column(c), node) for c in node.group):
+    # An aggregate of what is an outer query's alone would be the outer query's.
+    if block.passes_on() or not all(_may_be_key(block.scope.column(c), node) for c in node.group):
         block = block.derived(keep_order=True)
     order, block.order = block.order, []
     scope = block.scope

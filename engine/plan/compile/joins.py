@@ -128,9 +128,4 @@ def _is_bare(block: Block) -> bool:
 
 def _gives_its_own(block: Block) -> bool:
     """Whether its columns are plain ones of its FROM clause."""
-    items = [] if block.source is None else [block.source, *(joined.this for joined in block.joins)]
-    names = {item.alias_or_name for item in items}
-    return all(
-        is_plain(tree) and all(column.table in names for column in tree.find_all(exp.Column))
-        for tree in block.scope.columns.values()
-    )
+    return all(is_plain(tree) for tree in block.scope.columns.values()) and not block.passes_on()

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from engine.plan.logical import Aggregator, DistinctOn, Node, OrderKey
+from engine.plan.logical import Aggregator, DistinctOn, Node, Ordering, OrderKey
 from engine.sql.binder import from_clause, row_locks, set_returning, sorting, windows
-from engine.sql.binder.blocks import Bound, filtered, project
+from engine.sql.binder.blocks import Bound, extended, filtered, project, refer
 from engine.sql.binder.grouping import GroupBy, aggregated, bind_group_by, is_grouped
 from engine.sql.binder.labels import label
 from engine.sql.binder.levels import check_no_sets, check_no_windows, check_plain
 from engine.sql.binder.sorting import SortItem, Target, find_target
 from engine.sql.binder.values import row_items
-from engine.sql.expr import Expr
+from engine.sql.expr import Column, Expr
 from engine.sql.positions import leftmost
 from engine.sql.scope import Scope, SourceColumn, cursor, position
 from wire.errors import InvalidColumnReference, SqlSyntaxError, WindowingError
@@ -47,12 +47,15 @@ def bind(binder: QueryBinder, tree: exp.Select, scope: Scope, settle: bool) -> B
         for target in targets:
             target.expr = binder.expressions.settle(target.expr)
     node, exprs = _computed(binder, node, targets, group, having, scope)
+    if distinct is not None and distinct.before_sets:
+        node, exprs = _first_rows(binder, node, exprs, distinct, order)
+    node, exprs = set_returning.expanded(binder.context, node, exprs)
     plan: Node = project(binder.context, node, exprs, [x.name for x in targets])
     names = tuple(x.name for x in targets if not x.hidden)
     requirement = sorting.ordering(plan, order)
     rows = row_locks.rows_of(tree, plan, base, scope)
     row_locks.lock(binder.context, tree, rows, scope)
-    if distinct is not None:
+    if distinct is not None and not distinct.before_sets:
         plan = _distinct(plan, distinct, order)
     return sorting.limited(binder, tree, scope, Bound(plan, names, requirement, rows))
 
@@ -127,10 +130,15 @@ def _group_by(binder: QueryBinder, tree: exp.Select, targets: list[Target], scop
 
 @dataclass(frozen=True, slots=True)
 class _Distinct:
-    """The targets that DISTINCT compares; on: DISTINCT ON, which keeps a whole row of each group."""
+    """The targets that DISTINCT compares; on: DISTINCT ON, which keeps a whole row of each group.
+
+    before_sets: set-returning calls run over the rows that are kept, as they do where there is an ORDER BY and it asks for
+    none of them (planner.c: make_sort_input_target).
+    """
 
     keys: tuple[int, ...]
     on: bool
+    before_sets: bool = False
 
 
 def _bind_distinct(
@@ -147,7 +155,9 @@ def _bind_distinct(
     for key in keys:
         binder.expressions.require_equality(targets[key].expr)
     _check_leading(keys, on.expressions, order)
-    return _Distinct(tuple(dict.fromkeys(keys)), True)
+    sorted_by = {*keys, *(item.target for item in order)}
+    sets = {n for n, target in enumerate(targets) if set_returning.has_sets(target.expr)}
+    return _Distinct(tuple(dict.fromkeys(keys)), True, bool(order) and bool(sets) and not sets & sorted_by)
 
 
 def _check_leading(keys: Sequence[int], written: Sequence[exp.Expression], order: Sequence[SortItem]) -> None:
@@ -186,20 +196,33 @@ def _computed(
     having: Expr | None,
     scope: Scope,
 ) -> tuple[Node, list[Expr]]:
-    """The node below the select list, and the select list's expressions over it."""
+    """The node below the select list, and the select list's expressions over it, sets not yet run."""
     exprs = [target.expr for target in targets]
     if group is not None or having is not None or is_grouped(exprs, scope):
         node, exprs = aggregated(binder, node, group or GroupBy(), exprs, having, scope)
-    node, exprs = windows.computed(binder.context, node, exprs, scope)
-    return set_returning.expanded(binder.context, node, exprs)
+    return windows.computed(binder.context, node, exprs, scope)
+
+
+def _first_rows(
+    binder: QueryBinder, node: Node, exprs: list[Expr], distinct: _Distinct, order: Sequence[SortItem]
+) -> tuple[Node, list[Expr]]:
+    """The first row of each group, and the select list's expressions over these."""
+    known = sorted({*distinct.keys, *(item.target for item in order)})
+    node, columns = extended(binder.context, node, [exprs[target] for target in known], "key")
+    found = dict(zip(known, columns, strict=True))
+    requirement = tuple(OrderKey(found[i.target], i.descending, i.nulls_first) for i in order)
+    first = _first(node, [found[key] for key in distinct.keys], requirement)
+    return first, [refer(found[n]) if n in found else expr for n, expr in enumerate(exprs)]
 
 
 def _distinct(plan: Node, distinct: _Distinct, order: Sequence[SortItem]) -> Node:
     """DISTINCT as an AGGREGATOR without aggregates; DISTINCT ON as the first row of each group."""
     if not distinct.on:
         return Aggregator(plan.columns, plan, plan.columns)
-    columns = tuple(plan.columns[key] for key in distinct.keys)
-    requirement = sorting.ordering(plan, order)
+    return _first(plan, [plan.columns[key] for key in distinct.keys], sorting.ordering(plan, order))
+
+
+def _first(node: Node, keys: Sequence[Column], requirement: Ordering) -> DistinctOn:
     sorted_by = {key.column.id for key in requirement}
-    rest = tuple(OrderKey(c) for c in columns if c.id not in sorted_by)
-    return DistinctOn(plan.columns, plan, columns, (*requirement, *rest))
+    rest = tuple(OrderKey(c) for c in keys if c.id not in sorted_by)
+    return DistinctOn(node.columns, node, tuple(keys), (*requirement, *rest))
