@@ -217,8 +217,8 @@ class _Ground:
     def postpones(self, key: Constraint) -> bool:
         return self.inner.postpones(key)
 
-    def follows(self, plan: Mutate) -> bool:
-        return self.inner.follows(plan)
+    def wants_moved(self, plan: Mutate) -> bool:
+        return self.inner.wants_moved(plan)
 
     async def record(self, table: Table, intents: Intents, *, appends_only: bool, whole: bool) -> None:
         await self.inner.record(table, intents, appends_only=appends_only, whole=whole)

@@ -15,7 +15,8 @@ names a key depends on the files that the key may be in, a key that goes on the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ from sqlglot import exp
 from engine.catalog.objects import Constraint, KeyAction, Table
 from engine.mutation import files as names
 from engine.mutation.intents import Intents
-from engine.mutation.moved_keys import follow, is_followed
+from engine.mutation.moved_keys import MOVED, Pairs, as_table, follow, is_told, left
 from engine.mutation.named_tables import NamedTables, named
 from engine.mutation.unique import overlap
 from engine.mutation.violations import half_null_key, no_such_key, still_referenced
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 _NEW, _OLD, _OTHER = "new", "old", "other"
 #: No column of a user's has such a name.
 _COUNT = "\0count"
-#: Columns of a foreign key, and of the key that it names.
-Pairs = Sequence[tuple[str, str]]
 
 
 async def judge(plan: Mutate, intents: Intents, moved: Sequence[pa.RecordBatch], ground: SessionGround) -> None:
@@ -195,33 +194,45 @@ async def _judge_gone(
     ground: SessionGround,
 ) -> None:
     pairs, child = pairs_of(constraint, plan.table), await ground.refreshed(child)
-    if plan.kind == "update" and is_followed(plan, constraint):
-        if child.oid != plan.table.oid:
-            await ground.guard(child, whole=True)
+    if child.oid != plan.table.oid:
+        await ground.guard(child, whole=True)
+    assert constraint.references is not None
+    if is_told(plan, constraint) and constraint.references.on_update == "cascade":
         await follow(plan, child, pairs, moved, ground)
+        return
+    async with _taken(plan, constraint, intents, moved, ground) as (gone, tables):
+        named_still = _still_named(gone, pairs)
+        row = await _asked({**tables, _OTHER: child}, named_still, ground)
+        if row is None:
+            return
+        action = _action(plan, constraint)
+        if action in ("no action", "restrict"):
+            raise still_referenced(plan.table, child, constraint, row, ground.output)
+        try:
+            following = _following(child, gone, pairs, action, _set_columns(plan, child, constraint))
+            await ground.carry_out(following, tables)
+        except ForeignKeyViolation:
+            # A default may be the very key that is gone.
+            now = await ground.refreshed(next(other for other in ground.tables() if other.oid == child.oid))
+            row = await _asked({**tables, _OTHER: now}, named_still, ground)
+            if row is None:
+                raise
+            raise still_referenced(plan.table, child, constraint, row, ground.output) from None
+
+
+@asynccontextmanager
+async def _taken(
+    plan: Mutate, constraint: Constraint, intents: Intents, moved: Sequence[pa.RecordBatch], ground: SessionGround
+) -> AsyncIterator[tuple[exp.Select, Mapping[str, Table]]]:
+    """The keys that are gone, as a query and the tables that it reads: those that rows have no more, or that no row has."""
+    pairs = pairs_of(constraint, plan.table)
+    if is_told(plan, constraint):
+        async with as_table(plan, moved, ground) as table:
+            yield left(pairs), {MOVED: table}
         return
     old = _some(plan.table, [names.absolute(plan.table, path) for path in intents.removed])
     new = _some(plan.table, [names.absolute(plan.table, file.path) for file in intents.added])
-    gone = _gone(pairs, bool(intents.added))
-    tables = {_OLD: old, _NEW: new}
-    named_still = _still_named(gone, pairs)
-    row = await _asked({**tables, _OTHER: child}, named_still, ground)
-    if child.oid != plan.table.oid:
-        await ground.guard(child, whole=True)
-    if row is None:
-        return
-    action = _action(plan, constraint)
-    if action in ("no action", "restrict"):
-        raise still_referenced(plan.table, child, constraint, row, ground.output)
-    try:
-        await ground.carry_out(_following(child, gone, pairs, action, _set_columns(plan, child, constraint)), tables)
-    except ForeignKeyViolation:
-        # A default may be the very key that is gone.
-        now = await ground.refreshed(next(other for other in ground.tables() if other.oid == child.oid))
-        row = await _asked({**tables, _OTHER: now}, named_still, ground)
-        if row is None:
-            raise
-        raise still_referenced(plan.table, child, constraint, row, ground.output) from None
+    yield _gone(pairs, bool(intents.added)), {_OLD: old, _NEW: new}
 
 
 def _is_left(plan: Mutate, constraint: Constraint) -> bool:

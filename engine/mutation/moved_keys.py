@@ -1,9 +1,13 @@
-"""ON UPDATE CASCADE: rows that name a key go with it to what it is now (ri_triggers.c: RI_FKey_cascade_upd).
+"""Keys that an UPDATE changed, row by row, where a foreign key that names them says more of it than NO ACTION.
 
 Which key became which only the statement's own rows can tell, while they pass: files hold what was before and what is now, and not
 which row was which. So an UPDATE that may change such a key keeps the values of both (`Mutate.before`), as it keeps the rows of
-RETURNING. They are then a file that a statement of our own joins: it changes the rows that name the old keys, and is judged like
-any other. PostgreSQL follows row by row; here all keys move at once, so that `SET id = id + 1` is followed as it was meant.
+RETURNING. They are then a file that statements of our own read:
+
+- CASCADE changes the rows that name the old keys, and is judged like any other statement. PostgreSQL follows row by row; here all
+  keys move at once, so that `SET id = id + 1` is followed as it was meant (ri_triggers.c: RI_FKey_cascade_upd);
+- RESTRICT, SET NULL and SET DEFAULT are about every key that a row had and has no more, also where another row has it now: only
+  NO ACTION looks for one (ri_Check_Pk_Match).
 """
 
 from __future__ import annotations
@@ -30,40 +34,53 @@ from engine.storage.staging_area import StagingArea, new_name
 if TYPE_CHECKING:
     from engine.mutation.statement import SessionGround
 
-_MOVED = "moved"
+MOVED = "moved"
 _OLD, _NEW = "old ", "new "
+#: Columns of a foreign key, and of the key that it names.
+Pairs = Sequence[tuple[str, str]]
 
 
-def is_followed(plan: Mutate, constraint: Constraint) -> bool:
-    """Whether rows follow where the statement changes a key that a foreign key names."""
+def is_told(plan: Mutate, constraint: Constraint) -> bool:
+    """Whether what the foreign key says ON UPDATE is about rows one by one, and the statement tells of them."""
     assert constraint.references is not None
     numbers = {column.number for column in plan.table.columns if column.name in {name for name, _ in plan.before}}
-    return constraint.references.on_update == "cascade" and set(constraint.references.columns) <= numbers
+    told = plan.kind == "update" and constraint.references.on_update != "no action"
+    return told and set(constraint.references.columns) <= numbers
 
 
 async def follow(
-    plan: Mutate, child: Table, pairs: Sequence[tuple[str, str]], moved: Sequence[pa.RecordBatch], ground: SessionGround
+    plan: Mutate, child: Table, pairs: Pairs, moved: Sequence[pa.RecordBatch], ground: SessionGround
 ) -> None:
-    """pairs: the child's columns and those of the key. moved: of rows that changed the values of `plan.before`, and those after."""
-    async with _as_table(plan, moved, ground) as table:
-        await ground.carry_out(_statement(child, pairs), {_MOVED: table})
+    """CASCADE. moved: of rows that changed the values of `plan.before`, and those after."""
+    async with as_table(plan, moved, ground) as table:
+        await ground.carry_out(_statement(child, pairs), {MOVED: table})
 
 
-def _statement(child: Table, pairs: Sequence[tuple[str, str]]) -> MutationStatement:
-    """UPDATE child SET a = moved."new k" FROM moved WHERE a = moved."old k" AND moved."new k" IS DISTINCT FROM moved."old k" """
-    same = [exp.EQ(this=_column(a, child.name), expression=_column(_OLD + k, _MOVED)) for a, k in pairs]
+def left(pairs: Pairs) -> exp.Select:
+    """SELECT "old k" AS k FROM moved WHERE "new k" IS DISTINCT FROM "old k": the keys that rows have no more."""
+    keys = [exp.Alias(this=_column(_OLD + k, MOVED), alias=exp.Identifier(this=k, quoted=True)) for _, k in pairs]
+    from_ = exp.From(expressions=[named(MOVED, MOVED)])
+    return exp.Select(expressions=keys, from_=from_, where=exp.Where(this=_changed(pairs)))
+
+
+def _changed(pairs: Pairs) -> exp.Expression:
     others: list[exp.Expression] = [
-        exp.NullSafeNEQ(this=_column(_NEW + k, _MOVED), expression=_column(_OLD + k, _MOVED)) for _, k in pairs
+        exp.NullSafeNEQ(this=_column(_NEW + k, MOVED), expression=_column(_OLD + k, MOVED)) for _, k in pairs
     ]
-    changed = reduce(lambda a, b: exp.Or(this=a, expression=b), others)
+    return reduce(lambda a, b: exp.Or(this=a, expression=b), others)
+
+
+def _statement(child: Table, pairs: Pairs) -> MutationStatement:
+    """UPDATE child SET a = moved."new k" FROM moved WHERE a = moved."old k" AND moved."new k" IS DISTINCT FROM moved."old k" """
+    same = [exp.EQ(this=_column(a, child.name), expression=_column(_OLD + k, MOVED)) for a, k in pairs]
     values = (
-        Assignment(columns=(exp.Identifier(this=a, quoted=True),), value=_column(_NEW + k, _MOVED)) for a, k in pairs
+        Assignment(columns=(exp.Identifier(this=a, quoted=True),), value=_column(_NEW + k, MOVED)) for a, k in pairs
     )
     target = exp.Table(
         this=exp.Identifier(this=child.name, quoted=True), db=exp.Identifier(this=child.schema, quoted=True)
     )
-    where = reduce(lambda a, b: exp.And(this=a, expression=b), [*same, changed])
-    from_ = exp.From(expressions=[named(_MOVED, _MOVED)])
+    where = reduce(lambda a, b: exp.And(this=a, expression=b), [*same, _changed(pairs)])
+    from_ = exp.From(expressions=[named(MOVED, MOVED)])
     return Update(target=target, returning=(), assignments=tuple(values), from_=from_, where=where, text="")
 
 
@@ -72,7 +89,7 @@ def _column(name: str, table: str) -> exp.Column:
 
 
 @asynccontextmanager
-async def _as_table(plan: Mutate, moved: Sequence[pa.RecordBatch], ground: SessionGround) -> AsyncIterator[Table]:
+async def as_table(plan: Mutate, moved: Sequence[pa.RecordBatch], ground: SessionGround) -> AsyncIterator[Table]:
     """The batches in a file beside the table's, as long as they are wanted."""
     area = StagingArea(Path(plan.table.path), new_name())
     await ground.in_writer_pool(area.make)
@@ -93,6 +110,6 @@ def _written(plan: Mutate, moved: Sequence[pa.RecordBatch], area: StagingArea) -
     for batch in moved:
         writer.write(batch)
     made = replace(
-        table, name=_MOVED, columns=columns, constraints=(), parts=(), statistics=None, storage=storage, guarantee=()
+        table, name=MOVED, columns=columns, constraints=(), parts=(), statistics=None, storage=storage, guarantee=()
     )
     return narrowed(made, [names.absolute(table, f"{area.path.name}/{file.path}") for file in writer.finish()])

@@ -58,8 +58,8 @@ class Ground(Protocol):
         """Whether a key is judged later than with the statement; that it is to be is noted."""
         ...
 
-    def follows(self, plan: Mutate) -> bool:
-        """Whether rows of other tables go with the keys that an UPDATE changes."""
+    def wants_moved(self, plan: Mutate) -> bool:
+        """Whether foreign keys ask which key an UPDATE made of which."""
         ...
 
     async def record(self, table: Table, intents: Intents, *, appends_only: bool, whole: bool) -> None:
@@ -118,7 +118,7 @@ async def run(plan: Mutate, ground: Ground, engines: Engines | None = None) -> O
     input_, rewritten = await _input(plan, ask)
     if rewritten is not None and not rewritten and plan.kind in ("update", "delete"):
         return Outcome(0)
-    follows = bool(plan.before) and ground.follows(plan)
+    follows = bool(plan.before) and ground.wants_moved(plan)
     written = await write_rows(plan, input_, ground, None if follows else engines, follows=follows)
     added = written.files
     intents = Intents(added, tuple(names.below(plan.table, file) for file in rewritten or ()), written.rows)

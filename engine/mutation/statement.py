@@ -27,7 +27,7 @@ from engine.mutation import foreign_keys
 from engine.mutation.collector import collected, told_by_all
 from engine.mutation.deferral import Cause, Deferral, Event
 from engine.mutation.intents import Intents
-from engine.mutation.moved_keys import is_followed
+from engine.mutation.moved_keys import is_told
 from engine.mutation.named_tables import NamedTables
 from engine.mutation.run import Outcome, run, told_in_order
 from engine.mutation.spark_files import by_spark_alone
@@ -318,10 +318,8 @@ class SessionGround:
             return
         await foreign_keys.judge(plan, self._recorded, moved, self)
 
-    def follows(self, plan: Mutate) -> bool:
-        return any(
-            is_followed(plan, constraint) for _, constraint in foreign_keys.referencing(self.tables(), plan.table)
-        )
+    def wants_moved(self, plan: Mutate) -> bool:
+        return any(is_told(plan, constraint) for _, constraint in foreign_keys.referencing(self.tables(), plan.table))
 
     def tables(self) -> list[Table]:
         """The session's, as of now."""

@@ -484,6 +484,14 @@ class ValidateConstraint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlterConstraint:
+    """What is not said of deferring becomes the default."""
+
+    name: str
+    deferrable: Deferrable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropConstraint:
     name: str
     if_exists: bool = False
@@ -522,6 +530,7 @@ TableAction = (
     | SetColumnType
     | AddConstraint
     | ValidateConstraint
+    | AlterConstraint
     | DropConstraint
     | SetIdentity
 )

@@ -75,6 +75,7 @@ _NAMES: Final = {
     s.SetColumnType: "ALTER COLUMN ... SET DATA TYPE",
     s.AddConstraint: "ADD CONSTRAINT",
     s.ValidateConstraint: "VALIDATE CONSTRAINT",
+    s.AlterConstraint: "ALTER CONSTRAINT",
     s.DropConstraint: "DROP CONSTRAINT",
     s.SetIdentity: "ALTER COLUMN ... SET",
 }
@@ -172,7 +173,8 @@ class _Alteration:
     before: Table = field(init=False)
     names: Names = field(init=False)
     constraints: list[s.ConstraintDefinition] = field(default_factory=list)
-    validated: list[str] = field(default_factory=list)
+    #: What is about constraints as they are when all others have been made.
+    later: list[s.ValidateConstraint | s.AlterConstraint] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     #: Values of columns that change, by number; None is an added column, which takes its default.
     values: dict[int, exp.Expression | None] = field(default_factory=dict)
@@ -189,8 +191,11 @@ class _Alteration:
         nullable = {column.number for column in self.table.columns if column.nullable}
         self.table = with_constraints(self.table, self.constraints, self.definer, self.names)
         self._ask_of_new(old, nullable)
-        for name in self.validated:
-            self._validate(name)
+        for last in self.later:
+            if isinstance(last, s.ValidateConstraint):
+                self._validate(last.name)
+            else:
+                self._alter_constraint(last)
         return TableChange(self._stored(), tuple(self.questions))
 
     def _check_one_primary_key(self) -> None:
@@ -251,8 +256,8 @@ class _Alteration:
                 self._set_type(action)
             case s.AddConstraint(constraint=constraint):
                 self.constraints.append(constraint)
-            case s.ValidateConstraint(name=name):
-                self.validated.append(name)
+            case s.ValidateConstraint() | s.AlterConstraint():
+                self.later.append(action)
             case s.DropConstraint():
                 self._drop_constraint(action)
             case s.SetIdentity():
@@ -355,9 +360,7 @@ class _Alteration:
         self._replace(replace(column, nullable=True))
 
     def _validate(self, name: str) -> None:
-        found = next((c for c in self.table.constraints if c.name == name and not c.is_index), None)
-        if found is None:
-            raise UndefinedObject(f'constraint "{name}" of relation "{self.table.name}" does not exist')
+        found = self._constraint(name)
         if found.is_key:
             raise WrongObjectType(
                 f'constraint "{name}" of relation "{self.table.name}" is not a foreign key or check constraint'
@@ -365,8 +368,25 @@ class _Alteration:
         if found.valid:
             return
         self._ask(found)
-        valid = tuple(replace(c, valid=True) if c is found else c for c in self.table.constraints)
-        self.table = replace(self.table, constraints=valid)
+        self._put(found, replace(found, valid=True))
+
+    def _alter_constraint(self, action: s.AlterConstraint) -> None:
+        found = self._constraint(action.name)
+        if found.references is None:
+            raise WrongObjectType(
+                f'constraint "{action.name}" of relation "{self.table.name}" is not a foreign key constraint'
+            )
+        self._put(found, replace(found, deferrable=action.deferrable))
+
+    def _constraint(self, name: str) -> Constraint:
+        found = next((c for c in self.table.constraints if c.name == name and not c.is_index), None)
+        if found is None:
+            raise UndefinedObject(f'constraint "{name}" of relation "{self.table.name}" does not exist')
+        return found
+
+    def _put(self, constraint: Constraint, changed: Constraint) -> None:
+        constraints = tuple(changed if c is constraint else c for c in self.table.constraints)
+        self.table = replace(self.table, constraints=constraints)
 
     def _drop_constraint(self, action: s.DropConstraint) -> None:
         there = {c.name: c.oid for c in self.table.constraints if not c.is_index}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from engine.catalog.objects import Constraint, References, Table, TableColumn
 from engine.catalog.snapshot import TEMPORARY
@@ -12,6 +13,7 @@ from engine.sql.binder.casts import can_coerce
 from engine.sql.statements import ConstraintDefinition, ReferencedKey
 from engine.utility.definer import Definer
 from engine.utility.names import Names
+from wire import types as t
 from wire.errors import (
     DatatypeMismatch,
     DuplicateObject,
@@ -24,6 +26,11 @@ from wire.errors import (
     UndefinedTable,
     WrongObjectType,
 )
+
+#: Types that an index on any of them compares with the others (pg_amop, of btree).
+_FAMILIES: Final = (
+    {t.INT2, t.INT4, t.INT8}, {t.FLOAT4, t.FLOAT8}, {t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ}, {t.TEXT, t.VARCHAR, t.NAME}
+)  # fmt: skip
 
 
 def with_foreign_key(table: Table, written: ConstraintDefinition, definer: Definer, names: Names) -> Table:
@@ -116,9 +123,10 @@ def _key_columns(there: Table, said: ReferencedKey) -> Sequence[TableColumn]:
 
 
 def _check_types(name: str, own: Sequence[TableColumn], key: Sequence[TableColumn]) -> None:
+    """A key's index compares its type with others of its operator family, and what casts to it (ATAddForeignKeyConstraint)."""
     for mine, theirs in zip(own, key, strict=True):
         a, b = mine.type.pg, theirs.type.pg
-        if a is not b and not can_coerce(a, b, "implicit") and not can_coerce(b, a, "implicit"):
+        if a is not b and not can_coerce(a, b, "implicit") and not any(a in f and b in f for f in _FAMILIES):
             raise DatatypeMismatch(
                 f'foreign key constraint "{name}" cannot be implemented',
                 detail=f'Key columns "{mine.name}" and "{theirs.name}" are of incompatible types: {a.sql_name} and {b.sql_name}.',

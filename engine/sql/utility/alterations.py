@@ -12,6 +12,7 @@ from engine.sql.privilege_statements import AlterOwner
 from engine.sql.statements import (
     AddColumn,
     AddConstraint,
+    AlterConstraint,
     AlterSchema,
     AlterSequence,
     AlterTable,
@@ -44,6 +45,7 @@ from engine.sql.utility.columns import (
     take_collation,
 )
 from engine.sql.utility.columns import options as reloptions
+from engine.sql.utility.deferrable import attributes
 from engine.sql.utility.domains import alter_domain
 from engine.sql.utility.privileges import alter_default_privileges
 from engine.sql.utility.reader import StatementReader
@@ -53,7 +55,7 @@ from engine.sql.utility.roles import alter_role
 from engine.sql.utility.sequences import options_in_parentheses, sequence_options
 from engine.sql.utility.types import alter_type
 from engine.sql.utility.unsupported import refuse
-from wire.errors import SqlSyntaxError
+from wire.errors import FeatureNotSupported, SqlSyntaxError
 
 _RELATIONS: Final[tuple[tuple[tuple[str, ...], RelationKind], ...]] = (
     (("foreign", "table"), "foreign table"),
@@ -173,6 +175,8 @@ def _action(reader: StatementReader) -> TableAction:
         return _add(reader)
     if reader.take("drop"):
         return _drop(reader)
+    if reader.take("alter", "constraint"):
+        return _alter_constraint(reader)
     if reader.take("alter"):
         reader.take("column")
         return _alter_column(reader)
@@ -214,6 +218,15 @@ def _drop(reader: StatementReader) -> TableAction:
     if constraint:
         return DropConstraint(name=name, if_exists=exists, cascade=cascade)
     return DropColumn(name=name, if_exists=exists, cascade=cascade)
+
+
+def _alter_constraint(reader: StatementReader) -> TableAction:
+    name = reader.name()
+    deferrable = attributes(reader, of_column=False, takes=True)
+    for words in (("not", "valid"), ("no", "inherit")):
+        if reader.take(*words):
+            raise FeatureNotSupported(f"FOREIGN KEY constraints cannot be marked {' '.join(words).upper()}")
+    return AlterConstraint(name=name, deferrable=deferrable)
 
 
 def _alter_column(reader: StatementReader) -> TableAction:
