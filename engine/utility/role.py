@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from engine.catalog.roles import FIRST_ROLE, FOREVER, PREDEFINED, RESERVED, Membership, Role, Roles
+from engine.catalog.roles import FIRST_ROLE, FOREVER, PREDEFINED, RESERVED, Role, Roles
 from engine.sql.role_statements import (
     AlterRole,
     CreateRole,
@@ -22,6 +22,7 @@ from engine.sql.role_statements import (
 from engine.sql.statements import RoleName
 from engine.utility.owned import require_free
 from engine.utility.role_ground import RoleGround
+from engine.utility.role_membership import add_members
 from wire import types as t
 from wire import verifiers
 from wire.errors import (
@@ -116,17 +117,13 @@ def _kept(password: str | None, name: str, ground: RoleGround) -> str | None:
 
 def _join(oid: int, options: RoleOptions, ground: RoleGround) -> None:
     """IN ROLE, ROLE and ADMIN of a role that is new."""
-    grantor = ground.current.oid
+    role = ground.roles.with_oid(oid)
+    assert role is not None
+    itself = RoleName(name=role.name)
     for name in options.in_roles:
-        of = ground.named(name)
-        role = ground.roles.with_oid(oid)
-        assert role is not None
-        ground.catalog.put_role(replace(role, member_of=(*role.member_of, Membership(of.oid, grantor=grantor))))
-    for names, admin in ((options.members, False), (options.admins, True)):
-        for name in names:
-            member = ground.named(name)
-            joined = (*member.member_of, Membership(oid, admin, grantor))
-            ground.catalog.put_role(replace(member, member_of=joined))
+        add_members(ground.named(name), [itself], ground.current, ground, admin=False)
+    for names, admin in ((options.admins, True), (options.members, False)):
+        add_members(ground.named(itself), names, ground.current, ground, admin=admin)
 
 
 def alter_role(statement: AlterRole, ground: RoleGround) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.catalog.roles import Membership, Role
+from engine.catalog.roles import DATABASE_OWNER, Membership, Role
 from engine.sql.role_statements import GrantRole
 from engine.sql.statements import RoleName
 from engine.utility.role_ground import RoleGround
@@ -14,17 +15,29 @@ from wire.errors import InsufficientPrivilege, InvalidGrantOperation, Notice
 def grant_roles(statement: GrantRole, ground: RoleGround) -> None:
     """Raises InsufficientPrivilege, UndefinedObject, InvalidGrantOperation."""
     grantor = ground.named(statement.grantor) if statement.grantor is not None else ground.current
-    members = [ground.named(member) for member in statement.members]
+    members = [RoleName(name=ground.named(member).name) for member in statement.members]
     for name in statement.roles:
         role = ground.named(RoleName(name=name))
-        _check(role, grantor, ground)
-        for member in members:
-            # As it is by now: an earlier part of the statement may have changed it.
-            present = ground.named(RoleName(name=member.name))
-            if statement.revoke:
-                _leave(present, role, statement.admin, ground)
-            else:
-                _enter(present, Membership(role.oid, statement.admin, grantor.oid), role, ground)
+        if statement.group and role.superuser and not ground.current.superuser:
+            raise InsufficientPrivilege("must be superuser to alter superuser roles or change superuser attribute")
+        if statement.revoke:
+            _check(role, grantor, ground)
+            for member in members:
+                _leave(ground.named(member), role, statement.admin, ground)
+        else:
+            add_members(role, members, grantor, ground, admin=statement.admin)
+
+
+def add_members(role: Role, members: Sequence[RoleName], grantor: Role, ground: RoleGround, *, admin: bool) -> None:
+    """Let these into a role. Raises InsufficientPrivilege, UndefinedObject, InvalidGrantOperation."""
+    if not members:
+        return
+    _check(role, grantor, ground)
+    if role.oid == DATABASE_OWNER:
+        raise InvalidGrantOperation(f'role "{role.name}" cannot have explicit members')
+    for name in members:
+        # As it is by now: an earlier part of the statement may have changed it.
+        _enter(ground.named(name), Membership(role.oid, admin, grantor.oid), role, ground)
 
 
 def _check(role: Role, grantor: Role, ground: RoleGround) -> None:
@@ -45,6 +58,8 @@ def _is_admin(role: Role, ground: RoleGround) -> bool:
 
 
 def _enter(member: Role, joined: Membership, role: Role, ground: RoleGround) -> None:
+    if member.oid == DATABASE_OWNER:
+        raise InvalidGrantOperation(f'role "{member.name}" cannot be a member of any role')
     if member.oid in ground.roles.all_of(role):
         raise InvalidGrantOperation(f'role "{role.name}" is a member of role "{member.name}"')
     there = member.membership(role.oid)

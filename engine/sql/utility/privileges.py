@@ -16,7 +16,7 @@ from engine.sql.privilege_statements import (
 )
 from engine.sql.statements import QualifiedName, RoleName, Statement
 from engine.sql.utility.reader import StatementReader
-from engine.sql.utility.role_names import role_spec, role_specs
+from engine.sql.utility.role_names import grantees, role_spec, role_specs
 
 _NAMED: Final[dict[str, GrantKind]] = {
     "table": "table", "sequence": "sequence", "schema": "schema", "database": "database", "type": "type", "domain": "domain"
@@ -50,11 +50,11 @@ def grant(reader: StatementReader) -> GrantPrivileges:
     reader.expect("on")
     kind, names, in_schemas = _target(reader)
     reader.expect("to")
-    grantees = role_specs(reader)
+    roles = grantees(reader)
     option = reader.take("with", "grant", "option")
     grantor = role_spec(reader) if reader.take("granted", "by") else None
     return GrantPrivileges(
-        kind=kind, privileges=said, all_columns=columns, names=names, in_schemas=in_schemas, grantees=grantees,
+        kind=kind, privileges=said, all_columns=columns, names=names, in_schemas=in_schemas, grantees=roles,
         option=option, grantor=grantor, text="",
     )  # fmt: skip
 
@@ -66,10 +66,10 @@ def revoke(reader: StatementReader) -> GrantPrivileges:
     reader.expect("on")
     kind, names, in_schemas = _target(reader)
     reader.expect("from")
-    grantees = role_specs(reader)
+    roles = grantees(reader)
     grantor = role_spec(reader) if reader.take("granted", "by") else None
     return GrantPrivileges(
-        kind=kind, privileges=said, all_columns=columns, names=names, in_schemas=in_schemas, grantees=grantees,
+        kind=kind, privileges=said, all_columns=columns, names=names, in_schemas=in_schemas, grantees=roles,
         option=option, grantor=grantor, revoke=True, cascade=_cascade(reader), text="",
     )  # fmt: skip
 
@@ -149,11 +149,11 @@ def _default_action(reader: StatementReader, revokes: bool) -> GrantPrivileges:
         reader.fail()
     reader.next()
     reader.expect("from" if revokes else "to")
-    grantees = role_specs(reader)
+    roles = grantees(reader)
     option = option or (not revokes and reader.take("with", "grant", "option"))
     cascade = revokes and _cascade(reader)
     return GrantPrivileges(
-        kind=kind, privileges=said, names=(), grantees=grantees, revoke=revokes, option=option, cascade=cascade, text=""
+        kind=kind, privileges=said, names=(), grantees=roles, revoke=revokes, option=option, cascade=cascade, text=""
     )
 
 

@@ -17,6 +17,16 @@ def role_specs(reader: StatementReader) -> tuple[RoleName, ...]:
     return tuple(reader.listed(lambda: role_spec(reader)))
 
 
+def grantees(reader: StatementReader) -> tuple[RoleName, ...]:
+    """grantee_list: GROUP before a name says nothing (gram.y)."""
+
+    def grantee() -> RoleName:
+        reader.take("group")
+        return role_spec(reader)
+
+    return tuple(reader.listed(grantee))
+
+
 def role_spec(reader: StatementReader) -> RoleName:
     """RoleSpec."""
     token = reader.token
