@@ -19,6 +19,7 @@ from wire.errors import (
     CantChangeRuntimeParam,
     FeatureNotSupported,
     InsufficientPrivilege,
+    InvalidName,
     InvalidParameterValue,
     UndefinedObject,
 )
@@ -28,6 +29,9 @@ _SIZE_UNITS: Final = {"B": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB":
 _FRACTION: Final = re.compile(r"[+-]?(?=.*[.eE])(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?")
 _TRUE: Final = ("on", "true", "yes", "1", "t", "y", "tr", "tru", "ye")
 _FALSE: Final = ("off", "false", "no", "0", "f", "n", "fa", "fal", "fals", "of")
+
+#: Names that a session may define (guc.c: valid_custom_variable_name).
+_CUSTOM: Final = re.compile(r"[A-Za-z_\x80-\U0010ffff][\w$]*(\.[A-Za-z_\x80-\U0010ffff][\w$]*)+")
 
 _INTEGER_MAX: Final = 2_147_483_647
 
@@ -44,7 +48,8 @@ class Setting:
     reported: told to clients by ParameterStatus (GUC_REPORT). fixed: cannot be changed.
     at_start: is what the member was started with.
     privileged: only a superuser may change it (PGC_SUSET), and does so for a role by ALTER ROLE ... SET.
-    canonical: a further reading of a string, raising ValueError for what it refuses. only: the one value that it may be set to.
+    canonical: a further reading of a string, raising ValueError for what it refuses. completed: the same of a string that need not
+    say all, with what the setting was before. only: the one value that it may be set to.
     """
 
     name: str
@@ -59,13 +64,16 @@ class Setting:
     at_start: bool = False
     privileged: bool = False
     canonical: Callable[[str], str] | None = field(default=None, compare=False)
+    completed: Callable[[str, str], str] | None = field(default=None, compare=False)
     unit: str = "B"
     only: str | None = None
 
-    def read(self, value: str) -> str:
+    def read(self, value: str, before: str | None = None) -> str:
         """`value` as SHOW will print it. Raises InvalidParameterValue, and FeatureNotSupported for what `only` leaves out."""
         try:
             found = _READERS[self.kind](self, value)
+            if self.completed is not None:
+                found = self.completed(found, self.default if before is None else before)
         except _Hinted as error:
             raise self._invalid(value, hint=str(error)) from None
         except ValueError as error:
@@ -202,19 +210,26 @@ _DATE_ORDERS: Final = {
 }  # fmt: skip
 
 
-def _date_style(value: str) -> str:
-    """`ISO, MDY`: any of the two parts may be missing and is then left at its default (datetime.c, check_datestyle)."""
-    style, order = "ISO", "MDY"
+def _date_style(value: str, before: str) -> str:
+    """`ISO, MDY`: any of the two parts may be missing and is then what it was (variable.c, check_datestyle)."""
+    style, order = None, None
     for part in (p.strip().lower() for p in value.split(",")):
-        if part in _DATE_FORMATS:
-            style = _DATE_FORMATS[part]
-            if part == "german" and "," not in value:
-                order = "DMY"
-        elif part in _DATE_ORDERS:
-            order = _DATE_ORDERS[part]
-        elif part != "default":
+        if part == "default":
+            style, order = style or "ISO", order or "MDY"
+        elif (named := _DATE_FORMATS.get(part)) is not None:
+            if style not in (None, named):
+                raise ValueError('Conflicting "datestyle" specifications.')
+            style = named
+        elif (named := _DATE_ORDERS.get(part)) is not None:
+            if order not in (None, named):
+                raise ValueError('Conflicting "datestyle" specifications.')
+            order = named
+        else:
             raise ValueError(f'Unrecognized key word: "{part}".')
-    return f"{style}, {order}"
+    kept_style, kept_order = before.split(", ")
+    if style == "German":
+        kept_order = "DMY"
+    return f"{style or kept_style}, {order or kept_order}"
 
 
 def _encoding(value: str) -> str:
@@ -268,7 +283,7 @@ SETTINGS: Final[dict[str, Setting]] = {
                 values=("debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error"),
             ),
             _s("DateStyle", "ISO, MDY", description="Format of dates and order of their fields.", reported=True,
-               canonical=_date_style),
+               completed=_date_style),
             _s("default_transaction_isolation", "read committed", "enum", values=_ISOLATION),
             _s("default_transaction_read_only", "off", "bool", reported=True),
             _s("default_transaction_deferrable", "off", "bool"),
@@ -322,7 +337,7 @@ SETTINGS: Final[dict[str, Setting]] = {
             _s("work_mem", "4MB", "size", minimum=1 << 16, maximum=(2**31 - 1) << 10, unit="kB"),
             _s("maintenance_work_mem", "64MB", "size", minimum=1 << 20, maximum=(2**31 - 1) << 10, unit="kB"),
             _s("default_text_search_config", "pg_catalog.english", only="pg_catalog.english"),
-            _s("vacuum_cost_delay", "0", "real", maximum=100),
+            _s("vacuum_cost_delay", "0", "time", maximum=100),
             *(_s(name, "on", "bool") for name in _PLANNER_SWITCHES),
             *(_s(name, default, "real", maximum=1.79769313486231e308) for name, default in _PLANNER_COSTS.items()),
             *(_s(name, default, "integer", minimum=least, maximum=most)
@@ -423,7 +438,7 @@ class SessionSettings:
         self.version = 0
         for name, value in (defaults or {}).items():
             setting = self._row(name, defining=True)
-            self._defaults[setting.name.lower()] = setting.read(value)
+            self._defaults[setting.name.lower()] = setting.read(value, self.default(setting))
 
     def _row(self, name: str, *, defining: bool = False) -> Setting:
         key = name.lower()
@@ -431,6 +446,11 @@ class SessionSettings:
             return row
         # Any two-part name may be defined by a session, as in PostgreSQL; ours are all known.
         if "." in key and not key.startswith("sluice.") and (defining or key in self._custom):
+            if not _CUSTOM.fullmatch(name):
+                raise InvalidName(
+                    f'invalid configuration parameter name "{name}"',
+                    detail="Custom parameter names must be two or more simple identifiers separated by dots.",
+                )
             self._custom.add(key)
             return Setting(name, "")
         raise UndefinedObject(f'unrecognized configuration parameter "{name}"')
@@ -469,12 +489,12 @@ class SessionSettings:
             check(self.default(row) if value is None else value)
         before = self.get(name)
         if local:
-            self._now.local[key] = self.default(row) if value is None else row.read(value)
+            self._now.local[key] = self.default(row) if value is None else row.read(value, before)
         elif value is None:
             self._now.session.pop(key, None)
             self._now.local.pop(key, None)
         else:
-            self._now.session[key] = row.read(value)
+            self._now.session[key] = row.read(value, before)
             self._now.local.pop(key, None)
         self._changed(row, before)
 

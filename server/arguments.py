@@ -47,10 +47,11 @@ async def evaluate(
 
 
 def _query(statement: ExecuteStatement, parameters: Sequence[t.PgType]) -> Query:
-    casts = [
-        exp.Cast(this=argument.copy(), to=_type_tree(pg))
-        for argument, pg in zip(statement.arguments, parameters, strict=True)
-    ]
+    casts = []
+    for number, (argument, pg) in enumerate(zip(statement.arguments, parameters, strict=True), 1):
+        cast = exp.Cast(this=argument.copy(), to=_type_tree(pg))
+        cast.meta["argument"] = number
+        casts.append(cast)
     # The text is what the engine knows a statement by, so it tells the types too.
     text = f"{statement.text} -- {', '.join(pg.name for pg in parameters)}"
     return Query(text=text, offset=statement.offset, tree=exp.select(*casts))

@@ -162,6 +162,12 @@ def _numeric(modifiers: list[int], at: int | None) -> int:
         raise InvalidParameterValue(f"NUMERIC precision {precision} must be between 1 and 1000", position=at)
     if not -1000 <= scale <= 1000:
         raise InvalidParameterValue(f"NUMERIC scale {scale} must be between -1000 and 1000", position=at)
+    if scale > st.MAX_PRECISION:
+        raise FeatureNotSupported(
+            f"not supported: type numeric({precision},{scale})",
+            hint=f"A numeric has up to {st.MAX_PRECISION} digits here.",
+            position=at,
+        )
     return t.numeric_typmod(precision, scale)
 
 

@@ -384,18 +384,19 @@ class RowReader:
         )
 
     def _column(self, number: int, values: pa.BinaryArray, nulls: Bools, rows: Rows, escaped: bool) -> pa.StringArray:
-        layout = self._layout
-        if escaped:
-            self._require_text(values, nulls, rows)
-        texts = values.view(pa.string())
+        layout, written = self._layout, nulls
         if number in layout.force_null:
             nulls = nulls | np.asarray(pc.equal(values, pa.scalar(layout.null, pa.binary())))
         if number in layout.force_not_null:
             # A null that may not be one is the text that it is written as.
-            return texts
-        return texts if not nulls.any() else pc.if_else(pa.array(nulls), pa.scalar(None, pa.string()), texts)
+            nulls = nulls & ~written
+        some, null = bool(nulls.any()), pa.array(nulls)
+        if escaped:
+            self._require_text(pc.if_else(null, pa.scalar(b"", pa.binary()), values) if some else values, rows)
+        texts = values.view(pa.string())
+        return pc.if_else(null, pa.scalar(None, pa.string()), texts) if some else texts
 
-    def _require_text(self, values: pa.BinaryArray, nulls: Bools, rows: Rows) -> None:
+    def _require_text(self, values: pa.BinaryArray, rows: Rows) -> None:
         """Escapes may have made bytes that are no text."""
         offsets = offsets_of(values)
         raw = values.buffers()[2]

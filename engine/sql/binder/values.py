@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from engine.sql import types as st
 from engine.sql.binder import domains, literals, object_names
+from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.coercion import array_type, common, element_type
 from engine.sql.expr import ArrayOf, Call, Case, Coalesce, Const, Expr, FieldRef, ParamRef, Row, with_type
 from engine.sql.scope import Scope, Source, cursor, position
@@ -262,6 +263,8 @@ def bind_cast(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
         arg = _array(binder, node.this, scope, replace(target, typmod=-1))
     else:
         arg = binder.bind(node.this, scope)
+    if "argument" in node.meta:
+        _require_assignable(arg, target.pg, node.meta["argument"])
     domain = domain_named(node.to, binder.context.user_type)
     if domain is not None:
         domains.tell(binder, arg, domain)
@@ -271,6 +274,16 @@ def bind_cast(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
         return object_names.object_of(binder, arg, target.pg, scope)
     value = binder.coerce(arg, target, "explicit", position(node))
     return value if domain is None else domains.checked(binder, value, domain, scope.queries)
+
+
+def _require_assignable(arg: Expr, wanted: t.PgType, number: int) -> None:
+    """An argument of EXECUTE is assigned to its parameter, not cast to its type (prepare.c: EvaluateParams)."""
+    if not can_coerce(arg.type.pg, wanted, "assignment"):
+        raise DatatypeMismatch(
+            f"parameter ${number} of type {arg.type.pg.sql_name} cannot be coerced to the expected type {wanted.sql_name}",
+            hint="You will need to rewrite or cast the expression.",
+            position=cursor(arg.position),
+        )
 
 
 def bind_collate(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:

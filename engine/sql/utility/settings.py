@@ -32,6 +32,8 @@ def _set(reader: StatementReader) -> Statement:
     if not local and reader.word_at("constraints") and not _is_set(reader):
         return set_constraints(reader)
     session = not local and reader.word_at("session") and not _is_set(reader)
+    if local and reader.take("session", "authorization"):
+        return SetVariable(name="session_authorization", value=_word_or_default(reader), local=True, text="")
     if session:
         reader.next()
         if reader.take("characteristics", "as", "transaction"):
