@@ -32,6 +32,9 @@ _WRONG_NUMBER: Final = re.compile(r"[0-9-][A-Za-z0-9_.+\-\x80-\U0010ffff]*")
 _WRONG_WORD: Final = re.compile(r"[A-Za-z0-9_\x80-\U0010ffff]+|.", re.DOTALL)
 _STRING_START: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
 _ESCAPE: Final = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
+_STRING: Final = re.compile(_STRING_START.pattern + '"')
+#: A surrogate without the other of its pair.
+_HALF: Final = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]")
 _SHORT_ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
 _OUTPUT_ESCAPES: Final = {
     **{code: f"\\u{code:04x}" for code in range(0x20)},
@@ -59,7 +62,7 @@ def read_jsonb(text: str) -> str:
         if event == "open":
             stack.append({} if value == "{" else [])
         elif event == "key":
-            stack.append(_unescape(value))
+            stack.append(unescaped(value))
         else:
             rendered = _close(stack.pop()) if event == "close" else _scalar(event, value)
             _place(stack, root, rendered)
@@ -87,7 +90,7 @@ def _close(container: Any) -> str:
 
 def _scalar(kind: str, text: str) -> str:
     if kind == "string":
-        return _quote(_unescape(text))
+        return _quote(unescaped(text))
     if kind == "number":
         return _number(text)
     return text
@@ -102,7 +105,7 @@ def _quote(text: str) -> str:
     return '"' + text.translate(_OUTPUT_ESCAPES) + '"'
 
 
-def _unescape(literal: str) -> str:
+def unescaped(literal: str) -> str:
     """The string that a JSON string literal stands for; surrogate pairs are one character."""
     if "\\" not in literal:
         return literal[1:-1]
@@ -111,10 +114,19 @@ def _unescape(literal: str) -> str:
         raise UntranslatableCharacter(
             "unsupported Unicode escape sequence", detail="\\u0000 cannot be converted to text."
         )
-    try:
-        return raw.encode("utf-16", "surrogatepass").decode("utf-16")
-    except UnicodeDecodeError:
-        raise _invalid("Unicode low surrogate must follow a high surrogate.") from None
+    half = _HALF.search(raw)
+    if half is not None and half[0] < "\udc00" and "\ud800" <= raw[half.end() : half.end() + 1] < "\udc00":
+        raise _invalid("Unicode high surrogate must not follow a high surrogate.")
+    if half is not None:
+        raise _invalid("Unicode low surrogate must follow a high surrogate.")
+    return raw.encode("utf-16", "surrogatepass").decode("utf-16")
+
+
+def require_text(document: str) -> None:
+    """Raises what reading one of a document's strings raises."""
+    if "\\u" in document:
+        for literal in _STRING.finditer(document):
+            unescaped(literal[0])
 
 
 def _invalid(detail: str) -> SqlError:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from wire.errors import ArraySubscriptError, InvalidParameterValue, InvalidTextRepresentation, NullValueNotAllowed
-from wire.text_json import read_jsonb
+from wire.text_json import read_jsonb, require_text, unescaped
 
 _BLANK: Final = re.compile(r"[ \t\n\r]*")
 _INTEGER: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
@@ -77,6 +77,7 @@ def elements(text: str) -> list[str]:
 
 def member(text: str, key: str) -> str | None:
     """A member's value, the last one of that key; None where there is none or `text` is no object."""
+    require_text(text)
     if kind(text) != "object":
         return None
     found = None
@@ -88,6 +89,7 @@ def member(text: str, key: str) -> str | None:
 
 def element(text: str, index: int) -> str | None:
     """An element by its place from 0, from the end when negative; None where there is none or `text` is no array."""
+    require_text(text)
     if kind(text) != "array":
         return None
     found = elements(text)
@@ -103,6 +105,7 @@ def binary_element(text: str, index: int) -> str | None:
 
 def at_path(text: str, path: Sequence[str | None]) -> str | None:
     """The part at a path of keys and places; the whole (without surrounding space) for an empty path."""
+    require_text(text)
     current: str | None = text.strip(" \t\n\r")
     for step in path:
         if current is None or step is None:
@@ -118,7 +121,7 @@ def as_text(text: str) -> str | None:
     """A part as `->>` gives it: a string without its quotes, null as None."""
     bare = text.strip(" \t\n\r")
     if bare[0] == '"':
-        return str(_DECODER.decode(bare))
+        return unescaped(bare)
     return None if bare == "null" else bare
 
 
@@ -146,6 +149,7 @@ def listed(text: str, function: str, binary: bool) -> list[str]:
 
 def paired(text: str, function: str, binary: bool) -> list[tuple[str, str]]:
     """The members, for the set-returning functions: each as it comes. Raises 22023 in their words."""
+    require_text(text)
     what = kind(text)
     if what == "object":
         return list(members(text))
