@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from wire import types as t
 from wire.errors import InvalidBinaryRepresentation, InvalidTextRepresentation
-from wire.text_numbers import invalid
+from wire.text_numbers import invalid, read_float
 from wire.text_output_numbers import float_text
 
 _NUMBER: Final = r"\s*[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf(?:inity)?|nan)\s*"
@@ -55,8 +55,8 @@ def read_geometry(typ: t.PgType, text: str) -> str:
 
 
 def numbers(text: str) -> list[float]:
-    """The numbers of a value, in order."""
-    return [float(number) for number in _FLOAT.findall(text)]
+    """The numbers of a value, in order. Raises NumericValueOutOfRange."""
+    return [read_float(t.FLOAT8, number) for number in _FLOAT.findall(text)]
 
 
 def _through(ends: Sequence[float]) -> list[float]:

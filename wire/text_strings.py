@@ -26,6 +26,7 @@ NAME_BYTES_MAX: Final = 63
 _UUID: Final = re.compile(r"(?:[0-9a-fA-F]{4}-?){7}[0-9a-fA-F]{4}")
 _HEX_BYTEA: Final = re.compile(r"(?:[0-9a-fA-F]{2}|[ \n\t\r])*")
 _ESCAPE_BYTEA: Final = re.compile(rb"(?:[^\\]|\\\\|\\[0-3][0-7][0-7])*", re.DOTALL)
+_OCTAL: Final = re.compile(r"\\[0-7]{3}")
 _ESCAPE: Final = re.compile(rb"\\(?:\\|([0-3][0-7][0-7]))")
 
 
@@ -55,10 +56,13 @@ def _cut(typ: t.PgType, text: str, typmod: int) -> str:
 
 
 def _one_byte(text: str) -> str:
-    """A "char" holds one byte; ours are text, so that byte must be a whole character."""
+    """A "char" holds one byte, which may be written as its octal digits (charin); ours are text, so that byte must be a whole
+    character."""
+    if _OCTAL.fullmatch(text):
+        text = chr(int(text[1:], 8) & 0xFF)
     if text and ord(text[0]) > 0x7F:
         raise FeatureNotSupported('not supported: "char" outside ASCII')
-    return text[:1]
+    return "" if text[:1] == "\0" else text[:1]
 
 
 def read_bytea(text: str) -> bytes:

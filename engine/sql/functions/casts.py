@@ -221,9 +221,13 @@ def _strings() -> Iterator[Function]:
         yield cast(source, t.TEXT, "$1")
     yield cast(t.BPCHAR, t.TEXT, local="rtrim($1, ' ')", spark="rtrim($1)")
     yield cast(t.TEXT, t.NAME, f"left($1, {_NAME_BYTES})")
-    # One byte in PostgreSQL, which may then be the first half of a letter.
+    # One byte in PostgreSQL, which may then be the first half of a letter, and may be written as its octal digits.
     letter = "RAISE('0A000', 'not supported: a letter beyond ASCII as \"char\"')"
-    yield cast(t.TEXT, t.CHAR, f"CASE WHEN ascii($1) > 127 THEN {letter} ELSE left($1, 1) END")
+    code = " + ".join(f"(ascii(substr($1, {place}, 1)) - 48) * {worth}" for place, worth in ((2, 64), (3, 8), (4, 1)))
+    octal = f"CASE WHEN ({code}) % 256 = 0 THEN '' WHEN ({code}) % 256 > 127 THEN {letter} ELSE chr(({code}) % 256) END"
+    is_octal = "length($1) = 4 AND left($1, 1) = chr(92) AND translate(substr($1, 2), '01234567', '') = ''"
+    plain = f"CASE WHEN ascii($1) > 127 THEN {letter} ELSE left($1, 1) END"
+    yield cast(t.TEXT, t.CHAR, f"CASE WHEN {is_octal} THEN {octal} ELSE {plain} END")
     yield cast(t.JSONB, t.JSON, "$1")
 
 

@@ -15,7 +15,7 @@ from engine.executor import EngineName
 from engine.plan.compile.storage import storage_type
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
-from engine.sql.functions.moments import DAY, Fields, fields, micros_of, moment, shifted
+from engine.sql.functions.moments import DAY, FINITE_ON_SPARK, Fields, fields, micros_of, moment, shifted
 from engine.sql.functions.trees import EngineBuilder, both, bound, integer, raises, sql
 from engine.sql.types import SqlType, numeric
 from wire import types as t
@@ -98,7 +98,13 @@ def _moments(typ: t.PgType) -> EngineBuilder:
 
         def over(length: exp.Expression) -> exp.Expression:
             series = _series(engine, typ, start, stop, parts, length)
-            return _guarded(engine, start, stop, length, series)
+            finite = [
+                sql(engine, "isfinite($1)" if engine == "local" else FINITE_ON_SPARK[typ], side)
+                for side in (start, stop)
+            ]
+            endless = raises(engine, "22008", "timestamp out of range")
+            ending = sql(engine, "CASE WHEN $1 AND $2 THEN $3 ELSE $4 END", *finite, series, endless)
+            return _guarded(engine, start, stop, length, ending)
 
         return bound(engine, "span__", span, over)
 
