@@ -356,6 +356,8 @@ def _undefined(
 
 def _function(binder: ExpressionBinder, written: Written, scope: Scope) -> Expr:
     args = _plain_arguments(binder, written, scope)
+    if written.name in object_names.WRITING:
+        args = [object_names.written(binder, arg, scope) for arg in args]
     rows, args = _positional(binder, written, args)
     ordered = _order_items(binder, written.within, scope) if written.within is not None else []
     if written.within is not None and written.name in hypothetical.NAMES:

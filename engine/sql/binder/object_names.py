@@ -9,13 +9,14 @@ Source: PostgreSQL 15, regproc.c (regclassout, regtypeout, regprocout, regnamesp
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
 from engine.sql import types as st
 from engine.sql.binder import inlined, regnames
-from engine.sql.expr import AggregateCall, Const, Expr, WindowCall
+from engine.sql.expr import AggregateCall, Const, Expr, Row, WindowCall
 from engine.sql.scope import Scope, Source, SourceColumn, cursor
 from wire import types as t
 from wire.errors import FeatureNotSupported
@@ -112,6 +113,14 @@ _TYPE: Final = (
     " quote_ident(current_database()::text) || '.' || \"=schema_quoted\" || '.' || \"=quoted\")"
     ' or lower("=given") = "=schema" || \'.\' || "=name" limit 1'
 )
+#: Functions that make texts of whatever they are given.
+WRITING: Final = frozenset(
+    (
+        "array_to_json", "array_to_string", "concat", "concat_ws", "format", "json_agg", "json_build_array", "json_build_object",
+        "json_object_agg", "jsonb_agg", "jsonb_build_array", "jsonb_build_object", "jsonb_object_agg", "quote_literal",
+        "quote_nullable", "row_to_json", "to_json", "to_jsonb",
+    )
+)  # fmt: skip
 _SOUGHT: Final = {t.REGCLASS: _RELATION, t.REGTYPE: _TYPE}
 
 
@@ -132,6 +141,21 @@ def name_of(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
     if expr.type.pg.is_array:
         return _looked_up(binder, expr, scope, _ARRAY)
     return _looked_up(binder, expr, scope, _QUERY.format(value=_VALUE, names=_NAMES[expr.type.pg]))
+
+
+def written(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
+    """An expression of which a text is made: objects as their names, also those in a row."""
+    if isinstance(expr, Row):
+        items = tuple(written(binder, item, scope) for item in expr.items)
+        fields = tuple((name, item.type) for (name, _), item in zip(expr.type.fields, items, strict=True))
+        return (
+            replace(expr, items=items, type=replace(expr.type, pg=t.RECORD, fields=fields))
+            if items != expr.items
+            else expr
+        )
+    if is_unnamed(expr):
+        return name_of(binder, expr, scope)
+    return binder.as_output(expr) if expr.type.pg in t.REG_TYPES else expr
 
 
 def relation_of(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:

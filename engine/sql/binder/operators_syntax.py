@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.sql import types as st
-from engine.sql.binder import literals, patterns
+from engine.sql.binder import literals, object_names, patterns
 from engine.sql.binder.levels import is_set_returning
 from engine.sql.binder.row_values import RowValues
 from engine.sql.binder.values import bind_row_items, row_items
@@ -119,7 +119,10 @@ def _binary(
         return row_comparison(
             binder, symbol, bind_row_items(binder, left, scope), bind_row_items(binder, right, scope), at
         )
-    return comparison(binder, symbol, binder.bind(left, scope), binder.bind(right, scope), at)
+    a, b = binder.bind(left, scope), binder.bind(right, scope)
+    if symbol == "||" and any(side.type.pg.category in "SX" for side in (a, b)):
+        a, b = (object_names.written(binder, side, scope) for side in (a, b))
+    return comparison(binder, symbol, a, b, at)
 
 
 def comparison(binder: ExpressionBinder, symbol: str, left: Expr, right: Expr, at: int) -> Expr:

@@ -268,8 +268,8 @@ def bind_cast(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
     domain = domain_named(node.to, binder.context.user_type)
     if domain is not None:
         domains.tell(binder, arg, domain)
-    if target.pg.category == "S" and object_names.is_unnamed(arg):
-        arg = object_names.name_of(binder, arg, scope)
+    if target.pg.category == "S":
+        arg = object_names.written(binder, arg, scope)
     if target.pg in t.REG_TYPES and arg.type.pg.category == "S" and arg.type.pg is not t.UNKNOWN:
         return object_names.object_of(binder, arg, target.pg, scope)
     value = binder.coerce(arg, target, "explicit", position(node))
