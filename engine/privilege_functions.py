@@ -78,9 +78,11 @@ def _any(session: Session, role: int, oid: int, kind: Kind, asked: words.Asked) 
 
 
 def _named_relation(session: Session, text: str) -> StoredRelation | SystemRelation:
-    """Raises UndefinedTable."""
+    """Raises UndefinedTable, InvalidSchemaName."""
     names = dotted(text)
     schema, name = (names[0], names[1]) if len(names) == 2 else (None, names[0])
+    if schema is not None and schema_oid(session.catalog.current(), schema) is None:
+        raise InvalidSchemaName(f'schema "{schema}" does not exist')
     path = session.search_path()
     system = SystemCatalog.oid_of(path if schema is None else (schema,), name)
     if system is not None and (relation := SystemCatalog.with_oid(system)) is not None:

@@ -632,15 +632,19 @@ class Session(EngineSession):
     # -- context -------------------------------------------------------------------------------------------------
 
     def search_path(self) -> tuple[str, ...]:
-        """The effective search path: `$user`, without schemas that do not exist or may not be used, pg_catalog first unless
-        named."""
+        """The effective search path, pg_catalog first unless named."""
+        named = self._schemas_named()
+        return (*(x for x in _SYSTEM_SCHEMAS if x not in named), *named)
+
+    def _schemas_named(self) -> Sequence[str]:
+        """What the setting says, `$user` among it, without schemas that do not exist or may not be used."""
         snapshot, authority = self.catalog.current(), self.authority()
         names = [_unquoted(part) for part in self.settings.get("search_path").split(",")]
         named = [self.roles.current_name if name == "$user" else name for name in names if name]
         there = [name for name in named if snapshot.has_schema(name) or name in _LOOKED_IN]
         if not authority.role.superuser:
             there = [name for name in there if authority.may_use(snapshot, name)]
-        return (*(x for x in _SYSTEM_SCHEMAS if x not in there), *there)
+        return there
 
     def _input_settings(self) -> InputSettings:
         """How literals are read; made anew only when a setting changed, with the transaction's time each time."""
@@ -662,8 +666,7 @@ class Session(EngineSession):
             case "current_database" | "current_catalog":
                 return self.database
             case "current_schema":
-                visible = [x for x in self.search_path() if x not in (*_SYSTEM_SCHEMAS, TEMPORARY)]
-                return visible[0] if visible else None
+                return next(iter(self._schemas_named()), None)
             case "pg_backend_pid":
                 return self.client.backend_pid
             case "pg_is_in_recovery":

@@ -208,7 +208,7 @@ class Snapshot:
                 raise InvalidSchemaName(f'schema "{schema}" does not exist')
             return schema
         for candidate in search_path:
-            if candidate in self.schemas:
+            if candidate in self.schemas or candidate == TEMPORARY:
                 return candidate
         raise InvalidSchemaName("no schema has been selected to create in")
 

@@ -56,10 +56,22 @@ def read_name(pg: t.PgType, text: str, context: BindContext, at: int) -> int:
     """The OID of the relation, type, function or schema that `text` names. Raises UndefinedTable (42P01), UndefinedObject
     (42704), UndefinedFunction (42883), AmbiguousFunction (42725) or InvalidSchemaName (3F000)."""
     try:
-        return _READERS[pg](text, context)
+        try:
+            return _READERS[pg](text, context)
+        except (UndefinedFunction, UndefinedObject, UndefinedTable):
+            if pg is not t.REGOPERATOR:
+                _require_schema(text, context)
+            raise
     except SqlError as error:
         error.position = cursor(at)
         raise
+
+
+def _require_schema(text: str, context: BindContext) -> None:
+    """Raises InvalidSchemaName where a name in a schema says one that is not there (LookupExplicitNamespace)."""
+    schema, dot, *_ = tokenize(text)
+    if dot.text == "." and context.catalog.schema_oid(schema.text) is None:
+        raise InvalidSchemaName(f'schema "{schema.text}" does not exist')
 
 
 def read_names(pg: t.PgType, text: str, context: BindContext, at: int) -> list[Any]:
