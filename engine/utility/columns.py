@@ -127,10 +127,11 @@ class ColumnMaker:
 
 
 def stored_default(formula: Formula, column: TableColumn, definer: Definer) -> str | None:
-    """A default bound, for the sake of what is wrong with it, and as it is stored; DEFAULT NULL is none."""
+    """A default bound, for the sake of what is wrong with it, and as it is stored; DEFAULT NULL is none, but where a domain's
+    default would be the column's."""
     bound = bind_default(formula.tree, column.name, column.type, definer.context())
     if formula.text.strip().lower() == "null":
-        return None
+        return None if column.domain is None else f"NULL::{column.type.pg.sql_name}"
     text = definer.stored(printed_default(formula.tree, formula.text, bound, column.type))
     return with_sequences_by_oid(text, lambda name: relation_named(name, definer.context()))
 

@@ -21,6 +21,7 @@ from wire.errors import (
     InvalidForeignKey,
     InvalidTableDefinition,
     ObjectNotInPrerequisiteState,
+    SqlSyntaxError,
     UndefinedColumn,
     UndefinedObject,
     UndefinedTable,
@@ -51,6 +52,7 @@ def with_foreign_key(table: Table, written: ConstraintDefinition, definer: Defin
         raise DuplicateObject(f'constraint "{name}" for relation "{table.name}" already exists')
     else:
         names.take(name, key=False)
+    _check_generated(own, said)
     _check_types(name, own, key)
     numbers = tuple(column.number for column in key)
     some = tuple(_set_column(table, column, own) for column in said.delete_columns)
@@ -120,6 +122,17 @@ def _key_columns(there: Table, said: ReferencedKey) -> Sequence[TableColumn]:
             f'there is no unique constraint matching given keys for referenced table "{there.name}"'
         )
     return columns
+
+
+def _check_generated(own: Sequence[TableColumn], said: ReferencedKey) -> None:
+    """What would change a generated column."""
+    if not any(column.generated for column in own):
+        return
+    for when, action, changes in (
+        ("UPDATE", said.on_update, ("set null", "set default", "cascade")), ("DELETE", said.on_delete, ("set null", "set default"))
+    ):  # fmt: skip
+        if action in changes:
+            raise SqlSyntaxError(f"invalid ON {when} action for foreign key constraint containing generated column")
 
 
 def _check_types(name: str, own: Sequence[TableColumn], key: Sequence[TableColumn]) -> None:

@@ -214,8 +214,8 @@ def _concrete(function: Function, inputs: Types, declared: Types) -> Choice:
     if not any(x in POLYMORPHIC for x in (*declared, function.returns)):
         return Choice(function, declared, function.returns)
     element, compatible = _element(inputs, declared), _compatible(inputs, declared)
-    assert element is not None
-    assert compatible is not None
+    if element is None or compatible is None:
+        raise DatatypeMismatch('cannot determine element type of "anyarray" argument')
     if element is t.UNKNOWN and any(x in (*_ELEMENTS, *_CONTAINERS) for x in (*declared, function.returns)):
         raise DatatypeMismatch("could not determine polymorphic type because input has type unknown")
     if t.ANYCOMPATIBLEARRAY in declared and compatible.is_array:

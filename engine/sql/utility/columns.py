@@ -54,10 +54,10 @@ def formula_in_parentheses(reader: StatementReader) -> Formula:
 
 
 def _is_enclosed(tokens: Sequence[Token]) -> bool:
-    """Whether the first token is a parenthesis that the last one closes."""
-    steps = {"(": 1, ")": -1}
-    depths = list(accumulate(steps.get(token.text, 0) if token.kind is Kind.OPERATOR else 0 for token in tokens))
-    return depths[0] == 1 and depths.index(0) == len(tokens) - 1
+    """Whether the first token is a parenthesis that the last one closes, and not that of a row."""
+    signs = [token.text if token.kind is Kind.OPERATOR else "" for token in tokens]
+    depths = list(accumulate({"(": 1, ")": -1}.get(sign, 0) for sign in signs))
+    return depths[0] == 1 and depths.index(0) == len(tokens) - 1 and (",", 1) not in zip(signs, depths, strict=True)
 
 
 def table_constraint_at(reader: StatementReader) -> bool:
