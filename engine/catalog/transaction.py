@@ -180,7 +180,7 @@ class SessionCatalog:
     def put(self, relation: StoredRelation, *, replacing: bool = False) -> None:
         snapshot = self.current()
         _, change = snapshot.put(relation, replacing=replacing)
-        self._record(change, *self._owned(snapshot, relation))
+        self._record(change, *self._owned(snapshot, relation), *_lost(snapshot, relation))
 
     def remove(self, relation: StoredRelation) -> None:
         _, change = self.current().remove(relation)
@@ -490,6 +490,20 @@ class SessionCatalog:
         for relation in temporary.values():
             if (location := _location(relation)) is not None:
                 tables.discard(self._store.tables, location)
+
+
+def _lost(snapshot: Snapshot, relation: StoredRelation) -> list[RightsChange]:
+    """The privileges of columns that a table has no more: whoever has one of any column may count its rows."""
+    rights = snapshot.rights.objects.get(relation.oid)
+    if rights is None or not isinstance(relation, Table):
+        return []
+    there = {column.number for column in relation.columns}
+    kept = tuple((number, own) for number, own in rights.columns if number in there)
+    return (
+        [RightsChange(relation.oid, relation.name, replace(rights, columns=kept), rights)]
+        if kept != rights.columns
+        else []
+    )
 
 
 def _same(guard: Guard, table: Table) -> bool:
