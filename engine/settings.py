@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
+from engine import accepted_settings
+from engine.setting_numbers import BARE_SIZES, SIZE_UNITS, TIME_UNITS, HintedError, read_real, read_whole
 from engine.zone_setting import zone_setting
 from wire.client_encodings import encoding_named
 from wire.errors import (
@@ -24,9 +26,6 @@ from wire.errors import (
     UndefinedObject,
 )
 
-_TIME_UNITS: Final = {"us": 0.001, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
-_SIZE_UNITS: Final = {"B": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
-_FRACTION: Final = re.compile(r"[+-]?(?=.*[.eE])(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?")
 _TRUE: Final = ("on", "true", "yes", "1", "t", "y", "tr", "tru", "ye")
 _FALSE: Final = ("off", "false", "no", "0", "f", "n", "fa", "fal", "fals", "of")
 
@@ -35,7 +34,6 @@ _CUSTOM: Final = re.compile(r"[A-Za-z_\x80-\U0010ffff][\w$]*(\.[A-Za-z_\x80-\U00
 
 _INTEGER_MAX: Final = 2_147_483_647
 
-N = TypeVar("N", int, float)
 Kind = Literal["bool", "integer", "real", "string", "enum", "time", "size"]
 
 
@@ -74,7 +72,7 @@ class Setting:
             found = _READERS[self.kind](self, value)
             if self.completed is not None:
                 found = self.completed(found, self.default if before is None else before)
-        except _Hinted as error:
+        except HintedError as error:
             raise self._invalid(value, hint=str(error)) from None
         except ValueError as error:
             hint = f"Available values: {', '.join(self.values)}." if self.values else None
@@ -96,10 +94,6 @@ class Setting:
         return InvalidParameterValue(f'invalid value for parameter "{self.name}": "{value}"', detail=detail, hint=hint)
 
 
-class _Hinted(ValueError):
-    """What it says is the hint: a unit that is none of the setting's, a number that is none of an integer's."""
-
-
 def truth(value: str) -> bool | None:
     """What a Boolean's text says, whole or its beginning; None where it says nothing (parse_bool)."""
     text = value.strip().lower()
@@ -117,36 +111,24 @@ def _in_range(setting: Setting, number: float, unit: str = "", size: float = 1) 
     """unit: in which the message counts; size: how much of the number it is."""
     counted = setting.kind != "real" and setting.maximum / size <= _INTEGER_MAX
     if counted and not -_INTEGER_MAX - 1 <= number / size <= _INTEGER_MAX:
-        raise _Hinted("Value exceeds integer range.")
+        raise HintedError("Value exceeds integer range.")
     if not setting.minimum <= number <= setting.maximum:
         shown = "g" if setting.kind == "real" else ".0f"
         said, lowest, highest = (f"{x / size:{shown}}" for x in (number, setting.minimum, setting.maximum))
+        said = said.replace("inf", "Infinity")
         raise InvalidParameterValue(
             f'{said}{unit and f" {unit}"} is outside the valid range for parameter "{setting.name}" ({lowest} .. {highest})'
         )
 
 
-def _number(read: Callable[[str], N], value: str) -> N:
-    """Raises ValueError that says nothing."""
-    try:
-        return read(value.strip())
-    except ValueError:
-        raise ValueError from None
-
-
-def _whole(text: str) -> int:
-    """A whole number in C's notation, or one with a fraction, which is rounded (parse_int)."""
-    return round(float(text)) if _FRACTION.fullmatch(text) else int(text, 0)
-
-
 def _read_integer(setting: Setting, value: str) -> str:
-    number = _number(_whole, value)
+    number = read_whole(value)
     _in_range(setting, number)
     return str(number)
 
 
 def _read_real(setting: Setting, value: str) -> str:
-    number = _number(float, value)
+    number = read_real(value)
     _in_range(setting, number)
     return f"{number:g}"
 
@@ -162,16 +144,6 @@ def _read_enum(setting: Setting, value: str) -> str:
     raise ValueError
 
 
-def _with_unit(value: str, units: Mapping[str, float], default: str) -> float:
-    match = re.fullmatch(r"\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
-    if not match:
-        raise ValueError
-    if match[2] and match[2] not in units:
-        *names, last = (f'"{unit}"' for unit in units)
-        raise _Hinted(f"Valid units for this parameter are {', '.join(names)}, and {last}.")
-    return float(match[1]) * units[match[2] or default]
-
-
 def _largest_unit(number: int, units: Mapping[str, float], names: tuple[str, ...]) -> str:
     if number == 0:
         return "0"
@@ -182,15 +154,16 @@ def _largest_unit(number: int, units: Mapping[str, float], names: tuple[str, ...
 
 
 def _read_time(setting: Setting, value: str) -> str:
-    number = round(_with_unit(value, _TIME_UNITS, "ms"))
+    number = read_whole(value, TIME_UNITS)
     _in_range(setting, number, "ms")
-    return _largest_unit(number, _TIME_UNITS, ("d", "h", "min", "s", "ms"))
+    return str(number) if number < 0 else _largest_unit(number, TIME_UNITS, ("d", "h", "min", "s", "ms"))
 
 
 def _read_size(setting: Setting, value: str) -> str:
-    number = round(_with_unit(value, _SIZE_UNITS, setting.unit))
-    _in_range(setting, number, setting.unit, _SIZE_UNITS[setting.unit])
-    return _largest_unit(number, _SIZE_UNITS, ("TB", "GB", "MB", "kB", "B"))
+    unit = BARE_SIZES[setting.unit]
+    number = read_whole(value, SIZE_UNITS, unit)
+    _in_range(setting, number, setting.unit, unit)
+    return str(number // unit) if number < 0 else _largest_unit(number, SIZE_UNITS, ("TB", "GB", "MB", "kB", "B"))
 
 
 _READERS: Final[dict[Kind, Callable[[Setting, str], str]]] = {
@@ -239,24 +212,6 @@ def _encoding(value: str) -> str:
         raise ValueError from None
 
 
-#: PostgreSQL's planner's: what is said of them is kept, and changes nothing.
-_PLANNER_SWITCHES: Final = (
-    "enable_async_append", "enable_bitmapscan", "enable_gathermerge", "enable_hashagg", "enable_hashjoin",
-    "enable_incremental_sort", "enable_indexonlyscan", "enable_indexscan", "enable_material", "enable_memoize",
-    "enable_mergejoin", "enable_nestloop", "enable_parallel_append", "enable_parallel_hash", "enable_partition_pruning",
-    "enable_seqscan", "enable_sort", "enable_tidscan", "geqo", "parallel_leader_participation",
-)  # fmt: skip
-_PLANNER_COSTS: Final = {
-    "cpu_index_tuple_cost": "0.005", "cpu_operator_cost": "0.0025", "cpu_tuple_cost": "0.01", "parallel_setup_cost": "1000",
-    "parallel_tuple_cost": "0.1", "random_page_cost": "4", "seq_page_cost": "1",
-}  # fmt: skip
-#: With the least and the most that they may be.
-_PLANNER_LIMITS: Final = {
-    "from_collapse_limit": ("8", 1, 2_147_483_647), "geqo_threshold": ("12", 2, 2_147_483_647),
-    "join_collapse_limit": ("8", 1, 2_147_483_647), "max_parallel_workers": ("8", 0, 1024),
-    "max_parallel_workers_per_gather": ("2", 0, 1024),
-}  # fmt: skip
-
 _TRANSACTION_MODES: Final = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
 _ISOLATION: Final = ("serializable", "repeatable read", "read committed", "read uncommitted")
 
@@ -265,8 +220,15 @@ def _s(name: str, default: str, kind: Kind = "string", description: str = "", **
     return Setting(name, default, kind, description, **more)  # type: ignore[arg-type]
 
 
+def _accepted() -> Iterator[Setting]:
+    """Those that change nothing here."""
+    for name, (kind, default, more) in accepted_settings.ROWS.items():
+        only = default if name in accepted_settings.ONLY else None
+        yield _s(name, default, kind, privileged=name in accepted_settings.PRIVILEGED, only=only, **more)
+
+
 #: What neither SHOW ALL nor pg_settings lists (GUC_NO_SHOW_ALL).
-NOT_LISTED: Final = frozenset(("is_superuser", "role", "session_authorization"))
+NOT_LISTED: Final = frozenset(("default_with_oids", "is_superuser", "role", "session_authorization"))
 #: What RESET ALL leaves as it is (GUC_NO_RESET_ALL).
 _NOT_RESET: Final = frozenset(("role", "session_authorization"))
 
@@ -297,7 +259,7 @@ SETTINGS: Final[dict[str, Setting]] = {
             _s("in_hot_standby", "off", "bool", reported=True, fixed=True),
             _s("integer_datetimes", "on", "bool", reported=True, fixed=True),
             _s("IntervalStyle", "postgres", "enum", "Output format of intervals.", reported=True,
-               values=("sql_standard", "postgres", "postgres_verbose", "iso_8601")),
+               values=("postgres", "postgres_verbose", "sql_standard", "iso_8601")),
             _s("is_superuser", "off", "bool", reported=True, fixed=True),
             _s("lc_collate", "C", fixed=True),
             _s("lc_ctype", "C.UTF-8", fixed=True),
@@ -307,8 +269,17 @@ SETTINGS: Final[dict[str, Setting]] = {
             _s("lc_time", "C"),
             _s("lock_timeout", "0", "time"),
             _s("max_connections", "500", "integer", minimum=1, maximum=100_000, at_start=True),
-            _s("max_identifier_length", "63", "integer", fixed=True),
-            _s("max_index_keys", "32", "integer", fixed=True),
+            _s("max_identifier_length", "63", "integer", minimum=63, maximum=63, fixed=True),
+            _s("block_size", "8192", "integer", minimum=8192, maximum=8192, fixed=True),
+            _s("max_function_args", "100", "integer", minimum=100, maximum=100, fixed=True),
+            _s("data_checksums", "off", "bool", fixed=True),
+            _s("max_prepared_transactions", "0", "integer", maximum=262_143, at_start=True),
+            _s("max_replication_slots", "0", "integer", maximum=262_143, at_start=True),
+            _s("max_wal_senders", "0", "integer", maximum=262_143, at_start=True),
+            _s("shared_preload_libraries", "", at_start=True),
+            _s("track_commit_timestamp", "off", "bool", at_start=True),
+            _s("wal_level", "minimal", "enum", values=("minimal", "replica", "logical"), at_start=True),
+            _s("max_index_keys", "32", "integer", minimum=32, maximum=32, fixed=True),
             _s("password_encryption", "scram-sha-256", "enum", "What a role keeps of a password that it is given.",
                values=("md5", "scram-sha-256")),
             _s("role", "none", description="The role whose rights are used; none is the session's."),
@@ -317,15 +288,15 @@ SETTINGS: Final[dict[str, Setting]] = {
             _s("default_statistics_target", "100", "integer", "How many common values and parts of a histogram ANALYZE keeps.",
                minimum=1, maximum=10_000),
             _s("default_tablespace", ""),
+            _s("default_with_oids", "off", "bool", only="off"),
             _s("default_table_access_method", "heap"),
             _s("escape_string_warning", "on", "bool"),
             _s("backslash_quote", "safe_encoding", "enum", values=("safe_encoding", "on", "off")),
-            _s("synchronize_seqscans", "on", "bool"),
             _s("synchronous_commit", "on", "enum", values=("local", "remote_write", "remote_apply", "on", "off")),
             _s("search_path", '"$user", public', description="Schemas searched for unqualified names."),
             _s("server_encoding", "UTF8", reported=True, fixed=True),
             _s("server_version", "15.18 (Sluice 0.1.0)", reported=True, fixed=True),
-            _s("server_version_num", "150018", "integer", fixed=True),
+            _s("server_version_num", "150018", "integer", minimum=150_018, maximum=150_018, fixed=True),
             _s("session_authorization", "", reported=True),
             _s("session_replication_role", "origin", "enum", "Whether foreign keys are judged: not as a replica.",
                values=("origin", "replica", "local"), privileged=True),
@@ -333,17 +304,9 @@ SETTINGS: Final[dict[str, Setting]] = {
             _s("statement_timeout", "0", "time", "Cancels a statement that runs longer; 0 is never."),
             _s("TimeZone", "UTC", description="Time zone of timestamps with time zone.", reported=True,
                canonical=zone_setting),
-            _s("tcp_keepalives_idle", "0", "integer"),
             _s("work_mem", "4MB", "size", minimum=1 << 16, maximum=(2**31 - 1) << 10, unit="kB"),
-            _s("maintenance_work_mem", "64MB", "size", minimum=1 << 20, maximum=(2**31 - 1) << 10, unit="kB"),
             _s("default_text_search_config", "pg_catalog.english", only="pg_catalog.english"),
-            _s("vacuum_cost_delay", "0", "time", maximum=100),
-            *(_s(name, "on", "bool") for name in _PLANNER_SWITCHES),
-            *(_s(name, default, "real", maximum=1.79769313486231e308) for name, default in _PLANNER_COSTS.items()),
-            *(_s(name, default, "integer", minimum=least, maximum=most)
-              for name, (default, least, most) in _PLANNER_LIMITS.items()),
-            _s("plan_cache_mode", "auto", "enum", values=("auto", "force_generic_plan", "force_custom_plan")),
-            _s("jit", "off", "bool"),
+            *_accepted(),
             _s("xmloption", "content", "enum", values=("content", "document")),
             _s("xmlbinary", "base64", "enum", values=("base64", "hex")),
             _s("cursor_buffer_size", "1MB", "size", "Bytes of rows that a portal reads ahead, and the size of a page.",
@@ -388,13 +351,13 @@ def denied(setting: Setting) -> InsufficientPrivilege:
 @functools.lru_cache(256)
 def time_ms(value: str) -> int:
     """Milliseconds of a time setting's value."""
-    return round(_with_unit(value, _TIME_UNITS, "ms"))
+    return read_whole(value, TIME_UNITS)
 
 
 @functools.lru_cache(256)
 def size_bytes(value: str) -> int:
     """Bytes of a size setting's value."""
-    return round(_with_unit(value, _SIZE_UNITS, "B"))
+    return read_whole(value, SIZE_UNITS)
 
 
 def size_text(number: int) -> str:

@@ -39,7 +39,8 @@ def _row(setting: Setting, value: str, reset: str) -> Row:
     unit = known.get("unit") or {"time": "ms", "size": "B"}.get(setting.kind)
     numeric = setting.kind in ("integer", "real", "time", "size")
     shown = "g" if setting.kind == "real" else ".0f"
-    lowest, highest = (f"{x / _UNITS[unit] if unit else x:{shown}}" for x in (setting.minimum, setting.maximum))
+    size = _UNITS[unit] if unit and setting.kind in ("time", "size") else 1
+    lowest, highest = (f"{x / size:{shown}}" for x in (setting.minimum, setting.maximum))
     return (
         setting.name, _number(setting, value, unit), unit, known.get("category", _OURS),
         known.get("short_desc", setting.description), known.get("extra_desc"), _context(setting),
