@@ -22,6 +22,7 @@ from functools import lru_cache
 from typing import Final
 
 from wire.errors import FeatureNotSupported, InvalidTextRepresentation, NumericValueOutOfRange, SqlSyntaxError
+from wire.text_numbers import is_digits
 
 _KEYWORDS: Final = (
     ",", ".", "0", "9", "B", "C", "D", "EEEE", "FM", "G", "L", "MI", "PL", "PR", "RN", "SG", "SP", "S", "TH", "V",
@@ -476,7 +477,7 @@ class _Reader:
             return
         found = self._here()
         read = False
-        if found.isdecimal() and found.isascii():
+        if is_digits(found):
             if self.point and self.decimals == self.n.after:
                 return
             self.digits += found
@@ -501,7 +502,7 @@ class _Reader:
 
     def _sign_behind(self, read: bool) -> None:
         following = self.text[self.at + 1 : self.at + 2].decode("latin-1")
-        if self.n.sign and read and following and not (following.isdecimal() and following.isascii()):
+        if self.n.sign and read and following and not is_digits(following):
             if following in "+-":
                 self.at, self.sign = self.at + 1, following
         elif not read and not self.n.sign and (self.n.plus or self.n.minus) and self._here() in ("+", "-"):

@@ -50,6 +50,7 @@ from wire.text_datetime import (
     days_from_civil,
     round_micros,
 )
+from wire.text_numbers import whole
 
 _INTEGER: Final = re.compile(r"[ \t\n\r\v\f]*([+-]?[0-9]+)")
 _YEARS: Final = re.compile(r"[ \t\n\r\v\f]*([+-]?[0-9]+),[ \t\n\r\v\f]*([+-]?[0-9]{1,3})")
@@ -232,7 +233,7 @@ class _Reader:
             raise InvalidDatetimeFormat(
                 f'invalid value "{given}" for "{item.written}"', detail="Value must be an integer."
             )
-        value = int(found[1]) if found is not None else 0
+        value = whole(found[1]) if found is not None else 0
         if not _INT_LEAST <= value <= _INT_MOST:
             raise DatetimeFieldOverflow(
                 f'value for "{item.written}" in source string is out of range',
@@ -283,7 +284,10 @@ class _Reader:
         found = _YEARS.match(self.text, self.at)
         if found is None:
             raise InvalidDatetimeFormat('invalid input string for "Y,YYY"')
-        self._set("year", int(found[1]) * 1000 + int(found[2]), item)
+        years = whole(found[1]) * 1000 + int(found[2])
+        if abs(years) > _INT_MOST:
+            raise DatetimeFieldOverflow('value for "Y,YYY" in source string is out of range')
+        self._set("year", years, item)
         self.year_places = 4
         self.at = found.end()
         self._skip_ordinal(item)

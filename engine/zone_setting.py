@@ -5,6 +5,7 @@ Source: PostgreSQL 15, variable.c (check_timezone), pgtz.c (pg_tzset_offset).
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Final
 
@@ -26,8 +27,11 @@ def zone_setting(value: str) -> str:
     text = value.strip()
     if match := re.fullmatch(r"interval\s*'([^']*)'", text, re.IGNORECASE):
         return _offset_name(_interval_seconds(match[1]))
-    if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)", text):
-        return _offset_name(int(float(text) * 3600))
+    if re.fullmatch(r"[+-]?([0-9]++\.?[0-9]*+|\.[0-9]++)", text):
+        hours = float(text)
+        if not math.isfinite(hours):
+            raise ValueError
+        return _offset_name(int(hours * 3600))
     if text.lower() in ("default", "local"):
         return "UTC"
     if (name := canonical_name(text)) is not None:

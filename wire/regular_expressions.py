@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from wire.errors import FeatureNotSupported, InvalidParameterValue, InvalidRegularExpression
+from wire.text_numbers import is_digits, whole
 
 CLASS_NAMES: Final = frozenset(
     "alnum alpha blank cntrl digit graph lower print punct space upper xdigit word".split()  # noqa: SIM905
@@ -253,17 +254,17 @@ class _Reader:
         return self.bounds() if char == "{" and self.bound_ahead() else None
 
     def bound_ahead(self) -> bool:
-        return self.text[self.at + 1 : self.at + 2].isdigit()
+        return is_digits(self.text[self.at + 1 : self.at + 2])
 
     def bounds(self) -> tuple[int, int | None]:
         end = self.text.find("}", self.at)
         if end < 0:
             raise _error("braces {} not balanced")
         low, comma, high = self.text[self.at + 1 : end].partition(",")
-        if not low.isdigit() or (high and not high.isdigit()):
+        if not is_digits(low) or (high and not is_digits(high)):
             raise _error("invalid repetition count(s)")
-        least = int(low)
-        most = least if not comma else int(high) if high else None
+        least = whole(low)
+        most = least if not comma else whole(high) if high else None
         if least > REPEATS_MOST or (most is not None and (most > REPEATS_MOST or most < least)):
             raise _error("invalid repetition count(s)")
         self.at = end + 1
@@ -355,9 +356,9 @@ class _Reader:
     def backreference(self, first: str) -> int | None:
         """A group's number; None where the digits are an octal number."""
         end = self.at
-        while self.text[end : end + 1].isdigit() and self.text[end : end + 1].isascii():
+        while is_digits(self.text[end : end + 1]):
             end += 1
-        number = int(first + self.text[self.at : end])
+        number = whole(first + self.text[self.at : end])
         if end == self.at or number <= self.groups:
             self.at = end
             if number > self.groups or number in self.open:
@@ -378,7 +379,7 @@ class _Reader:
             return self.digits(4 if char == "u" else 8, _HEX, 16, exact=True)
         if char == "x":
             return self.digits(255, _HEX, 16)
-        if char.isdigit() and char.isascii():
+        if is_digits(char):
             self.at -= 1
             return self.digits(3, "01234567", 8)
         if char.isalnum():

@@ -19,11 +19,14 @@ from wire.errors import (
     ProgramLimitExceeded,
     SqlError,
 )
+from wire.text_numbers import whole
 
 _DIMENSIONS_MAX: Final = 6
 _SPACE: Final = " \t\n\r\v\f"
 
-_BOUNDS: Final = re.compile(r"\[[ \t\n\r\v\f]*(?:([+-]?\d+)[ \t\n\r\v\f]*:)?[ \t\n\r\v\f]*([+-]?\d+)[ \t\n\r\v\f]*\]")
+_BOUNDS: Final = re.compile(
+    r"\[[ \t\n\r\v\f]*(?:([+-]?[0-9]+)[ \t\n\r\v\f]*:)?[ \t\n\r\v\f]*([+-]?[0-9]+)[ \t\n\r\v\f]*\]"
+)
 _TOKEN: Final = re.compile(
     r"[ \t\n\r\v\f]*(?:(?P<brace>[{}])|(?P<comma>,)"
     r'|(?P<quoted>"(?:[^"\\]|\\.)*")'
@@ -70,7 +73,7 @@ def _dimensions(text: str) -> tuple[str, list[tuple[int, int]]]:
     body = text.lstrip(_SPACE)
     bounds: list[tuple[int, int]] = []
     while match := _BOUNDS.match(body):
-        lower, upper = int(match[1] or 1), int(match[2])
+        lower, upper = whole(match[1] or "1"), whole(match[2])
         if upper < lower:
             raise ArraySubscriptError("upper bound cannot be less than lower bound")
         bounds.append((lower, upper))

@@ -24,6 +24,7 @@ from wire.errors import (
     SqlError,
 )
 from wire.text_datetime_tokens import BadFormat, Kind, Token, split, word_meaning
+from wire.text_numbers import whole
 from wire.text_settings import InputSettings
 from wire.time_zone_abbreviations import OFFSETS, SUMMER, ZONES
 from wire.time_zones import Zone, find_zone, zone
@@ -485,7 +486,7 @@ def _month_days(year: int, month: int) -> int:
 
 
 def _bounded(digits: str) -> int:
-    value = int(digits) if len(digits) <= 12 else _INT_MAX + 1
+    value = whole(digits)
     if value > _INT_MAX:
         raise ClockOverflow
     return value
@@ -516,7 +517,7 @@ def read_clock(text: str, *, minute_to_second: bool = False) -> tuple[int, int]:
 
 
 def _bounded_hour(digits: str) -> int:
-    value = int(digits) if len(digits) <= 20 else 1 << 63
+    value = whole(digits)
     if value >= 1 << 63:
         raise ClockOverflow
     return value
@@ -533,7 +534,7 @@ def read_offset(text: str) -> int:
     if not match:
         raise BadFormat
     at_end = match.end() == len(text)
-    hour, minute, second = int(match[2]), int(match[3] or 0), int(match[4] or 0)
+    hour, minute, second = whole(match[2]), whole(match[3] or "0"), whole(match[4] or "0")
     if match[3] is None and at_end and len(text) > 3:
         hour, minute = divmod(hour, 100)
     if hour > 15 or minute > 59 or second > 59:

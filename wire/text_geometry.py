@@ -17,26 +17,28 @@ from wire.errors import InvalidBinaryRepresentation, InvalidTextRepresentation
 from wire.text_numbers import invalid, read_float
 from wire.text_output_numbers import float_text
 
-_NUMBER: Final = r"\s*[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf(?:inity)?|nan)\s*"
-_POINT: Final = rf"(?:\s*\({_NUMBER},{_NUMBER}\)\s*|{_NUMBER},{_NUMBER})"
+_DIGITS: Final = r"[+-]?(?:\d++\.?\d*+(?:[eE][+-]?\d++)?|\.\d++(?:[eE][+-]?\d++)?|inf(?:inity)?|nan)"
+#: Read to its end, whatever follows: no number is read as two, and blanks are passed over once.
+_NUMBER: Final = rf"(?>\s*+{_DIGITS}\s*+)"
+_POINT: Final = rf"(?:\s*+\({_NUMBER},{_NUMBER}\)\s*+|{_NUMBER},{_NUMBER})"
 _POINTS: Final = rf"{_POINT}(?:,{_POINT})*"
 _FORMS: Final = {
-    kind: re.compile(form, re.IGNORECASE)
+    kind: re.compile(form, re.IGNORECASE | re.ASCII)
     for kind, form in (
         ("point", _POINT),
-        ("pair", rf"\s*(?:\({_POINT},{_POINT}\)|{_POINT},{_POINT})\s*"),
-        ("segment", rf"\s*(?:\[{_POINT},{_POINT}\]|\({_POINT},{_POINT}\)|{_POINT},{_POINT})\s*"),
-        ("path", rf"\s*(?:\[{_POINTS}\]|\({_POINTS}\)|{_POINTS})\s*"),
-        ("polygon", rf"\s*(?:\({_POINTS}\)|{_POINTS})\s*"),
-        ("line", rf"\s*{{{_NUMBER},{_NUMBER},{_NUMBER}}}\s*"),
-        ("circle", rf"\s*(?:<{_POINT},{_NUMBER}>|\({_POINT},{_NUMBER}\)|{_POINT},{_NUMBER})\s*"),
+        ("pair", rf"\s*+(?:\({_POINT},?{_POINT}\)|{_POINT},?{_POINT})\s*+"),
+        ("segment", rf"\s*+(?:\[{_POINT},?{_POINT}\]|\({_POINT},?{_POINT}\)|{_POINT},?{_POINT})\s*+"),
+        ("path", rf"\s*+(?:\[{_POINTS}\]|\({_POINTS}\)|{_POINTS})\s*+"),
+        ("polygon", rf"\s*+(?:\({_POINTS}\)|{_POINTS})\s*+"),
+        ("line", rf"\s*+{{{_NUMBER},{_NUMBER},{_NUMBER}}}\s*+"),
+        ("circle", rf"\s*+(?:<{_POINT},?{_NUMBER}>|\({_POINT},?{_NUMBER}\)|{_POINT},?{_NUMBER})\s*+"),
     )
 }
 _FORM: Final = {
     t.POINT: "point", t.LSEG: "segment", t.BOX: "pair", t.PATH: "path", t.POLYGON: "polygon", t.LINE: "line",
     t.CIRCLE: "circle",
 }  # fmt: skip
-_FLOAT: Final = re.compile(_NUMBER, re.IGNORECASE)
+_FLOAT: Final = re.compile(_DIGITS, re.IGNORECASE | re.ASCII)
 
 
 def read_geometry(typ: t.PgType, text: str) -> str:

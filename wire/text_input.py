@@ -22,7 +22,7 @@ from wire.text_datetime import read_date, read_time, read_timestamp, read_timetz
 from wire.text_interval import read_interval
 from wire.text_json import read_json, read_jsonb
 from wire.text_multiranges import RANGES, read_multirange
-from wire.text_numbers import read_bool, read_float, read_integer, read_numeric, read_oid
+from wire.text_numbers import is_digits, read_bool, read_float, read_integer, read_numeric, read_oid
 from wire.text_ranges import read_range
 from wire.text_records import read_record
 from wire.text_settings import InputSettings
@@ -96,6 +96,6 @@ def _read_reg(text: str) -> int | str:
     """An object's OID by number; a name remains one, for the catalog to look up."""
     if text == "-":
         return 0
-    if text.isdigit() and text.isascii():
+    if is_digits(text):
         return read_oid(text)
     return text

@@ -20,6 +20,7 @@ from wire.errors import DatetimeFieldOverflow, FeatureNotSupported, IntervalFiel
 from wire.interval_modifiers import FIELD_BITS, FULL_PRECISION, FULL_RANGE
 from wire.text_datetime import DAY_MICROS, HOUR_MICROS, ClockOverflow, read_clock, round_micros
 from wire.text_datetime_tokens import BadFormat, Kind, Token, split
+from wire.text_numbers import whole
 from wire.text_settings import InputSettings
 
 _INT32: Final = 1 << 31
@@ -222,7 +223,7 @@ def _add_number(total: _Sum, text: str, unit: str) -> str:
     """Adds a number of `unit`; gives the unit that a number before it has when no word says."""
     if match := _YEAR_MONTH.fullmatch(text):
         total.claim("month")
-        years, months = int(match[2]), int(match[3] or 0)
+        years, months = whole(match[2]), whole(match[3] or "0")
         if not 0 <= months < 12:
             raise ClockOverflow
         sign = -1 if match[1] == "-" else 1
@@ -233,15 +234,15 @@ def _add_number(total: _Sum, text: str, unit: str) -> str:
     if unit == "ago" or not match or not (match[2] or match[3]):
         raise BadFormat
     sign = -1 if match[1] == "-" else 1
-    whole = int(match[2] or 0) if len(match[2]) <= 20 else _INT64
+    number = whole(match[2])
     fraction = float(match[3]) if match[3] and match[3] != "." else 0.0
-    if whole >= _INT64:
+    if number >= _INT64:
         raise ClockOverflow
     if unit == "second" and fraction:
         total.claim("second", "millisecond", "microsecond")
     else:
         total.claim(unit)
-    total.add(unit, sign * whole, sign * fraction)
+    total.add(unit, sign * number, sign * fraction)
     return "day" if unit == "hour" else unit
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
 from wire.errors import NumericValueOutOfRange
-from wire.text_numbers import invalid
+from wire.text_numbers import invalid, whole
 
 _LIMIT: Final = 1 << 63
 _MONEY: Final = re.compile(
-    r"\s*(?P<sign>[-(+]?)\s*\$?\s*(?P<again>[-(+]?)\s*(?P<whole>[\d,]*)(?P<part>\.\d*)?\s*[)-]?\s*\$?\s*"
+    r"\s*+(?P<sign>[-(+]?)\s*+\$?\s*+(?P<again>[-(+]?)\s*+(?P<whole>[0-9,]*+)(?P<part>\.[0-9]*+)?\s*+[)-]?\s*+\$?\s*+"
 )
 
 
@@ -22,7 +21,8 @@ def read_money(text: str) -> int:
     if not found or not digits or digits == ".":
         raise invalid("money", text)
     negative = bool({found["sign"], found["again"]} & {"-", "("}) or text.rstrip().endswith(("-", ")"))
-    cents = int((Decimal(digits) * 100).quantize(Decimal(1), ROUND_HALF_UP))
+    mills = int(((found["part"] or "")[1:] + "000")[:3])
+    cents = whole(found["whole"].replace(",", "")) * 100 + (mills + 5) // 10
     value = -cents if negative else cents
     if not -_LIMIT <= value < _LIMIT:
         raise NumericValueOutOfRange(f'value "{text}" is out of range for type money')
@@ -30,5 +30,5 @@ def read_money(text: str) -> int:
 
 
 def money_text(cents: int) -> str:
-    whole, part = divmod(abs(cents), 100)
-    return f"{'-' if cents < 0 else ''}${whole:,}.{part:02}"
+    dollars, part = divmod(abs(cents), 100)
+    return f"{'-' if cents < 0 else ''}${dollars:,}.{part:02}"

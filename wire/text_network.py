@@ -15,12 +15,12 @@ from typing import Final, NamedTuple
 
 from wire import types as t
 from wire.errors import InvalidBinaryRepresentation, InvalidTextRepresentation
-from wire.text_numbers import invalid
+from wire.text_numbers import invalid, is_digits, whole
 
 _V4, _V6 = 2, 3
 _SIZE: Final = {_V4: 4, _V6: 16}
 _FAMILY: Final = {_V4: socket.AF_INET, _V6: socket.AF_INET6}
-_OCTETS: Final = re.compile(r"\d{1,3}(?:\.\d{1,3}){0,3}\.?")
+_OCTETS: Final = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){0,3}\.?")
 
 
 class Address(NamedTuple):
@@ -48,7 +48,7 @@ def read_address(typ: t.PgType, text: str) -> bytes:
     """inet or cidr. Raises InvalidTextRepresentation."""
     cidr = typ is t.CIDR
     address, slash, mask = text.partition("/")
-    if slash and not (mask.isascii() and mask.isdecimal()):
+    if slash and not is_digits(mask):
         raise invalid(typ.name, text)
     found = _v6(address, mask) if ":" in address else _v4(address, mask, cidr)
     if found is None:
@@ -59,7 +59,7 @@ def read_address(typ: t.PgType, text: str) -> bytes:
 
 
 def _v6(address: str, mask: str) -> Address | None:
-    bits = int(mask) if mask else 128
+    bits = whole(mask) if mask else 128
     try:
         return Address(_V6, bits, socket.inet_pton(socket.AF_INET6, address)) if bits <= 128 else None
     except OSError:
@@ -70,12 +70,12 @@ def _v4(address: str, mask: str, cidr: bool) -> Address | None:
     if not _OCTETS.fullmatch(address) or address.endswith("."):
         return None
     octets = [int(part) for part in address.split(".")]
-    if max(octets) > 255 or (mask and int(mask) > 32):
+    if max(octets) > 255 or (mask and whole(mask) > 32):
         return None
-    if mask and not cidr and int(mask) // 8 > len(octets):
+    if mask and not cidr and whole(mask) // 8 > len(octets):
         return None
     if mask:
-        bits = int(mask)
+        bits = whole(mask)
     elif cidr:
         bits = _class_bits(octets)
     elif len(octets) == 4:

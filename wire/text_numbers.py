@@ -23,11 +23,12 @@ SPACE: Final = " \t\n\r\v\f"
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _OID: Final = re.compile(r"[+-]?[0-9]+")
-_FLOAT: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_HEX_FLOAT: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?[0-9]+)?")
-_SPECIAL_FLOAT: Final = re.compile(r"[+-]?(?:nan(?:\([a-z0-9_]*\))?|inf|infinity)", re.IGNORECASE)
-_NUMERIC: Final = re.compile(r"([+-]?)(?:([0-9]+)\.?([0-9]*)|\.([0-9]+))(?:[eE][ \t\n\r\v\f]*([+-]?[0-9]+))?")
-_SPECIAL_NUMERIC: Final = re.compile(r"nan|[+-]?(?:inf|infinity)", re.IGNORECASE)
+# Digits are taken for good: where something else follows, it would be tried for each of them whether fewer do.
+_FLOAT: Final = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
+_HEX_FLOAT: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]++\.?[0-9a-fA-F]*+|\.[0-9a-fA-F]++)(?:[pP][+-]?[0-9]++)?")
+_SPECIAL_FLOAT: Final = re.compile(r"[+-]?(?:nan(?:\([a-z0-9_]*\))?|inf|infinity)", re.IGNORECASE | re.ASCII)
+_NUMERIC: Final = re.compile(r"([+-]?)(?:([0-9]++)\.?([0-9]*+)|\.([0-9]++))(?:[eE][ \t\n\r\v\f]*+([+-]?[0-9]++))?")
+_SPECIAL_NUMERIC: Final = re.compile(r"nan|[+-]?(?:inf|infinity)", re.IGNORECASE | re.ASCII)
 
 #: Digits before and after the decimal point that PostgreSQL's numeric can hold.
 _NUMERIC_WEIGHT_MAX: Final = 131_072
@@ -35,6 +36,8 @@ _NUMERIC_SCALE_MAX: Final = 16_383
 #: No precision limit while we shift and round decimals.
 _EXACT: Final = Context(prec=_NUMERIC_WEIGHT_MAX + _NUMERIC_SCALE_MAX + 10)
 
+_LONG: Final = 20
+_BEYOND: Final = 10**30
 _INTEGER_BITS: Final = {t.INT2: 16, t.INT4: 32, t.INT8: 64}
 _TRUE: Final = ("true", "yes")
 _FALSE: Final = ("false", "no")
@@ -43,6 +46,20 @@ _FALSE: Final = ("false", "no")
 def invalid(name: str, text: str) -> InvalidTextRepresentation:
     """22P02 for a text that is not of the type called `name`."""
     return InvalidTextRepresentation(f'invalid input syntax for type {name}: "{text}"')
+
+
+def is_digits(text: str) -> bool:
+    """Whether it is digits of ASCII, one at least: other scripts' are none to PostgreSQL."""
+    return text.isdecimal() and text.isascii()
+
+
+def whole(digits: str) -> int:
+    """The integer that ASCII digits say, a sign before them and blanks around: of an absurdly long run, which is not worth
+    converting, one that is out of any range."""
+    word = digits.strip(SPACE)
+    bare = word.lstrip("+-").lstrip("0")
+    value = int(bare or "0") if len(bare) <= _LONG else _BEYOND
+    return -value if word.startswith("-") else value
 
 
 def read_bool(text: str) -> bool:
@@ -62,8 +79,7 @@ def read_integer(typ: t.PgType, text: str) -> int:
     if not _INTEGER.fullmatch(word):
         raise invalid(typ.sql_name, text)
     bound = 1 << (_INTEGER_BITS[typ] - 1)
-    # An absurdly long run of digits is out of range, not worth converting.
-    value = int(word) if len(word.lstrip("+-0")) <= 20 else bound
+    value = whole(word)
     if not -bound <= value < bound:
         raise NumericValueOutOfRange(f'value "{text}" is out of range for type {typ.sql_name}')
     return value
@@ -74,7 +90,7 @@ def read_oid(text: str) -> int:
     word = text.strip(SPACE)
     if not _OID.fullmatch(word):
         raise invalid("oid", text)
-    value = int(word) if len(word.lstrip("+-0")) <= 20 else 1 << 63
+    value = whole(word)
     if not -(1 << 31) <= value < 1 << 32:
         raise NumericValueOutOfRange(f'value "{text}" is out of range for type oid')
     return value & 0xFFFF_FFFF
@@ -130,7 +146,7 @@ def _nearest_float4(value: float, word: str) -> float:
     with np.errstate(over="ignore"):
         other = np.nextafter(nearest, np.float32(math.inf if value > nearest else -math.inf))
     if np.isfinite(other) and (float(nearest) + float(other)) / 2 == value:
-        exact = Fraction(word)
+        exact = Fraction(Decimal(word))
         if exact != Fraction(value):
             toward_other = (exact > Fraction(value)) == (other > nearest)
             return float(other if toward_other else nearest)
@@ -149,10 +165,10 @@ def read_numeric(text: str, typmod: int = -1) -> Decimal:
     match = _NUMERIC.fullmatch(word)
     if not match:
         raise invalid("numeric", text)
-    sign, whole, fraction, bare_fraction, exponent_text = match.groups()
+    sign, integer, fraction, bare_fraction, exponent_text = match.groups()
     fraction = bare_fraction if bare_fraction is not None else fraction
     exponent = _exponent(exponent_text)
-    digits = ((whole or "") + fraction).lstrip("0") or "0"
+    digits = ((integer or "") + fraction).lstrip("0") or "0"
     point = exponent - len(fraction)
     if -point > _NUMERIC_SCALE_MAX or (digits != "0" and len(digits) + point > _NUMERIC_WEIGHT_MAX):
         raise NumericValueOutOfRange("value overflows numeric format")
@@ -164,9 +180,10 @@ def read_numeric(text: str, typmod: int = -1) -> Decimal:
 def _exponent(digits: str | None) -> int:
     if digits is None:
         return 0
-    if len(digits.lstrip("+-0")) > 10 or abs(int(digits)) >= (1 << 31) // 2:
+    value = whole(digits)
+    if abs(value) >= (1 << 31) // 2:
         raise NumericValueOutOfRange("value overflows numeric format")
-    return int(digits)
+    return value
 
 
 def _with_scale(value: Decimal, scale: int) -> Decimal:

@@ -20,6 +20,7 @@ from wire.errors import (
     ProgramLimitExceeded,
     SqlSyntaxError,
 )
+from wire.text_numbers import whole
 from wire.text_search import BLANKS, DIGITS, TEXTS_BYTES, WORD_BYTES, Received, Words, quoted
 
 NOT, AND, OR, PHRASE = 1, 2, 3, 4
@@ -178,11 +179,11 @@ class _Reader:
                 at += 1
             if begin == at:
                 return None
-            if len(words.text[begin:at].lstrip("0")) > 5 or int(words.text[begin:at]) > _DISTANCE_MAX:
+            distance = whole(words.text[begin:at])
+            if distance > _DISTANCE_MAX:
                 raise InvalidParameterValue(
                     f"distance in phrase operator must be an integer value between zero and {_DISTANCE_MAX} inclusive"
                 )
-            distance = int(words.text[begin:at])
         if words.text[at : at + 1] != ">" or at + 1 == len(words.text):
             return None
         words.at = at + 1

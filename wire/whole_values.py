@@ -33,10 +33,10 @@ from wire.errors import (
     InvalidBinaryRepresentation,
     InvalidXmlContent,
 )
-from wire.text_numbers import invalid
+from wire.text_numbers import invalid, is_digits, whole
 
 _LSN: Final = re.compile(r"([0-9a-fA-F]{1,8})/([0-9a-fA-F]{1,8})")
-_TID: Final = re.compile(r"\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)\s*")
+_TID: Final = re.compile(r"\s*\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\)\s*")
 _JSONPATH_VERSION: Final = b"\x01"
 _INT8_MAX: Final = 2**63 - 1
 #: Types with words in their binary form, which are read and written in UTF-8 alone.
@@ -81,16 +81,17 @@ def _lsn_text(value: int) -> str:
 
 def _read_xid8(text: str, _typmod: int) -> int:
     digits = text.strip()
-    if not digits.isascii() or not digits.isdecimal():
+    if not is_digits(digits):
         raise invalid("xid8", text)
-    return _held("xid8", int(digits))
+    return _held("xid8", whole(digits))
 
 
 def _read_tid(text: str, _typmod: int) -> str:
     found = _TID.fullmatch(text)
-    if not found or int(found[1]) >= 1 << 32 or int(found[2]) >= 1 << 16:
+    block, offset = (whole(found[1]), whole(found[2])) if found else (-1, -1)
+    if not 0 <= block < 1 << 32 or not 0 <= offset < 1 << 16:
         raise invalid("tid", text)
-    return f"({int(found[1])},{int(found[2])})"
+    return f"({block},{offset})"
 
 
 def _send_tid(text: str) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from engine.local.distinct_calls import register
 from engine.local.json_documents import place, read, write
 from wire.errors import FeatureNotSupported, InvalidParameterValue, NullValueNotAllowed
+from wire.text_numbers import is_digits, whole
 
 #: What a document of one value may come to. PostgreSQL fails for want of memory, at some tens of millions.
 _MOST_ELEMENTS: Final = 1 << 24
@@ -44,7 +45,7 @@ def _with(value: Any, steps: Sequence[str], level: int, new: Any) -> Any:
 def _with_element(value: list[Any], steps: Sequence[str], level: int, new: Any) -> list[Any]:
     index = place(steps[level], len(value), level + 1)
     if index < 0:
-        raise InvalidParameterValue(f"path element at position {level + 1} is out of range: {int(steps[level])}")
+        raise InvalidParameterValue(f"path element at position {level + 1} is out of range: {whole(steps[level])}")
     if index < len(value):
         return [*value[:index], _with(value[index], steps, level + 1, new), *value[index + 1 :]]
     return [*value, *_nulls(index - len(value)), _made(steps[level + 1 :], new)]
@@ -61,9 +62,9 @@ def _made(steps: Sequence[str], new: Any) -> Any:
 def _integer(step: str) -> int | None:
     """As strtoint reads it, up to the text's end."""
     digits = step.lstrip(" \t\n\v\f\r")
-    if not digits.removeprefix("-" if digits.startswith("-") else "+").isdecimal() or not digits.isascii():
+    if not is_digits(digits.removeprefix("-" if digits.startswith("-") else "+")):
         return None
-    index = int(digits)
+    index = whole(digits)
     return index if -_INT4 <= index < _INT4 else None
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from wire.errors import CharacterNotInRepertoire, InvalidEscapeSequence, SqlSyntaxError
+from wire.text_numbers import is_digits
 
 #: Names are cut to this many bytes, with a notice (NAMEDATALEN - 1).
 NAME_BYTES_MAX: Final = 63
@@ -115,7 +116,7 @@ class _Lexer:
             return special
         if (word := _WORD.match(sql, start)) is not None:
             return self._token(Kind.WORD, self._cut(fold(word[0])), start, word.end())
-        if char.isascii() and (char.isdigit() or (char == "." and sql[start + 1 : start + 2].isdigit())):
+        if is_digits(char) or (char == "." and is_digits(sql[start + 1 : start + 2])):
             return self._number(start)
         if char == "$":
             return self._dollar(start)

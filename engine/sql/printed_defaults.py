@@ -62,10 +62,10 @@ def _number(digits: str, *, negative: bool) -> str:
     if not digits.isdigit():
         shown = format(Decimal(digits), "f")
         return f"'-{shown}'::numeric" if negative else shown if "." in shown else f"'{shown}'::numeric"
-    value = -int(digits) if negative else int(digits)
+    value = Decimal(f"-{digits}" if negative else digits)
     if -(2**31) <= value < 2**31:
-        return str(value) if value >= 0 else f"'{value}'::integer"
-    return f"'{value}'::{'bigint' if -(2**63) <= value < 2**63 else 'numeric'}"
+        return f"{value:f}" if value >= 0 else f"'{value:f}'::integer"
+    return f"'{value:f}'::{'bigint' if -(2**63) <= value < 2**63 else 'numeric'}"
 
 
 def _constant(const: Const) -> str | None:

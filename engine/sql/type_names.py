@@ -18,6 +18,7 @@ from engine.sql.types import SqlType
 from wire import types as t
 from wire.errors import FeatureNotSupported, InvalidParameterValue, SqlSyntaxError, UndefinedObject
 from wire.interval_modifiers import interval_typmod
+from wire.text_numbers import read_integer
 
 _CHARACTERS_MAX: Final = 10_485_760
 _BITS_MAX: Final = 83_886_080
@@ -118,7 +119,7 @@ def _modifier(node: exp.Expression) -> int:
         raise SqlSyntaxError(
             "type modifiers must be simple constants or identifiers", position=cursor(position(literal))
         )
-    return -int(literal.name) if negative else int(literal.name)
+    return read_integer(t.INT4, f"-{literal.name}" if negative else literal.name)
 
 
 def _float(modifiers: list[int], node: exp.DataType) -> t.PgType:

@@ -29,7 +29,7 @@ from wire.carriers import NumericScale
 from wire.errors import FeatureNotSupported, NumericValueOutOfRange, SqlError
 from wire.text_bits import fitted
 from wire.text_input import parse_text
-from wire.text_numbers import apply_numeric_typmod
+from wire.text_numbers import apply_numeric_typmod, whole
 from wire.text_output import format_value
 from wire.text_settings import InputSettings
 from wire.whole_values import CODECS
@@ -76,7 +76,7 @@ def text(value: str, at: int = -1) -> Const:
 def number(digits: str, at: int = -1) -> Const:
     """A number literal, with its minus sign if it has one: int4, int8 or numeric by its size (make_const)."""
     if digits.lstrip("-").isdecimal():
-        value = int(digits)
+        value = whole(digits)
         for pg in (t.INT4, t.INT8):
             if -_INT_RANGE[pg] <= value < _INT_RANGE[pg]:
                 return Const(st.of(pg), value, position=at)
@@ -103,8 +103,15 @@ def _own_digits(value: Decimal, at: int) -> tuple[SqlType, Decimal]:
     scale = max(0, -exponent)
     # PostgreSQL's numerics have no negative zero.
     value = value if value else value.copy_abs()
-    kept = value.quantize(Decimal(1), context=_WIDE) if exponent > 0 else value
-    return st.numeric(len(kept.as_tuple().digits), scale), kept
+    if exponent > 0:
+        if value.adjusted() >= _WIDE.prec:
+            raise _too_many_digits(at)
+        value = value.quantize(Decimal(1), context=_WIDE)
+    return st.numeric(len(value.as_tuple().digits), scale), value
+
+
+def _too_many_digits(at: int) -> FeatureNotSupported:
+    return FeatureNotSupported("not supported: a numeric constant of more than 38 digits", position=cursor(at))
 
 
 def check_digits(expr: Expr) -> None:
@@ -114,9 +121,7 @@ def check_digits(expr: Expr) -> None:
     sign_digits_exponent = expr.value.as_tuple()
     assert isinstance(sign_digits_exponent.exponent, int)
     if max(len(sign_digits_exponent.digits), -sign_digits_exponent.exponent) > st.MAX_PRECISION:
-        raise FeatureNotSupported(
-            "not supported: a numeric constant of more than 38 digits", position=cursor(expr.position)
-        )
+        raise _too_many_digits(expr.position)
 
 
 def depends_on_now(literal: str, target: t.PgType) -> bool:

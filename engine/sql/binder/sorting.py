@@ -27,6 +27,7 @@ from wire.errors import (
     SqlSyntaxError,
     UndefinedColumn,
 )
+from wire.text_numbers import whole
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
@@ -94,10 +95,10 @@ def by_number(node: exp.Expression, targets: Sequence[object], clause: str) -> i
         not isinstance(literal, exp.Literal)
         or literal.is_string
         or not literal.name.isdecimal()
-        or int(literal.name) > 2**31 - 1
+        or whole(literal.name) > 2**31 - 1
     ):
         raise SqlSyntaxError(f"non-integer constant in {clause}", position=at)
-    number = -int(literal.name) if negative else int(literal.name)
+    number = -whole(literal.name) if negative else whole(literal.name)
     if not 1 <= number <= len(targets):
         raise InvalidColumnReference(f"{clause} position {number} is not in select list", position=at)
     return number - 1

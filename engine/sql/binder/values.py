@@ -30,6 +30,7 @@ from wire.errors import (
     UndefinedTable,
     WrongObjectType,
 )
+from wire.text_numbers import whole
 
 if TYPE_CHECKING:
     from engine.sql.binder.expressions import ExpressionBinder, Handler
@@ -56,7 +57,7 @@ def bind_null(_binder: ExpressionBinder, node: exp.Expression, _scope: Scope) ->
 
 
 def bind_parameter(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    index, at = int(node.this.name), position(node)
+    index, at = whole(node.this.name), position(node)
     known = scope.parameters.type_of(index, at)
     param = ParamRef(known or st.of(t.UNKNOWN), index, position=at)
     domain = scope.parameters.domain_of(index)

@@ -333,8 +333,6 @@ _NUMBERS: Final = {
     t.INT2: "CAST(round(CAST({} AS DECIMAL(38, 12)), 0) AS SMALLINT)",
     t.INT4: "CAST(round(CAST({} AS DECIMAL(38, 12)), 0) AS INTEGER)",
     t.INT8: "CAST(round(CAST({} AS DECIMAL(38, 12)), 0) AS BIGINT)",
-    t.FLOAT4: "CAST({} AS REAL)",
-    t.FLOAT8: "CAST({} AS DOUBLE)",
 }
 
 
@@ -342,16 +340,21 @@ def _scalar(kind: str, typ: t.PgType) -> str:
     return f"sluice_jsonb_scalar($1, '{kind}', '{typ.sql_name}')"
 
 
-def _as_numeric(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    assert callable(_FROM_TEXT.local)
-    return _FROM_TEXT.local([sql("local", _scalar("number", t.NUMERIC), *args)], call)
+def _read_as(typ: t.PgType) -> Function:
+    """A number that is read as its text is."""
+    from_text = next(row for row in casts_input.ROWS if row.args == (t.TEXT,) and row.returns is typ)
+
+    def tree(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        assert callable(from_text.local)
+        return from_text.local([sql("local", _scalar("number", typ), *args)], call)
+
+    return cast(t.JSONB, typ, local=tree, rule=from_text.rule)
 
 
-_FROM_TEXT: Final = next(row for row in casts_input.ROWS if row.args == (t.TEXT,) and row.returns is t.NUMERIC)
 _SCALARS: Final = (
     cast(t.JSONB, t.BOOL, local=f"{_scalar('boolean', t.BOOL)} = 'true'"),
     *(cast(t.JSONB, typ, local=text.format(_scalar("number", typ))) for typ, text in _NUMBERS.items()),
-    cast(t.JSONB, t.NUMERIC, local=_as_numeric, rule=_FROM_TEXT.rule),
+    *(_read_as(typ) for typ in (t.FLOAT4, t.FLOAT8, t.NUMERIC)),
 )
 
 _READING: Final = (

@@ -19,7 +19,8 @@ from engine.sql.functions.building import fn
 from engine.sql.functions.textual import as_text
 from engine.sql.functions.trees import concat, integer, on, required_text, sql, text
 from wire import types as t
-from wire.errors import FeatureNotSupported, InvalidParameterValue, NullValueNotAllowed
+from wire.errors import FeatureNotSupported, InvalidParameterValue, NullValueNotAllowed, NumericValueOutOfRange
+from wire.text_numbers import whole
 
 if TYPE_CHECKING:
     from engine.sql.expr import AggregateCall, Call
@@ -94,7 +95,7 @@ class Directive:
 
 
 _DIRECTIVE: Final = re.compile(
-    r"%(?:(?P<position>\d+)\$)?(?P<flags>-*)(?P<width>\d+|\*(?:\d+\$)?)?(?P<kind>.?)", re.DOTALL
+    r"%(?:(?P<position>\d+)\$)?(?P<flags>-*)(?P<width>\d+|\*(?:\d+\$)?)?(?P<kind>.?)", re.DOTALL | re.ASCII
 )
 
 
@@ -123,11 +124,18 @@ def _directive(found: re.Match[str]) -> Directive:
     if kind not in "sIL":
         raise InvalidParameterValue(f'unrecognized format() type specifier "{kind}"', hint='For a single "%" use "%%".')
     place = width.strip("*$") if width.startswith("*") else None
-    if "0" in (position and str(int(position)), place and str(int(place))):
+    argument, wide, asked = (
+        whole(position or "0"),
+        whole(width if place is None and width else "0"),
+        whole(place or "0"),
+    )
+    if max(argument, wide, asked) >= 1 << 31:
+        raise NumericValueOutOfRange("number is out of range")
+    if (position and not argument) or (place and not asked):
         raise InvalidParameterValue("format specifies argument 0, but arguments are numbered from 1")
     if place is not None:
-        return Directive(kind, int(position or 0), left=bool(found["flags"]), width_from=int(place or 0))
-    return Directive(kind, int(position or 0), int(width or 0), bool(found["flags"]))
+        return Directive(kind, argument, left=bool(found["flags"]), width_from=asked)
+    return Directive(kind, argument, wide, bool(found["flags"]))
 
 
 def _formatted(

@@ -221,12 +221,15 @@ def _size_bytes() -> str:
 def _size_pretty(bytes_: str = "$1") -> str:
     """As dbsize.c: each unit up to 20479 halves of the next, rounded half up."""
     halves = [("kB", 512), *((unit, 512 << 10 * i) for i, unit in enumerate(("MB", "GB", "TB", "PB"), 1))]
-    rounded = "CAST(($1 // {half} + CASE WHEN $1 < 0 THEN -1 ELSE 1 END) // 2 AS VARCHAR) || ' {unit}'"
+    rounded = "CAST((CAST($1 AS HUGEINT) // {half} + CASE WHEN $1 < 0 THEN -1 ELSE 1 END) // 2 AS VARCHAR) || ' {unit}'"
     cases = [
-        f"WHEN abs($1 // {half}) < 20479 THEN {rounded.format(half=half, unit=unit)}" for unit, half in halves[:-1]
+        f"WHEN abs(CAST($1 AS HUGEINT) // {half}) < 20479 THEN {rounded.format(half=half, unit=unit)}"
+        for unit, half in halves[:-1]
     ]
     last = rounded.format(half=halves[-1][1], unit=halves[-1][0])
-    shown = f"CASE WHEN abs($1) < 10240 THEN CAST($1 AS VARCHAR) || ' bytes' {' '.join(cases)} ELSE {last} END"
+    shown = (
+        f"CASE WHEN $1 BETWEEN -10239 AND 10239 THEN CAST($1 AS VARCHAR) || ' bytes' {' '.join(cases)} ELSE {last} END"
+    )
     return shown.replace("$1", bytes_)
 
 

@@ -10,6 +10,7 @@ from engine.sql.grammar.mutations import MutationGrammar
 from engine.sql.lexer import Kind, Token
 from engine.sql.statements import MutationStatement, QualifiedName, Query
 from wire.errors import FeatureNotSupported, SqlSyntaxError
+from wire.text_numbers import whole
 
 
 class StatementReader(MutationGrammar):
@@ -98,7 +99,7 @@ class StatementReader(MutationGrammar):
         if not negative:
             self.take_symbol("+")
         digits = self.expect_kind(Kind.INTEGER)
-        value = int(digits.text)
+        value = whole(digits.text)
         if value > 2**31 - 1:
             self.fail(token if not negative else digits)
         return -value if negative else value

@@ -7,7 +7,9 @@ from typing import Any, Final
 from engine.sql.lexer import Kind, Token
 from engine.sql.statements import CreateSequence, QualifiedName, SequenceOptions
 from engine.sql.utility.reader import StatementReader
+from wire import types as t
 from wire.errors import SqlSyntaxError
+from wire.text_numbers import read_integer
 
 _ENDS: Final = (";", ",", ")")
 
@@ -85,15 +87,7 @@ def _without(reader: StatementReader) -> tuple[str, Any]:
 
 def _number(reader: StatementReader) -> int:
     """NumericOnly that is a whole number of 64 bits (defGetInt64)."""
-    token = reader.token
-    text = reader.number()
-    try:
-        value = int(text)
-    except ValueError:
-        value = 2**63
-    if not -(2**63) <= value < 2**63:
-        raise SqlSyntaxError(f'invalid value for a sequence: "{text}"', position=token.start + 1)
-    return value
+    return read_integer(t.INT8, reader.number())
 
 
 def _owner(reader: StatementReader, token: Token) -> tuple[QualifiedName, str] | tuple[()]:
