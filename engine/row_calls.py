@@ -7,8 +7,8 @@ for rows that are fetched, as by a portal in PostgreSQL, and for as many as come
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from engine import advisory_functions, session_functions
 from engine.executor import BatchStream
-from engine.plan.logical import Evaluator, Final, Limit, Node, Sort, With
+from engine.plan.logical import Evaluator, Final
 from engine.plan.rewrite import walk_all
+from engine.plan.select_list import has_one_row, requirements, select_list, with_select_list
 from engine.sql.expr import Call, Column, Const, Expr
 
 if TYPE_CHECKING:
@@ -49,11 +50,11 @@ class Split:
 def split(plan: Final) -> Split:
     """What engines run of a plan, and what is done with its rows."""
     width = len(plan.columns)
-    top = _evaluator(plan)
+    top = select_list(plan)
     if top is None:
         return Split(plan, (), width)
     places = {column.id: place for place, column in enumerate(plan.columns)}
-    keys = {key.column.id for node in _above(plan) for key in _requirement(node)}
+    keys = {key.column.id for order in requirements(plan) for key in order}
     fresh = count(1 + max(column.id for node in walk_all(plan) for column in node.columns))
     emit, added, calls = list(top.emit), list[tuple[Column, Expr]](), list[RowCall]()
     for index, (column, expr) in enumerate(zip(top.columns, top.emit, strict=True)):
@@ -73,49 +74,15 @@ def split(plan: Final) -> Split:
         return Split(plan, (), width)
     columns = tuple(column for column, _ in added)
     changed = Evaluator((*top.columns, *columns), top.input, (*emit, *(expr for _, expr in added)), top.filter)
-    rebuilt = _with_columns(plan, changed, columns)
+    rebuilt = with_select_list(plan, changed, added=columns)
     assert isinstance(rebuilt, Final)
     return Split(rebuilt, tuple(calls), width)
-
-
-def _above(plan: Final) -> Iterator[Node]:
-    """The nodes above the outermost select list, which pass its rows on."""
-    node: Node = plan
-    while isinstance(node, Final | Limit | Sort | With):
-        yield node
-        node = node.body if isinstance(node, With) else node.input
-
-
-def _evaluator(plan: Final) -> Evaluator | None:
-    *_, last = _above(plan)
-    below = last.body if isinstance(last, With) else last.inputs()[0]
-    return below if isinstance(below, Evaluator) and not below.barrier else None
-
-
-def _requirement(node: Node) -> Sequence[Any]:
-    match node:
-        case Final() | Limit():
-            return node.requirement
-        case Sort():
-            return node.keys
-        case _:
-            return ()
 
 
 def _is_made_for_rows(expr: Expr, node: Evaluator) -> bool:
     if not isinstance(expr, Call) or not session_functions.may_be_for_rows(expr):
         return False
-    return not session_functions.has_one_row(node) or not all(map(session_functions.is_constant, expr.args))
-
-
-def _with_columns(node: Node, evaluator: Evaluator, columns: tuple[Column, ...]) -> Node:
-    if isinstance(node, Evaluator):
-        return evaluator
-    wider = (*node.columns, *columns)
-    if isinstance(node, With):
-        return replace(node, columns=wider, body=_with_columns(node.body, evaluator, columns))
-    assert isinstance(node, Final | Limit | Sort)
-    return replace(node, columns=wider, input=_with_columns(node.input, evaluator, columns))
+    return not has_one_row(node) or not all(map(session_functions.is_constant, expr.args))
 
 
 class RowCallStream:

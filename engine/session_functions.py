@@ -18,8 +18,9 @@ from engine.catalog import acl
 from engine.catalog.objects import Sequence, Table
 from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.system import PG_CATALOG
-from engine.plan.logical import Evaluator, Node, Values
+from engine.plan.logical import Node
 from engine.plan.rewrite import expressions, map_expressions, rewrite_expr, rewrite_plan, walk_all
+from engine.plan.select_list import has_one_row
 from engine.sql import types as st
 from engine.sql.binder.regnames import dotted, is_name, read_name
 from engine.sql.expr import Call, Const, ContextRef, Expr, ParamRef
@@ -339,13 +340,6 @@ def _require_one_row(node: Node) -> None:
                 f"not supported: {part.function.name} for each row of a query",
                 hint="It can be an item of the outermost select list, in VALUES, and a column's default.",
             )
-
-
-def has_one_row(node: Node) -> bool:
-    """Whether what the node evaluates is evaluated once, or once for each row that is written out."""
-    if isinstance(node, Evaluator):
-        return isinstance(node.input, Values) and len(node.input.rows) == 1
-    return isinstance(node, Values)
 
 
 #: What a name that the session says may be cast to.

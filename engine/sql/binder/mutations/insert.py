@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from engine.catalog.objects import Table, TableColumn
 from engine.plan.logical import Evaluator, Mutate, Node, Ordering, Values
+from engine.plan.select_list import has_one_row, in_renewed, requirements, select_list, with_select_list
 from engine.sql.binder import set_returning
 from engine.sql.binder.blocks import Bound, passed, refer
 from engine.sql.binder.domains import is_constrained
@@ -31,6 +32,7 @@ from engine.sql.binder.mutations.target import (
     foreign_keys,
     is_default,
     keys,
+    next_value,
     row_columns,
 )
 from engine.sql.binder.mutations.updatable_views import find_target
@@ -276,6 +278,7 @@ def _bound_query(
     places = [e.position for e in _outputs(bound)]
     _check_width(statement, columns, places)
     target.insert(columns[: len(bound.names)])
+    bound, numbered = _taken_as_written(binder, bound, columns, parts)
     given: dict[int, Expr] = {}
     for index, (column, output, place) in enumerate(zip(columns, bound.columns, places, strict=False)):
         if column.identity and statement.overriding == "user":
@@ -283,42 +286,86 @@ def _bound_query(
         if not statement.filling:
             forbid_value(column, f'cannot insert a non-DEFAULT value into column "{column.name}"')
         forbid_identity(column, statement.overriding)
+        if column.number in numbered:
+            given[column.number] = Const(column.type, None)
+            continue
         shown = replace(refer(output), position=place)
         value = shown if parts[index] is None else open_[index] or shown
         given[column.number] = _given(binder, given, column, parts[index], value, scope)
     rows = row_columns(binder, table)
     ordered_by = tuple(dict.fromkeys(key.column for key in bound.requirement))
-    filled = filled_columns(table, rows, given)
-    given |= unfilled(table, rows, filled)
+    pairs = zip(rows, table.columns, strict=True)
+    next_values = tuple((row, numbered[c.number]) for row, c in pairs if c.number in numbered and c.number in given)
+    defaults = filled_columns(table, rows, given)
+    given |= unfilled(table, rows, defaults)
     emit = (*whole_row(binder, table, given), *passed(ordered_by))
-    return Source(Evaluator((*rows, *ordered_by), bound.plan, emit), rows, bound.requirement, filled)
+    return Source(Evaluator((*rows, *ordered_by), bound.plan, emit), rows, bound.requirement, (*defaults, *next_values))
 
 
 def _outputs(bound: Bound) -> tuple[Expr, ...]:
     """What the select list emits; for other queries their columns."""
-    if isinstance(bound.plan, Evaluator):
-        return bound.plan.emit[: len(bound.names)]
-    return passed(bound.columns)
+    top = select_list(bound.plan)
+    return passed(bound.columns) if top is None else _emitted(bound, top)
+
+
+def _emitted(bound: Bound, top: Evaluator) -> tuple[Expr, ...]:
+    by_id = {column.id: expr for column, expr in zip(top.columns, top.emit, strict=True)}
+    return tuple(by_id[column.id] for column in bound.columns)
 
 
 def _typed(binder: QueryBinder, bound: Bound, columns: Sequence[TableColumn], parts: Sequence[Part | None]) -> Bound:
     """The query with its select list's untyped literals and parameters as the columns want them."""
-    plan = bound.plan
-    if not isinstance(plan, Evaluator):
+    top = select_list(bound.plan)
+    if top is None:
         return bound
-    emit, typed = list(plan.emit), list(plan.columns)
-    for i, (column, part, expr) in enumerate(zip(columns, parts, _outputs(bound), strict=False)):
+    wanted: dict[int, Expr] = {}
+    outputs = list(zip(bound.columns, _emitted(bound, top), strict=True))
+    for column, part, (output, expr) in zip(columns, parts, outputs, strict=False):
         if expr.type.pg is t.UNKNOWN and part is None:
-            emit[i] = assigned(binder, expr, column)
+            wanted[output.id] = assigned(binder, expr, column)
         elif isinstance(expr, Const | ParamRef) and expr.type.pg is t.UNKNOWN:
-            emit[i] = Const(of(t.TEXT), None)
-    for i in range(len(columns), len(bound.names)):
-        emit[i] = binder.expressions.settle(emit[i])
-    changed = {
-        c.id: binder.context.new_column(c.name, e.type) for c, e in zip(typed, emit, strict=True) if c.type != e.type
+            wanted[output.id] = Const(of(t.TEXT), None)
+    for output, expr in outputs[len(columns) :]:
+        wanted[output.id] = binder.expressions.settle(expr)
+    return _with_outputs(binder, bound, top, wanted)
+
+
+def _with_outputs(binder: QueryBinder, bound: Bound, top: Evaluator, wanted: Mapping[int, Expr]) -> Bound:
+    """The query with other expressions in its select list, by their columns' ids."""
+    if not wanted:
+        return bound
+    emit = tuple(wanted.get(column.id, expr) for column, expr in zip(top.columns, top.emit, strict=True))
+    renewed = {
+        c.id: binder.context.new_column(c.name, e.type)
+        for c, e in zip(top.columns, emit, strict=True)
+        if c.type != e.type
     }
-    if not changed:
-        return replace(bound, plan=replace(plan, emit=tuple(emit)))
-    requirement = tuple(replace(key, column=changed.get(key.column.id, key.column)) for key in bound.requirement)
-    renewed = tuple(changed.get(c.id, c) for c in typed)
-    return Bound(replace(plan, columns=renewed, emit=tuple(emit)), bound.names, requirement)
+    columns = tuple(renewed.get(c.id, c) for c in top.columns)
+    plan = with_select_list(bound.plan, replace(top, columns=columns, emit=emit), renewed)
+    return Bound(plan, bound.names, in_renewed(bound.requirement, renewed))
+
+
+# -- values of sequences ----------------------------------------------------------------------------------------------
+
+
+def _taken_as_written(
+    binder: QueryBinder, bound: Bound, columns: Sequence[TableColumn], parts: Sequence[Part | None]
+) -> tuple[Bound, dict[int, int]]:
+    """The columns, by number, for which the select list says nextval('s'), each with the sequence; rows get their values as they
+    are written, in their order. And the query, which says null there."""
+    top = select_list(bound.plan)
+    if top is None or has_one_row(top) or any(map(_follows, top.emit)):
+        return bound, {}
+    keys = {key.column.id for order in (bound.requirement, *requirements(bound.plan)) for key in order}
+    found, nulls = dict[int, int](), dict[int, Expr]()
+    for column, part, output, expr in zip(columns, parts, bound.columns, _emitted(bound, top), strict=False):
+        sequence = next_value(expr, column)
+        if sequence is None or part is not None or output.id in keys or is_constrained(column.domain):
+            continue
+        found[column.number], nulls[output.id] = sequence, Const(expr.type, None)
+    return _with_outputs(binder, bound, top, nulls), found
+
+
+def _follows(expr: Expr) -> bool:
+    """Whether it tells of values that other calls of the row have taken."""
+    return any(isinstance(part, Call) and part.function.name in ("currval", "lastval") for part in expr.walk())

@@ -38,12 +38,13 @@ from engine.sql.binder.mutations.target import (
     foreign_keys,
     is_default,
     keys,
+    next_value,
     read,
     row_columns,
 )
 from engine.sql.binder.mutations.updatable_views import find_target
 from engine.sql.binder.values import bind_row_items, row_items
-from engine.sql.expr import And, Call, Case, Coalesce, Column, Const, Expr, IsNull, Subquery, SubqueryKind
+from engine.sql.expr import And, Case, Coalesce, Column, Const, Expr, IsNull, Subquery, SubqueryKind
 from engine.sql.scope import Scope, Source, cursor, position
 from engine.sql.statements import Assignment, Delete, MutationStatement, Update
 from wire import types as t
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
 
 _BOOL = st.of(t.BOOL)
-_INTEGERS = (t.INT2, t.INT4, t.INT8)
 #: New values by the number of their column.
 Values = Mapping[int, Expr]
 
@@ -176,13 +176,9 @@ def _next_values(table: Table, values: Values) -> dict[int, int]:
     """The columns, by number, whose new value is the next one of a sequence, with that: each row gets its own as it is written."""
     found = {}
     for column in table.columns:
-        value = values.get(column.number)
-        while isinstance(value, Call) and value.function.kind == "cast":
-            value = value.args[0]
-        if isinstance(value, Call) and value.function.name == "nextval" and column.type.pg in _INTEGERS:
-            (sequence,) = value.args
-            if isinstance(sequence, Const) and sequence.value is not None:
-                found[column.number] = int(sequence.value)
+        sequence = next_value(values.get(column.number), column)
+        if sequence is not None:
+            found[column.number] = sequence
     return found
 
 

@@ -23,7 +23,7 @@ from engine.sql.binder import domains
 from engine.sql.binder.blocks import passed
 from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.from_clause import placed
-from engine.sql.expr import Column, Const, Expr
+from engine.sql.expr import Call, Column, Const, Expr
 from engine.sql.scope import Scope, Source, SourceColumn, cursor, position
 from engine.sql.stored_text import read_formula
 from wire import types as t
@@ -42,6 +42,7 @@ from wire.errors import (
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
 
+_INTEGERS = (t.INT2, t.INT4, t.INT8)
 _VERBS = {
     "insert": "insert into",
     "update": "update",
@@ -318,3 +319,13 @@ def unplaced() -> Iterator[None]:
     except SqlError as error:
         error.position = None
         raise
+
+
+def next_value(value: Expr | None, column: TableColumn) -> int | None:
+    """The sequence of which a column of integers is given the next value: rows get theirs as they are written (`Mutate.filled`)."""
+    while isinstance(value, Call) and value.function.kind == "cast":
+        value = value.args[0]
+    if not isinstance(value, Call) or value.function.name != "nextval" or column.type.pg not in _INTEGERS:
+        return None
+    (sequence,) = value.args
+    return int(sequence.value) if isinstance(sequence, Const) and sequence.value is not None else None
