@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlglot import exp
 
 from engine.plan.compile.aggregates import ORDER_SENSITIVE, render_aggregate
@@ -15,6 +17,8 @@ from engine.sql.expr import AggregateCall, Column, ColumnRef
 from engine.sql.types import of
 from wire import types as t
 
+_ALL_ROWS: Final = 2**63 - 1
+
 
 def aggregate(node: Aggregator, block: Block) -> Block:
     """The groups of a block's rows, without the output filter."""
@@ -24,6 +28,8 @@ def aggregate(node: Aggregator, block: Block) -> Block:
     # An aggregate of what is an outer query's alone would be the outer query's.
     if block.passes_on() or not all(_may_be_key(block.scope.column(c), node) for c in node.group):
         block = block.derived(keep_order=True)
+    if any(map(_listens, node.aggregates)) and not block.order:
+        block = _one_after_another(block)
     order, block.order = block.order, []
     scope = block.scope
     keys = [_key(c, scope) for c in node.group]
@@ -44,6 +50,16 @@ def aggregate(node: Aggregator, block: Block) -> Block:
 
 def _listens(call_: AggregateCall) -> bool:
     return call_.function.name in ORDER_SENSITIVE and not call_.order_by and not is_volatile(call_)
+
+
+def _one_after_another(block: Block) -> Block:
+    """The rows of one relation as they lie there: DuckDB's threads would each take some, and array_agg tell which.
+
+    A limit that lets all of them pass is a stream, and keeps the order of what it reads."""
+    if block.scope.engine != "local" or block.scope.is_inside or block.source is None or block.joins:
+        return block
+    block.limit, block.stage = integer(_ALL_ROWS), Stage.LIMITED
+    return block.derived()
 
 
 def _may_be_key(tree: exp.Expression, node: Aggregator) -> bool:

@@ -79,6 +79,11 @@ class Scope:
     def engine(self) -> EngineName:
         return self.compilation.engine
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether an outer query has columns that may be told here."""
+        return self.outer is not None and (bool(self.outer.columns) or self.outer.is_inside)
+
     def column(self, column: Column) -> exp.Expression:
         """The column as it is written here: the caller's own copy."""
         scope: Scope | None = self

@@ -163,11 +163,17 @@ def ordered_and_limited(
 
 
 def ordered_set_operation(
-    binder: QueryBinder, tree: exp.Expression, scope: Scope, plan: Node, names: tuple[str, ...], source: Source
+    binder: QueryBinder,
+    tree: exp.Expression,
+    scope: Scope,
+    plan: Node,
+    names: tuple[str, ...],
+    source: Source,
+    unasked: Ordering = (),
 ) -> Bound:
-    """ORDER BY and LIMIT of a set operation: by output columns only."""
+    """ORDER BY and LIMIT of a set operation: by output columns only. unasked: the order of its rows where there is no ORDER BY."""
     order = tree.args.get("order")
-    keys: list[OrderKey] = []
+    keys: list[OrderKey] = list(unasked) if order is None else []
     for item in order.expressions if order is not None else ():
         index = _output(binder, item.this, names, scope, source)
         binder.expressions.require_ordering(refer(plan.columns[index]))
