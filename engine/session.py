@@ -198,10 +198,14 @@ class Session(EngineSession):
         """The query bound and optimised against the catalog as it is now."""
         settings, path = self._input_settings(), self.search_path()
         version = self.catalog.cache_key()
-        key = (
-            query.text, parameter_types, tuple(digits.items()), version, path, self.database,
-            settings.date_order, settings.time_zone, settings.interval_style,
-        )  # fmt: skip
+
+        def key_of(types: tuple[int, ...]) -> Hashable:
+            return (
+                query.text, types, tuple(digits.items()), version, path, self.database,
+                settings.date_order, settings.time_zone, settings.interval_style,
+            )  # fmt: skip
+
+        key = key_of(parameter_types)
         own = (key, self.roles.session_name)
         kept = self._engine.statements
         if version is not None and (found := kept.find(key) or kept.find(own)) and found.fresh():
@@ -221,6 +225,10 @@ class Session(EngineSession):
         planned = await self._engine.in_operation_pool(bind)
         if version is not None and context.stable:
             kept.keep(own if planned.of_session else key, planned)
+            found_types = tuple(parameter.oid for parameter in planned.parameters)
+            if found_types != parameter_types and not planned.of_session:
+                # It is executed with the types that were found for what the client left open: as it was prepared.
+                kept.keep(key_of(found_types), planned.with_plan(planned.plan))
         return planned
 
     async def _as_of_now(self, planned: PlannedQuery) -> PlannedQuery:

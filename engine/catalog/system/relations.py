@@ -73,9 +73,8 @@ def _pg_class(context: SystemContext) -> Iterator[Row]:
     shown, rights = AclText(context.snapshot.roles, context.user), context.snapshot.rights
     readable = shown(everybodys("r", acl.SELECT))
     for system in ours(context):
-        yield _class_row(
-            system.oid, system.name, OURS[SLUICE], "v" if system.query else "r", len(system.declared()), acl=readable
-        )
+        # Nobody writes them: as tables, a tool that compares schemas would want to drop them.
+        yield _class_row(system.oid, system.name, OURS[SLUICE], "v", len(system.declared()), acl=readable)
     unlogged = frozenset(table.oid for table in context.snapshot.tables() if table.unlogged)
     bound = _in_foreign_keys(context)
     for relation in context.snapshot.relations.values():

@@ -101,7 +101,12 @@ class Block:
             if list(self.scope.columns) == [c.id for c in columns] and names == [c.label for c in columns]:
                 return self.whole
             return self.derived().close(columns, labels)
-        return self.close_trees([self.scope.column(c) for c in columns], names)
+        return self.close_trees([self._own(c) for c in columns], names)
+
+    def _own(self, column: Column) -> exp.Expression:
+        """A column for the finished query, which is the last to use it: copying these was half of what compiling took."""
+        tree = self.scope.columns.get(column.id)
+        return self.scope.column(column) if tree is None else tree
 
     def close_trees(self, trees: Sequence[exp.Expression], labels: Sequence[str]) -> QueryTree:
         """The finished query with these expressions as its columns."""
@@ -134,7 +139,7 @@ class Block:
         order = self._exported_order(trees, alias) if keep_order else []
         query = self.whole
         if query is None:
-            query = self.close_trees([tree.copy() for tree in trees.values()], list(trees))
+            query = self.close_trees(list(trees.values()), list(trees))
         columns: dict[int, exp.Expression] = {id_: column(f"c{id_}", alias) for id_ in self.scope.columns}
         source = exp.Subquery(this=query, alias=table_alias(alias))
         return Block(Scope(self.compilation, columns, self.scope.outer), source, order=order)
@@ -149,7 +154,7 @@ class Block:
         order = []
         for index, item in enumerate(self.order):
             name = next((name for name, tree in trees.items() if tree == item.this), f"k{index}")
-            trees.setdefault(name, item.this)
+            trees.setdefault(name, item.this.copy())
             order.append(ordered(column(name, alias), bool(item.args["desc"]), bool(item.args["nulls_first"])))
         return order
 

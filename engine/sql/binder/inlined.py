@@ -4,6 +4,7 @@ a scalar subquery over system relations, or in FROM a derived table, which whoev
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Final
 
@@ -74,7 +75,11 @@ def _with_arguments(text: str, node: exp.Anonymous, scope: Scope) -> exp.Express
 def query_from(text: str, scope: Scope) -> exp.Expression:
     """The query that a text of ours says; `{path}` in it is the search path, which begins with temporary tables."""
     path = scope.context.search_path
-    text = text.replace("{path}", _array(path if TEMPORARY in path else (TEMPORARY, *path)))
+    return _read(text.replace("{path}", _array(path if TEMPORARY in path else (TEMPORARY, *path)))).copy()
+
+
+@functools.lru_cache(256)
+def _read(text: str) -> exp.Expression:
     return StatementReader(text, tokenize(text)).query()
 
 
