@@ -8,11 +8,13 @@ from typing import Any, Final
 from engine.sql import statements as s
 from engine.sql.domain_statements import AlterDomain, CreateDomain
 from engine.sql.extension_statements import CreateExtension, DropExtension
+from engine.sql.object_statements import DropFunctions, DropObjects, DropPart
 from engine.utility.comment import comment
 from engine.utility.composite import create_composite
 from engine.utility.definer import Definer
 from engine.utility.domain import create_domain
 from engine.utility.extension import create_extension, drop_extension
+from engine.utility.object_drops import drop_functions, drop_objects, drop_part
 from engine.utility.reindex import reindex
 from engine.utility.roles import ROLE_STATEMENTS
 from engine.utility.roles import tag as roles_tag
@@ -39,7 +41,12 @@ _DOERS: Final[dict[type[s.Statement], tuple[Callable[[Any, Definer], None], str]
     CreateDomain: (create_domain, "CREATE DOMAIN"),
     s.Reindex: (reindex, "REINDEX"),
 }
-DEFINITIONS: Final = tuple(_DOERS)
+_OBJECT_DROPS: Final[dict[type[s.Statement], Callable[[Any, Definer], None]]] = {
+    DropFunctions: drop_functions,
+    DropPart: drop_part,
+    DropObjects: drop_objects,
+}
+DEFINITIONS: Final = (*_DOERS, *_OBJECT_DROPS)
 _COMMANDS: Final = {
     **{kind: tag for kind, (_, tag) in _DOERS.items()},
     AlterDomain: "ALTER DOMAIN",
@@ -54,6 +61,9 @@ _COMMANDS: Final = {
 
 def define(statement: s.Statement, definer: Definer) -> str:
     """Carry out one of `DEFINITIONS`; the tag. Blocks on the disk. Raises SqlError."""
+    if isinstance(statement, DropFunctions | DropPart | DropObjects):
+        _OBJECT_DROPS[type(statement)](statement, definer)
+        return f"DROP {statement.kind.upper()}"
     run, tag = _DOERS[type(statement)]
     run(statement, definer)
     return tag
@@ -76,7 +86,7 @@ def _command(statement: s.Statement) -> str | None:
             return roles_tag(statement)
         case s.Reindex():
             return None
-        case s.Drop(kind=kind):
-            return f"DROP {kind.upper()}"
+        case s.Drop() | DropFunctions() | DropPart() | DropObjects():
+            return f"DROP {statement.kind.upper()}"
         case _:
             return _COMMANDS.get(type(statement))

@@ -17,7 +17,7 @@ from engine.catalog.transaction import SessionCatalog
 from engine.catalog.user_types import CompositeType, EnumType, UserType
 from engine.sql.statements import Drop, QualifiedName
 from engine.utility.dependencies import Dependencies, Notify, Thing, kind_of, remove
-from engine.utility.names import key_named
+from engine.utility.names import key_named, required_by_system
 from wire import types as t
 from wire.errors import (
     DependentObjectsStillExist,
@@ -62,9 +62,7 @@ def _find_schema(
     name: QualifiedName, statement: Drop, snapshot: Snapshot, _path: Sequence[str], notify: Notify, authority: Authority
 ) -> Thing | None:
     if name.name in (PG_CATALOG, SLUICE, "information_schema"):
-        raise DependentObjectsStillExist(
-            f"cannot drop schema {name.name} because it is required by the database system"
-        )
+        raise required_by_system(f"schema {name.name}")
     schema = snapshot.schemas.get(name.name)
     if schema is not None:
         authority.require_schema_owner(schema.oid, schema.name)
@@ -88,7 +86,7 @@ def _find_type(
         return Thing(found.oid, kind="type")
     if _is_own(name):
         shown = t.format_type(t.BY_NAME[name.name])
-        raise DependentObjectsStillExist(f"cannot drop type {shown} because it is required by the database system")
+        raise required_by_system(f"type {shown}")
     if name.schema is not None and not snapshot.has_schema(name.schema) and name.schema != PG_CATALOG:
         missing: SqlError = InvalidSchemaName(f'schema "{name.schema}" does not exist')
     else:

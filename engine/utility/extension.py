@@ -14,7 +14,8 @@ from typing import Final
 from engine.catalog.snapshot import SLUICE
 from engine.sql.extension_statements import CreateExtension, DropExtension
 from engine.utility.definer import Definer
-from wire.errors import DependentObjectsStillExist, DuplicateObject, FeatureNotSupported, UndefinedObject
+from engine.utility.names import required_by_system
+from wire.errors import DuplicateObject, FeatureNotSupported, UndefinedObject
 
 #: pg_available_extensions of PostgreSQL 15 as its own sources build it.
 POSTGRES: Final = frozenset(
@@ -48,9 +49,7 @@ def drop_extension(statement: DropExtension, definer: Definer) -> None:
     """Raises UndefinedObject, DependentObjectsStillExist."""
     for name in statement.names:
         if name == SLUICE:
-            raise DependentObjectsStillExist(
-                f"cannot drop extension {SLUICE} because it is required by the database system"
-            )
+            raise required_by_system(f"extension {SLUICE}")
         if not statement.if_exists:
             raise UndefinedObject(f'extension "{name}" does not exist')
         definer.notify(f'extension "{name}" does not exist, skipping')

@@ -13,6 +13,12 @@ from engine.catalog.snapshot import TEMPORARY, Snapshot
 from engine.catalog.user_types import CompositeType, pg_of
 from engine.sql.lexer import NAME_BYTES_MAX
 from wire import types as t
+from wire.errors import DependentObjectsStillExist
+
+
+def required_by_system(what: str) -> DependentObjectsStillExist:
+    """What is said of one of PostgreSQL's own that somebody wants to drop."""
+    return DependentObjectsStillExist(f"cannot drop {what} because it is required by the database system")
 
 
 def object_name(first: str, second: str, label: str) -> str:

@@ -20,13 +20,13 @@ from engine.sql.role_statements import (
     RoleOptions,
 )
 from engine.sql.statements import RoleName
+from engine.utility.names import required_by_system
 from engine.utility.owned import require_free
 from engine.utility.role_ground import RoleGround
 from engine.utility.role_membership import add_members
 from wire import types as t
 from wire import verifiers
 from wire.errors import (
-    DependentObjectsStillExist,
     DuplicateObject,
     FeatureNotSupported,
     InsufficientPrivilege,
@@ -197,7 +197,7 @@ def _drop(role: Role, ground: RoleGround) -> None:
     if role.superuser and not ground.current.superuser:
         raise InsufficientPrivilege("must be superuser to drop superusers")
     if role.oid == FIRST_ROLE or role.name in PREDEFINED:
-        raise DependentObjectsStillExist(f"cannot drop role {role.name} because it is required by the database system")
+        raise required_by_system(f"role {role.name}")
     require_free(role, ground)
     for member in _members(role, ground.roles):
         left = tuple(m for m in member.member_of if m.role != role.oid)

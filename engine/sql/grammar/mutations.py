@@ -75,10 +75,7 @@ class MutationGrammar(QueryGrammar):
         restart = self.take("restart", "identity")
         if not restart:
             self.take("continue", "identity")
-        cascade = self.take("cascade")
-        if not cascade:
-            self.take("restrict")
-        return Truncate(tables=tuple(tables), restart=restart, cascade=cascade, text="")
+        return Truncate(tables=tuple(tables), restart=restart, cascade=self.behaviour(), text="")
 
     def _verb_after_with(self) -> str:
         """The word after WITH's items: the first one outside of parentheses that follows a closing one, but for the words

@@ -142,6 +142,13 @@ class Reader:
         self.expect_symbol(")")
         return found
 
+    def behaviour(self) -> bool:
+        """[CASCADE | RESTRICT] (opt_drop_behavior): whether CASCADE."""
+        cascade = self.take("cascade")
+        if not cascade:
+            self.take("restrict")
+        return cascade
+
     # -- nodes and errors ----------------------------------------------------------------------------------------
 
     def node(self, node_class: type[NodeT], token: Token, /, **args: Any) -> NodeT:

@@ -212,9 +212,7 @@ def _drop(reader: StatementReader) -> TableAction:
         reader.take("column")
     exists = reader.take("if", "exists")
     name = reader.name()
-    cascade = reader.take("cascade")
-    if not cascade:
-        reader.take("restrict")
+    cascade = reader.behaviour()
     if constraint:
         return DropConstraint(name=name, if_exists=exists, cascade=cascade)
     return DropColumn(name=name, if_exists=exists, cascade=cascade)
@@ -318,9 +316,7 @@ def _comment(reader: StatementReader) -> Statement:
 
 
 def _comment_on_schema(reader: StatementReader) -> Statement:
-    token = reader.token
-    name = QualifiedName(schema=None, name=reader.name(), position=token.start - reader.base)
-    return Comment(kind="schema", name=name, comment=_comment_text(reader), text="")
+    return Comment(kind="schema", name=reader.bare_name(), comment=_comment_text(reader), text="")
 
 
 def _comment_on_column(reader: StatementReader) -> Statement:

@@ -13,7 +13,6 @@ from engine.sql.statements import (
     CreateView,
     Drop,
     ImportForeignSchema,
-    QualifiedName,
     RelationKind,
     Statement,
 )
@@ -21,6 +20,7 @@ from engine.sql.utility.columns import options as reloptions
 from engine.sql.utility.domains import create_domain
 from engine.sql.utility.extensions import create_extension, drop_extension
 from engine.sql.utility.indexes import create_index
+from engine.sql.utility.object_drops import drop_object
 from engine.sql.utility.privileges import drop_owned
 from engine.sql.utility.reader import StatementReader
 from engine.sql.utility.role_names import role_spec
@@ -195,6 +195,8 @@ def _drop(reader: StatementReader) -> Statement:
         return drop_role(reader)
     if reader.take("owned"):
         return drop_owned(reader)
+    if (other := drop_object(reader)) is not None:
+        return other
     reader.at = start
     refuse(reader)
 
@@ -203,18 +205,8 @@ def _dropped(reader: StatementReader, kind: _DropKind) -> Statement:
     if kind == "index":
         reader.take("concurrently")  # nobody is kept out anyway
     exists = reader.take("if", "exists")
-    names = reader.listed(lambda: _drop_name(reader, kind))
-    cascade = reader.take("cascade")
-    if not cascade:
-        reader.take("restrict")
-    return Drop(kind=kind, names=tuple(names), if_exists=exists, cascade=cascade, text="")
-
-
-def _drop_name(reader: StatementReader, kind: _DropKind) -> QualifiedName:
-    if kind != "schema":
-        return reader.qualified_name()
-    token = reader.token
-    return QualifiedName(schema=None, name=reader.name(), position=token.start - reader.base)
+    names = reader.listed(reader.bare_name if kind == "schema" else reader.qualified_name)
+    return Drop(kind=kind, names=tuple(names), if_exists=exists, cascade=reader.behaviour(), text="")
 
 
 READERS: Final[dict[str, Callable[[StatementReader], Statement]]] = {

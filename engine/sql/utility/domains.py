@@ -84,8 +84,7 @@ def alter_domain(reader: StatementReader) -> Statement:
     if reader.take("drop", "constraint"):
         exists = reader.take("if", "exists")
         action = DropDomainConstraint(name=reader.name(), if_exists=exists)
-        if not reader.take("cascade"):
-            reader.take("restrict")
+        reader.behaviour()
         return AlterDomain(name=name, action=action, text="")
     if reader.take("add"):
         at = reader.token.start - reader.base

@@ -28,6 +28,5 @@ def drop_extension(reader: StatementReader) -> Statement:
     """From behind EXTENSION."""
     exists = reader.take("if", "exists")
     names = reader.listed(reader.name)
-    if not reader.take("cascade"):
-        reader.take("restrict")
+    reader.behaviour()
     return DropExtension(names=tuple(names), if_exists=exists, text="")

@@ -70,15 +70,8 @@ def revoke(reader: StatementReader) -> GrantPrivileges:
     grantor = role_spec(reader) if reader.take("granted", "by") else None
     return GrantPrivileges(
         kind=kind, privileges=said, all_columns=columns, names=names, in_schemas=in_schemas, grantees=roles,
-        option=option, grantor=grantor, revoke=True, cascade=_cascade(reader), text="",
+        option=option, grantor=grantor, revoke=True, cascade=reader.behaviour(), text="",
     )  # fmt: skip
-
-
-def _cascade(reader: StatementReader) -> bool:
-    if reader.take("cascade"):
-        return True
-    reader.take("restrict")
-    return False
 
 
 def _privileges(reader: StatementReader) -> tuple[tuple[Privilege, ...], tuple[str, ...]]:
@@ -151,7 +144,7 @@ def _default_action(reader: StatementReader, revokes: bool) -> GrantPrivileges:
     reader.expect("from" if revokes else "to")
     roles = grantees(reader)
     option = option or (not revokes and reader.take("with", "grant", "option"))
-    cascade = revokes and _cascade(reader)
+    cascade = revokes and reader.behaviour()
     return GrantPrivileges(
         kind=kind, privileges=said, names=(), grantees=roles, revoke=revokes, option=option, cascade=cascade, text=""
     )
@@ -169,7 +162,7 @@ def _reassign(reader: StatementReader) -> Statement:
 def drop_owned(reader: StatementReader) -> Statement:
     """After DROP OWNED."""
     reader.expect("by")
-    return DropOwned(roles=role_specs(reader), cascade=_cascade(reader), text="")
+    return DropOwned(roles=role_specs(reader), cascade=reader.behaviour(), text="")
 
 
 READERS: Final = {"reassign": _reassign}

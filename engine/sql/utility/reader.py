@@ -47,6 +47,11 @@ class StatementReader(MutationGrammar):
             parts.append(self.column_label().name)
         return parts
 
+    def bare_name(self) -> QualifiedName:
+        """The name of what lies in no schema."""
+        token = self.token
+        return QualifiedName(schema=None, name=self.name(), position=token.start - self.base)
+
     def qualified_name(self) -> QualifiedName:
         token = self.token
         parts = self.any_name()

@@ -112,8 +112,7 @@ def _revoke(reader: StatementReader) -> Statement:
     reader.expect("from")
     members = role_specs(reader)
     grantor = _grantor(reader)
-    if not reader.take("cascade"):
-        reader.take("restrict")
+    reader.behaviour()
     return GrantRole(roles=roles, members=members, revoke=True, admin=admin, grantor=grantor, text="")
 
 

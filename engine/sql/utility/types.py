@@ -98,8 +98,7 @@ _T = TypeVar("_T")
 
 def _with_behaviour(reader: StatementReader, read: _T) -> _T:
     """CASCADE and RESTRICT are for typed tables, which are not here."""
-    if not reader.take("cascade"):
-        reader.take("restrict")
+    reader.behaviour()
     return read
 
 
