@@ -109,6 +109,7 @@ def test_three_members_of_which_one_is_killed_stopped_and_started_again(start: S
     wait_until(lambda: [len(mesh_sockets(m)) for m in (m1, m2)] == [1, 1])
 
 
+@pytest.mark.long
 def test_lost_members_are_forgotten_and_draining_ones_leave(start: Start) -> None:
     m1 = start("m1", forget_after="1")
     m2 = start("m2", m1)

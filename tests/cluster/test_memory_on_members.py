@@ -11,6 +11,7 @@ from fault_ground import ROWS, Ground, connect, participants, wait_clean
 from member_state import status
 
 
+@pytest.mark.long
 def test_every_member_keeps_the_limit(tmp_path: Path) -> None:
     grouped = "select array_agg(s order by x) as a from t where x < {} group by x % 7"
     lists = f"select count(*) from ({grouped}) as l where a[1] <> ''"

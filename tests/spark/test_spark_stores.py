@@ -79,6 +79,7 @@ def same(connection: Connection) -> None:
         assert found[0] == found[1] != []
 
 
+@pytest.mark.long
 def test_files_of_each_format(connection: Connection, store: Store) -> None:
     for format_ in ("parquet", "csv"):
         for first, raw in ((0, "a%20b"), (10, "EU"), (20, "")):

@@ -87,6 +87,7 @@ def refused(connection: psycopg.Connection[tuple[Any, ...]], sql: str) -> tuple[
     return caught.value.sqlstate, caught.value.diag.message_primary, caught.value.diag.message_detail
 
 
+@pytest.mark.long
 def test_the_life_of_a_table(member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]], jobs: list[int]) -> None:
     assert spark.execute("create table t as select * from orders").statusmessage == f"SELECT {ORDERS}"
     same = "select count(*), sum(o_totalprice), min(o_orderdate), max(o_comment) from "
