@@ -244,8 +244,8 @@ class CatalogStore:
         return Counter(decision.location for decision in self._database.decisions())
 
     def statistics(self) -> dict[str, int]:
-        """stored: tables. unpublished: those with decisions that Delta's logs may not have yet. failing: whether publishing
-        fails (0, 1)."""
+        """stored: tables. unpublished: those with other files than Delta's logs say yet. failing: whether publishing fails
+        (0, 1)."""
         stored = [table.storage for table in self.snapshot.tables() if table.storage is not None]
         unpublished = sum(1 for storage in stored if storage.added or storage.removed)
         return {"stored": len(stored), "unpublished": unpublished, "failing": int(self._publisher.failure is not None)}

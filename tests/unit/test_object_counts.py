@@ -59,7 +59,13 @@ def member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalMem
 def counted(member: LocalMember) -> Counter[str]:
     """Objects by type, once nobody is connected and what was committed is in the tables' logs."""
     wait_until(lambda: not any(member.engine.store.pending().values()))
+    # Who wrote them there has them in hand a moment longer.
+    wait_until(lambda: not _objects()["engine.catalog.rows.Decision"])
     wait_until(lambda: member.engine.executor("local").statistics()["streams"] == 0)
+    return _objects()
+
+
+def _objects() -> Counter[str]:
     gc.collect()
     names = (f"{type(thing).__module__}.{type(thing).__qualname__}" for thing in gc.get_objects())
     # The loop forgets timers that were cancelled when it comes to it.
