@@ -15,6 +15,7 @@ from engine.plan.compile.trees import ENCLOSING, cast, operand
 from engine.plan.compile.unsupported import Unsupported
 from engine.sql.expr import AggregateCall, Call
 from engine.sql.functions import Builder, Function
+from engine.sql.functions.building import own
 from engine.sql.types import SqlType
 from wire import types as t
 from wire.errors import FeatureNotSupported
@@ -81,16 +82,10 @@ def _place(node: exp.Expression, index: int, args: Sequence[exp.Expression]) -> 
     parent = node.parent
     assert parent is not None
     if index == 0:
-        node.replace([_own(arg) for arg in args])
+        node.replace([own(arg) for arg in args])
     elif index > len(args):
         assert isinstance(parent, exp.Anonymous), "an optional argument stands in a call's list"
         node.pop()
     else:
-        arg = _own(args[index - 1])
+        arg = own(args[index - 1])
         node.replace(arg if isinstance(parent, ENCLOSING) else operand(arg))
-
-
-def _own(arg: exp.Expression) -> exp.Expression:
-    """An argument to be put in place: itself where it stands nowhere yet, since copying it at each level of a deep expression is
-    most of what compiling that costs; else a copy."""
-    return arg if arg.parent is None else arg.copy()

@@ -44,7 +44,9 @@ def _spark_literal(generator: Any, node: exp.Literal) -> str:
 
 
 class LocalSql(DuckDB):
-    """DuckDB's SQL, verbatim."""
+    """DuckDB's SQL, verbatim: subscripts too, which would otherwise be counted from 0, by the types of what they are of."""
+
+    INDEX_OFFSET = 0
 
     class Parser(DuckDBParser):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
@@ -82,8 +84,8 @@ DIALECTS: Final[dict[EngineName, type[Dialect]]] = {"local": LocalSql, "spark": 
 
 
 def to_sql(tree: exp.Expression, engine: EngineName, *, pretty: bool = False) -> str:
-    """The text of a compiled tree, as its engine reads it."""
-    return tree.sql(dialect=DIALECTS[engine], pretty=pretty, comments=False)
+    """The text of a compiled tree, as its engine reads it. Not of a copy, which would cost as much again: nothing is rewritten."""
+    return tree.sql(dialect=DIALECTS[engine], pretty=pretty, comments=False, copy=False)
 
 
 #: A placeholder's name in a parsed snippet; `placeholder_index` reads it back.

@@ -38,10 +38,10 @@ _SYNTAX: Final = ("CAST", "TRY_CAST", "EXTRACT")
 
 
 def _verbatim(dialect: type[Dialect]) -> type[Dialect]:
-    """The dialect, except that every function call stays as written."""
+    """The dialect, except that every function call and every subscript stays as written."""
     special = {name: special for name, special in dialect.parser_class.FUNCTION_PARSERS.items() if name in _SYNTAX}
     parser: Any = type("Parser", (dialect.parser_class,), {"FUNCTIONS": {}, "FUNCTION_PARSERS": special})
-    return type(f"Verbatim{dialect.__name__}", (dialect,), {"Parser": parser})
+    return type(f"Verbatim{dialect.__name__}", (dialect,), {"Parser": parser, "INDEX_OFFSET": 0})
 
 
 _DIALECTS: Final[dict[EngineName, type[Dialect]]] = {"local": _verbatim(DuckDB), "spark": _verbatim(Spark)}
@@ -92,12 +92,17 @@ def _raising(engine: EngineName, text: str) -> str:
     return re.sub(r"RAISE\('(\w{5})', '", rf"{function}('SQLSTATE:\1:", text)
 
 
-def place(tree: exp.Expression, args: Sequence[exp.Expression]) -> exp.Expression:
-    """A copy of a parsed snippet with copies of the arguments in place of its marks."""
+def own(argument: exp.Expression) -> exp.Expression:
+    """An argument to be put in place: itself where it stands nowhere yet, since copying it at each level of a deep expression is
+    most of what compiling that costs; else a copy."""
+    return argument if argument.parent is None else argument.copy()
 
+
+def place(tree: exp.Expression, args: Sequence[exp.Expression]) -> exp.Expression:
+    """A copy of a parsed snippet with the arguments in place of its marks: `own` ones."""
     placed = tree.copy()
     for mark in [c for c in placed.find_all(exp.Column) if c.name.startswith(_MARK)]:
-        argument = args[int(mark.name[len(_MARK) :]) - 1].copy()
+        argument = own(args[int(mark.name[len(_MARK) :]) - 1])
         whole = argument if isinstance(argument, _ATOMS) else exp.Paren(this=argument)
         if mark is placed:
             return whole

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.executor import EngineName
-from engine.sql.functions.building import Templates, cheap, parse, place
+from engine.sql.functions.building import Templates, cheap, own, parse, place
 from wire.errors import FeatureNotSupported
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ EngineBuilder = Callable[[EngineName, Sequence[exp.Expression], "Call | Aggregat
 
 
 def sql(engine: EngineName, snippet: str, *args: exp.Expression) -> exp.Expression:
-    """A snippet of the engine's SQL with its `$1`, `$2` ... replaced by copies of `args`."""
+    """A snippet of the engine's SQL with its `$1`, `$2` ... replaced by `args`."""
     return place(parse(engine, snippet), args)
 
 
@@ -193,7 +193,7 @@ def _bind(engine: EngineName, name: str, fields: dict[str, exp.Expression], body
 def _put(body: exp.Expression, name: str, values: dict[str, exp.Expression]) -> exp.Expression:
     def put(node: exp.Expression) -> exp.Expression:
         if isinstance(node, exp.Column) and node.table == name:
-            return exp.Paren(this=values[node.name].copy())
+            return exp.Paren(this=own(values[node.name]))
         return node
 
     return body.transform(put, copy=False)
