@@ -89,7 +89,9 @@ async def open_remote(
                 await stream.opened()
             except BaseException:
                 # Whoever gave it up knows why; to the receiver it is a connection that was lost.
-                stream.abandon(ConnectionFailure.default_sqlstate, "the stream was not opened")
+                stream.abandon(
+                    ConnectionFailure.default_sqlstate, "a data connection was given up before its stream was opened"
+                )
                 raise
     except OSError as error:
         why = "timed out" if isinstance(error, TimeoutError) else explained(error)

@@ -123,6 +123,8 @@ def test_lost_members_are_forgotten_and_draining_ones_leave(start: Start) -> Non
         m3.send(signal.SIGTERM)
         wait_until(lambda: states(m1).get("m3") in ("draining", "left", None))
     wait_states(m1, m1="up")
+    # At the very end a second signal, which ends what is still there, would be no signal to leave.
+    assert m3.wait() == (0, [])
 
 
 @pytest.mark.long
