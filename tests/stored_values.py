@@ -36,6 +36,11 @@ def _intervals(*values: tuple[int, int, int] | None) -> pa.Array:
     return pa.array(values, pa.month_day_nano_interval())
 
 
+def _lists(elements: pa.Array) -> pa.Array:
+    """Two elements, none, no list, and the other two."""
+    return pa.ListArray.from_arrays(pa.array([0, 2, None, 2, 4], pa.int32()), elements)
+
+
 _DAYS: Final = pa.array([[0], [], None, [None, 20_000]], pa.list_(pa.int32())).cast(pa.list_(pa.date32()))
 #: By the column's name: its type, and four values in the carrier.
 VALUES: Final[dict[str, tuple[SqlType, Any]]] = {
@@ -73,6 +78,12 @@ VALUES: Final[dict[str, tuple[SqlType, Any]]] = {
         [[Decimal("1.500"), None], [], None, [Decimal("-0.001")]],
     ),
     "days": (st.of(t.array_of(t.DATE)), _DAYS),
+    "times": (st.of(t.array_of(t.TIME)), _lists(pa.array([0, _DAY, None, 1], pa.time64("us")))),
+    "times_zone": (
+        st.of(t.array_of(t.TIMETZ)),
+        [[{"micros": 0, "zone": -3600}, None], [], None, [{"micros": _DAY, "zone": 57_540}]],
+    ),
+    "spans": (st.of(t.array_of(t.INTERVAL)), _lists(_intervals((-1, 40, -1000), (0, 0, 0), None, (2**31 - 1, 0, 1000)))),
 }  # fmt: skip
 COLUMNS: Final = tuple(TableColumn(name, typ, i) for i, (name, (typ, _)) in enumerate(VALUES.items(), 1))
 ROWS: Final = pa.RecordBatch.from_arrays(

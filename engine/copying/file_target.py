@@ -25,10 +25,10 @@ from engine.mutation.run import drain
 from engine.mutation.to_its_end import to_its_end
 from engine.os_errors import kind_of
 from engine.sql import types as st
-from engine.storage.types import file_schema, to_files
+from engine.storage.types import OUR_FORMS, file_schema, to_files
 from wire import types as t
 from wire.copying.json_lines import JsonLines
-from wire.errors import DuplicateColumn
+from wire.errors import DuplicateColumn, FeatureNotSupported
 from wire.text_output import EncodedColumn, OutputSettings, text_column
 
 _GROUP_BYTES: Final = 64 << 20
@@ -121,13 +121,20 @@ class _Plain:
         self._sink.write(self._form.trailer())
 
 
+def no_parquet(column: ResultColumn, target: str) -> FeatureNotSupported:
+    """What is said of a column that readers of Parquet would not take for what it is."""
+    return FeatureNotSupported(
+        f'not supported: COPY TO {target} of column "{column.name}", of type {column.type.pg.sql_name}',
+        hint="COPY a query that casts it to text.",
+    )
+
+
 class _Parquet:
     def __init__(self, columns: Sequence[ResultColumn]) -> None:
-        self._texts = {
-            i: EncodedColumn(column.type.pg)
-            for i, column in enumerate(columns)
-            if column.type.pg in (t.INTERVAL, t.TIMETZ)
-        }
+        for column in columns:
+            if column.type.pg.is_array and column.type.pg in OUR_FORMS:
+                raise no_parquet(column, "a Parquet file")
+        self._texts = {i: EncodedColumn(c.type.pg) for i, c in enumerate(columns) if c.type.pg in OUR_FORMS}
         types = [st.of(t.TEXT) if i in self._texts else column.type for i, column in enumerate(columns)]
         named = zip(columns, types, strict=True)
         self._schema = file_schema([TableColumn(column.name, typ, i) for i, (column, typ) in enumerate(named, 1)])

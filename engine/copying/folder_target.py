@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from engine.api import ResultColumn
 from engine.catalog.objects import DataFile, Storage, Table, TableColumn
+from engine.copying.file_target import no_parquet
 from engine.copying.options import CopyFormat
 from engine.copying.progress import CopyProgress
 from engine.mutation.parts import SUFFIXES, PartWriter
@@ -32,8 +33,7 @@ from engine.plan.logical import Mutate
 from engine.plan.part_form import PartForm
 from engine.results import RowsStream
 from engine.storage.durable import sync
-from engine.storage.types import file_schema
-from wire import types as t
+from engine.storage.types import OUR_FORMS, file_schema
 from wire.errors import FeatureNotSupported, IoError
 
 if TYPE_CHECKING:
@@ -140,11 +140,8 @@ def require_folder_form(form: str, columns: tuple[ResultColumn, ...]) -> None:
     if form != "parquet":
         return
     for column in columns:
-        if column.type.pg in (t.INTERVAL, t.TIMETZ):
-            raise FeatureNotSupported(
-                f'not supported: COPY TO a folder of Parquet files of column "{column.name}", of type {column.type.pg.sql_name}',
-                hint="COPY a query that casts it to text.",
-            )
+        if column.type.pg in OUR_FORMS:
+            raise no_parquet(column, "a folder of Parquet files")
 
 
 def _part_form(form: CopyFormat, columns: tuple[ResultColumn, ...]) -> PartForm | None:

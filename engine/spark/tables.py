@@ -255,12 +255,19 @@ def _character(sniffed: str) -> str:
 def _stored(value: Column, typ: SqlType, natural: str) -> Column:
     """A value of Spark type `natural` in the storage type of `typ`."""
     if typ.pg is t.TIME and natural == "string":
-        clock = f.unix_micros(f.concat(f.lit("1970-01-01 "), value, f.lit("Z")).cast("timestamp"))
-        return f.when(value.startswith("24:00:00"), f.lit(_DAY_MICROS)).otherwise(clock)
+        return _clock(value)
+    if typ.pg is t.array_of(t.TIME) and natural == "array<string>":
+        return f.transform(value, _clock)
     stored = value.cast(storage_name(typ, "spark"))
     if typ.pg is t.BPCHAR and typ.typmod >= 4:
         return f.rpad(stored, typ.typmod - 4, " ")
     return stored
+
+
+def _clock(text: Column) -> Column:
+    """A time's microseconds."""
+    clock = f.unix_micros(f.concat(f.lit("1970-01-01 "), text, f.lit("Z")).cast("timestamp"))
+    return f.when(text.startswith("24:00:00"), f.lit(_DAY_MICROS)).otherwise(clock)
 
 
 def _quoted(name: str) -> str:

@@ -16,8 +16,10 @@ have statistics.
 | timetz | struct<micros, zone> | |
 | timestamp / timestamptz | timestamp without / with UTC, microseconds | |
 | interval | struct<months, days, micros> | |
-| composite types | struct of what the attributes are, `PgType.field` | likewise; files from before an attribute came lack it |
-| T[] | list of what T is | not of time, timetz and interval |
+| composite types | struct of what the attributes are, `PgType.field` | files from before an attribute came lack it |
+| T[] | list of what T is | |
+
+No attribute of a composite type may be a time, timetz or interval.
 
 -infinity of dates and timestamps is in files what it is for DuckDB, one more than the carrier's: its reader fails on
 the least integer. Floats have no least and greatest value in Parquet's footers: those leave NaN out, which is greater than
@@ -40,12 +42,11 @@ from wire import types as t
 from wire.carriers import carrier
 from wire.errors import FeatureNotSupported, NumericValueOutOfRange
 
-_TIMETZ: Final = carrier(t.TIMETZ)
 _INTERVAL: Final = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())])
 _INTERVAL_VALUES: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])
 _NANOS_PER_MICRO: Final = 1000
 _DAY_MICROS: Final = 86_400_000_000
-#: Types that files hold as something else, which no list or struct has.
+#: Types that files hold as something else, which no struct has.
 _CHANGED: Final = frozenset((t.TIME, t.TIMETZ, t.INTERVAL))
 #: Types whose carrier is what files hold.
 _AS_CARRIED: Final = frozenset(
@@ -54,6 +55,15 @@ _AS_CARRIED: Final = frozenset(
         t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.JSON, t.JSONB, t.UUID, t.BYTEA, t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ,
     )
 )  # fmt: skip
+#: What files hold, of types without modifiers that it depends on.
+_PLAIN: Final = {
+    **{pg: carrier(pg) for pg in _AS_CARRIED},
+    t.TIME: pa.utf8(),
+    t.TIMETZ: carrier(t.TIMETZ),
+    t.INTERVAL: _INTERVAL,
+}
+#: Of these, files have what nobody else takes for one.
+OUR_FORMS: Final = frozenset((t.TIMETZ, t.INTERVAL, t.array_of(t.TIMETZ), t.array_of(t.INTERVAL)))
 
 
 def file_type(typ: SqlType) -> pa.DataType:
@@ -61,21 +71,15 @@ def file_type(typ: SqlType) -> pa.DataType:
     pg = typ.pg.carried or typ.pg
     if pg is t.NUMERIC:
         return pa.decimal128(typ.precision, typ.scale)
-    if pg in _AS_CARRIED:
-        return carrier(pg)
-    if pg is t.TIME:
-        return pa.utf8()
-    if pg is t.TIMETZ:
-        return _TIMETZ
-    if pg is t.INTERVAL:
-        return _INTERVAL
+    if pg in _PLAIN:
+        return _PLAIN[pg]
     element = t.element_of(pg) if pg.is_array else None
     if element is not None and element.carried is not None:
         element = element.carried
     if element is t.NUMERIC:
         return pa.list_(pa.decimal128(typ.precision, typ.scale))
-    if element in _AS_CARRIED:
-        return pa.list_(carrier(element))
+    if element in _PLAIN:
+        return pa.list_(_PLAIN[element])
     if element is not None and element.category == "C":
         return pa.list_(_struct_type(SqlType(element)))
     if pg.category == "C" and pg.attributes:
@@ -125,8 +129,15 @@ def _to_file(array: pa.Array, target: pa.DataType) -> pa.Array:
         return _interval_fields(array)
     if pa.types.is_null(source):
         return pa.nulls(len(array), target)
-    if pa.types.is_list(target) and pa.types.is_list(source) and pa.types.is_list(source.value_type):
-        raise FeatureNotSupported("not supported: an array of several dimensions in a table")
+    if pa.types.is_list(target) and pa.types.is_list(source):
+        if pa.types.is_list(source.value_type):
+            raise FeatureNotSupported("not supported: an array of several dimensions in a table")
+        if pa.types.is_time(source.value_type) or pa.types.is_interval(source.value_type):
+            elements = _to_file(array.values, target.value_type)
+            buffers = array.buffers()[:2]
+            return pa.Array.from_buffers(
+                target, len(array), buffers, array.null_count, array.offset, children=[elements]
+            )
     try:
         return array.cast(target)
     except pa.ArrowInvalid as error:
@@ -148,6 +159,8 @@ def _time_text(array: pa.Array) -> pa.Array:
 
 
 def _interval_fields(array: pa.Array) -> pa.Array:
+    if not len(array):
+        return pa.nulls(0, _INTERVAL)
     values = np.frombuffer(array.buffers()[1], _INTERVAL_VALUES, len(array), array.offset * _INTERVAL_VALUES.itemsize)
     fields: list[Any] = [values["months"], values["days"], values["nanos"] // _NANOS_PER_MICRO]
     arrays = [pa.array(values, field.type) for values, field in zip(fields, _INTERVAL, strict=True)]

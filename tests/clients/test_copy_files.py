@@ -214,3 +214,22 @@ def test_a_folder_is_whole_or_not_there(connection: Connection, folder: Path) ->
         run(connection, f"copy (select 1 / (a - 3) as q from t) to '{folder}/files/more/' (format parquet)")
     assert sorted(path.name for path in (folder / "files").glob("*ore*")) == []
     assert [path for path in (folder / "tables").iterdir() if not (path / "_delta_log").exists()] == []
+
+
+def test_lists_of_times_are_texts_in_parquet_and_those_of_intervals_are_refused(
+    connection: Connection, folder: Path
+) -> None:
+    for target in ("times.parquet", "times/"):
+        query = "select array[time '24:00', null, '00:00:00.000001'] as a, time '01:00' as b"
+        assert run(connection, f"copy ({query}) to '{folder}/files/{target}' (format parquet)") == "COPY 1"
+        run(connection, "create table times (a time[], b time)")
+        try:
+            assert run(connection, f"copy times from '{target}' (format parquet)") == "COPY 1"
+            rows = connection.execute("select a::text, b::text from times").fetchall()
+            assert rows == [("{24:00:00,NULL,00:00:00.000001}", "01:00:00")]
+        finally:
+            run(connection, "drop table times")
+        for value in ("array[interval '1 day']", "array[timetz '12:00+02']"):
+            with pytest.raises(psycopg.errors.FeatureNotSupported, match=r'of column "a", of type .*\[\]'):
+                run(connection, f"copy (select {value} as a) to '{folder}/files/other{target[5:]}' (format parquet)")
+    assert not list((folder / "files").glob("other*"))

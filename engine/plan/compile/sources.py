@@ -31,9 +31,12 @@ from engine.plan.compile.unsupported import Unsupported
 from engine.plan.logical import FILE, ROW, FunctionScan, ProjectSet, TableReader, Values
 from engine.plan.physical import Receive, relation_of
 from engine.sql.expr import Call, ColumnRef, Const, Expr, ParamRef, Subquery
+from engine.sql.functions.trees import sql
 from engine.sql.types import SqlType
 from wire import types as t
 
+#: Of what stored tables' files hold of one (`engine.storage.types`).
+_INTERVAL: Final = "(to_months(({0}).months) + to_days(({0}).days) + to_microseconds(({0}).micros))"
 _INT8: Final = range(-(2**63), 2**63)
 _PLACES: Final = {FILE: VIEW_FILE, ROW: VIEW_ROW}
 
@@ -84,14 +87,12 @@ def _spark_column(text: str, alias: str) -> exp.Expression:
 
 
 def _from_file(tree: exp.Expression, typ: SqlType, table: Table) -> exp.Expression:
-    """A file's column in the storage type. A stored table's files have intervals in three fields (`engine.storage.types`)."""
-    if table.storage is None or typ.pg is not t.INTERVAL:
-        return cast(tree, storage_type(typ, "local"))
-    parts = [
-        call(function, exp.Dot(this=tree.copy(), expression=label(field)))
-        for function, field in (("TO_MONTHS", "months"), ("TO_DAYS", "days"), ("TO_MICROSECONDS", "micros"))
-    ]
-    return exp.Paren(this=exp.Add(this=exp.Add(this=parts[0], expression=parts[1]), expression=parts[2]))
+    """A file's column in the storage type."""
+    if table.storage is not None and typ.pg is t.INTERVAL:
+        return sql("local", _INTERVAL.format("$1"), tree)
+    if table.storage is not None and typ.pg is t.array_of(t.INTERVAL):
+        return sql("local", f"list_transform($1, lambda element__: {_INTERVAL.format('element__')})", tree)
+    return cast(tree, storage_type(typ, "local"))
 
 
 def receive(node: Receive, scope: Scope) -> Block:

@@ -199,7 +199,7 @@ def _read(binder: QueryBinder, text: Column, column: TableColumn) -> Expr | None
 
 
 def _assigned(binder: QueryBinder, column: TableColumn, value: Column) -> Expr:
-    if value.type.pg is t.TEXT:
+    if value.type.pg is t.TEXT or (value.type.pg is t.array_of(t.TEXT) and column.type.pg.is_array):
         return _from_text(binder, value, column)
     return assigned(binder, refer(value), column)
 
