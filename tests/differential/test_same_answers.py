@@ -28,6 +28,8 @@ def statements() -> Iterator[Any]:
             yield pytest.param(text.strip(), marks, id=f"{file.stem}-{number}")
 
 
+# Each statement is a job or two of Spark's: thousands of them are among the long tests.
+@pytest.mark.parametrize("sluice", ["local", pytest.param("spark", marks=pytest.mark.long)], indirect=True)
 @pytest.mark.parametrize(("statement", "marks"), list(statements()))
 def test_same_answer(sluice: Connection, oracle: Connection, statement: str, marks: str) -> None:
     [engine] = sluice.execute("show sluice.engine").fetchone() or ("",)
