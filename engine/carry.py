@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.list_arrays import with_elements
 from wire import types as t
 from wire.carriers import carrier
 from wire.errors import NumericValueOutOfRange
@@ -144,9 +145,7 @@ def _list(array: pa.Array, target: pa.DataType) -> pa.Array:
     if not pa.types.is_list(array.type):
         array = array.cast(pa.list_(array.type.value_type))
     values = carry_array(array.values, target.value_type)
-    return pa.Array.from_buffers(
-        target, len(array), array.buffers()[:2], array.null_count, array.offset, children=[values]
-    )
+    return with_elements(array, values, target)
 
 
 def _struct(array: pa.StructArray, target: pa.DataType) -> pa.Array:

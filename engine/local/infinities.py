@@ -11,6 +11,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.list_arrays import with_elements
+
 _STORED: Final = {32: pa.int32(), 64: pa.int64()}
 
 
@@ -42,10 +44,7 @@ def _within(column: Any, before: Callable[[int], int], after: Callable[[int], in
     if pa.types.is_list(typ):
         values = column.values
         found = _within(values, before, after)
-        if found is values:
-            return column
-        buffers = column.buffers()[:2]
-        return pa.Array.from_buffers(typ, len(column), buffers, column.null_count, column.offset, children=[found])
+        return column if found is values else with_elements(column, found, typ)
     if pa.types.is_struct(typ):
         fields = [column.field(index) for index in range(typ.num_fields)]
         inside = [_within(field, before, after) for field in fields]

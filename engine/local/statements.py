@@ -13,9 +13,10 @@ from typing import Final
 import sqlglot
 from sqlglot import exp
 
-from engine.plan.compile.dialects import DIALECTS, to_sql
+from engine.plan.compile.dialects import to_sql
 from engine.plan.compile.files import FOLDERS_NAME
 from engine.remembered import Remembered
+from engine.sql.engine_dialects import DIALECTS
 
 _TEXT_LENGTH: Final = 32_768
 _TEXTS: Final = 512

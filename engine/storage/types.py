@@ -36,6 +36,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.catalog.objects import TableColumn
+from engine.list_arrays import with_elements
 from engine.local.infinities import without_infinities
 from engine.sql.types import SqlType
 from wire import types as t
@@ -133,11 +134,7 @@ def _to_file(array: pa.Array, target: pa.DataType) -> pa.Array:
         if pa.types.is_list(source.value_type):
             raise FeatureNotSupported("not supported: an array of several dimensions in a table")
         if pa.types.is_time(source.value_type) or pa.types.is_interval(source.value_type):
-            elements = _to_file(array.values, target.value_type)
-            buffers = array.buffers()[:2]
-            return pa.Array.from_buffers(
-                target, len(array), buffers, array.null_count, array.offset, children=[elements]
-            )
+            return with_elements(array, _to_file(array.values, target.value_type), target)
     try:
         return array.cast(target)
     except pa.ArrowInvalid as error:

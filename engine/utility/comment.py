@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.catalog.objects import Sequence, StoredRelation, Table
-from engine.catalog.system import PG_CATALOG
 from engine.catalog.user_types import CompositeType, DomainType
 from engine.sql.statements import Comment, QualifiedName
 from engine.utility.definer import Definer
 from engine.utility.dependencies import kind_of
+from engine.utility.names import require_schema
 from wire.errors import (
     InsufficientPrivilege,
     InvalidSchemaName,
@@ -47,11 +47,10 @@ def comment(statement: Comment, definer: Definer) -> None:
 
 
 def _relation(statement: Comment, definer: Definer) -> StoredRelation:
-    found, schema = definer.resolve(statement.name), statement.name.schema
+    found = definer.resolve(statement.name)
     if found is not None:
         return found
-    if schema is not None and schema != PG_CATALOG and not definer.snapshot.has_schema(schema):
-        raise InvalidSchemaName(f'schema "{schema}" does not exist')
+    require_schema(statement.name.schema, definer.snapshot)
     raise UndefinedTable(f'relation "{statement.name}" does not exist')
 
 

@@ -25,30 +25,41 @@ from engine.utility.user_type import alter_type, create_enum
 from engine.utility.view_options import alter_view_options
 from wire.errors import ReadOnlySqlTransaction
 
-_DOERS: Final[dict[type[s.Statement], tuple[Callable[[Any, Definer], None], str]]] = {
-    s.Comment: (comment, "COMMENT"),
-    s.CreateTable: (create_table, "CREATE TABLE"),
-    s.CreateSequence: (create_sequence, "CREATE SEQUENCE"),
-    CreateExtension: (create_extension, "CREATE EXTENSION"),
-    DropExtension: (drop_extension, "DROP EXTENSION"),
-    s.CreateSchema: (create_schema, "CREATE SCHEMA"),
-    s.AlterSchema: (alter_schema, "ALTER SCHEMA"),
-    s.AlterViewOptions: (alter_view_options, "ALTER VIEW"),
-    s.AlterSequence: (alter_sequence, "ALTER SEQUENCE"),
-    s.CreateEnum: (create_enum, "CREATE TYPE"),
-    s.CreateComposite: (create_composite, "CREATE TYPE"),
-    s.AlterType: (alter_type, "ALTER TYPE"),
-    CreateDomain: (create_domain, "CREATE DOMAIN"),
-    s.Reindex: (reindex, "REINDEX"),
-}
-_OBJECT_DROPS: Final[dict[type[s.Statement], Callable[[Any, Definer], None]]] = {
+_DOERS: Final[dict[type[s.Statement], Callable[[Any, Definer], None]]] = {
+    s.Comment: comment,
+    s.CreateTable: create_table,
+    s.CreateSequence: create_sequence,
+    CreateExtension: create_extension,
+    DropExtension: drop_extension,
+    s.CreateSchema: create_schema,
+    s.AlterSchema: alter_schema,
+    s.AlterViewOptions: alter_view_options,
+    s.AlterSequence: alter_sequence,
+    s.CreateEnum: create_enum,
+    s.CreateComposite: create_composite,
+    s.AlterType: alter_type,
+    CreateDomain: create_domain,
+    s.Reindex: reindex,
     DropFunctions: drop_functions,
     DropPart: drop_part,
     DropObjects: drop_objects,
 }
-DEFINITIONS: Final = (*_DOERS, *_OBJECT_DROPS)
-_COMMANDS: Final = {
-    **{kind: tag for kind, (_, tag) in _DOERS.items()},
+DEFINITIONS: Final = tuple(_DOERS)
+_TAGS: Final = {
+    s.Comment: "COMMENT",
+    s.CreateTable: "CREATE TABLE",
+    s.CreateSequence: "CREATE SEQUENCE",
+    CreateExtension: "CREATE EXTENSION",
+    DropExtension: "DROP EXTENSION",
+    s.CreateSchema: "CREATE SCHEMA",
+    s.AlterSchema: "ALTER SCHEMA",
+    s.AlterViewOptions: "ALTER VIEW",
+    s.AlterSequence: "ALTER SEQUENCE",
+    s.CreateEnum: "CREATE TYPE",
+    s.CreateComposite: "CREATE TYPE",
+    s.AlterType: "ALTER TYPE",
+    CreateDomain: "CREATE DOMAIN",
+    s.Reindex: "REINDEX",
     AlterDomain: "ALTER DOMAIN",
     s.CreateIndex: "CREATE INDEX",
     s.CreateView: "CREATE VIEW",
@@ -61,22 +72,21 @@ _COMMANDS: Final = {
 
 def define(statement: s.Statement, definer: Definer) -> str:
     """Carry out one of `DEFINITIONS`; the tag. Blocks on the disk. Raises SqlError."""
-    if isinstance(statement, DropFunctions | DropPart | DropObjects):
-        _OBJECT_DROPS[type(statement)](statement, definer)
-        return f"DROP {statement.kind.upper()}"
-    run, tag = _DOERS[type(statement)]
-    run(statement, definer)
+    _DOERS[type(statement)](statement, definer)
+    tag = _tag(statement)
+    assert tag is not None, "it defines something"
     return tag
 
 
 def refuse_in_read_only(statement: s.Statement) -> None:
     """Raises ReadOnlySqlTransaction for a statement that changes definitions (utility.c: PreventCommandIfReadOnly)."""
-    command = _command(statement)
-    if command is not None:
-        raise ReadOnlySqlTransaction(f"cannot execute {command} in a read-only transaction")
+    tag = _tag(statement)
+    if tag is not None and not isinstance(statement, s.Reindex):
+        raise ReadOnlySqlTransaction(f"cannot execute {tag} in a read-only transaction")
 
 
-def _command(statement: s.Statement) -> str | None:
+def _tag(statement: s.Statement) -> str | None:
+    """None for a statement that defines nothing."""
     match statement:
         case s.CreateTableAs(into=into):
             return "SELECT INTO" if into else "CREATE TABLE AS"
@@ -84,9 +94,7 @@ def _command(statement: s.Statement) -> str | None:
             return f"ALTER {kind.upper()}"
         case _ if isinstance(statement, ROLE_STATEMENTS):
             return roles_tag(statement)
-        case s.Reindex():
-            return None
         case s.Drop() | DropFunctions() | DropPart() | DropObjects():
             return f"DROP {statement.kind.upper()}"
         case _:
-            return _COMMANDS.get(type(statement))
+            return _TAGS.get(type(statement))

@@ -10,10 +10,17 @@ from collections.abc import Iterator, Sequence
 from engine.catalog.objects import Constraint, Table, View
 from engine.catalog.row_types import row_type
 from engine.catalog.snapshot import TEMPORARY, Snapshot
+from engine.catalog.system import PG_CATALOG
 from engine.catalog.user_types import CompositeType, pg_of
 from engine.sql.lexer import NAME_BYTES_MAX
 from wire import types as t
-from wire.errors import DependentObjectsStillExist
+from wire.errors import DependentObjectsStillExist, InvalidSchemaName
+
+
+def require_schema(name: str | None, snapshot: Snapshot) -> None:
+    """That the schema is there in which a name was said to be, if one was said. Raises InvalidSchemaName."""
+    if name is not None and name != PG_CATALOG and not snapshot.has_schema(name):
+        raise InvalidSchemaName(f'schema "{name}" does not exist')
 
 
 def required_by_system(what: str) -> DependentObjectsStillExist:

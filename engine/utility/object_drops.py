@@ -23,7 +23,7 @@ from engine.sql.statements import QualifiedName
 from engine.sql.stored_text import quoted
 from engine.sql.type_names import domain_named, resolve_type
 from engine.utility.definer import Definer
-from engine.utility.names import required_by_system
+from engine.utility.names import require_schema, required_by_system
 from wire import types as t
 from wire.errors import (
     AmbiguousFunction,
@@ -65,7 +65,7 @@ def drop_objects(statement: DropObjects, definer: Definer) -> None:
 
 def _find_object(statement: DropObjects, name: QualifiedName, definer: Definer) -> str:
     kind = "statistics object" if statement.kind == "statistics" else statement.kind
-    _require_schema(name, definer)
+    require_schema(name.schema, definer.snapshot)
     if statement.kind in _LISTED and name.schema in (None, PG_CATALOG):
         relation, column = _LISTED[statement.kind]
         if pc.any(pc.equal(builtin_rows(relation)[column], name.name)).as_py():
@@ -84,7 +84,7 @@ def drop_part(statement: DropPart, definer: Definer) -> None:
 
 def _find_part(statement: DropPart, definer: Definer) -> str:
     of = statement.relation
-    _require_schema(of, definer)
+    require_schema(of.schema, definer.snapshot)
     if definer.resolve(of) is None:
         raise UndefinedTable(f'relation "{of}" does not exist')
     if statement.if_exists:
@@ -108,7 +108,7 @@ def drop_functions(statement: DropFunctions, definer: Definer) -> None:
 
 def _find_function(statement: DropFunctions, function: NamedFunction, definer: Definer) -> str:
     name, kind = function.name, statement.kind
-    _require_schema(name, definer)
+    require_schema(name.schema, definer.snapshot)
     types = [_type(argument.type, definer) for argument in function.arguments or ()]
     there = functions_named(name.name) if name.schema in (None, PG_CATALOG) else ()
     functions = builtin_rows("pg_proc")
@@ -159,8 +159,3 @@ def _type(node: exp.DataType, definer: Definer) -> t.PgType:
         return domain_named(node, definer.user_type) or resolve_type(node, definer.notify, definer.user_type).pg
     except UndefinedObject as error:
         raise UndefinedObject(error.message) from None
-
-
-def _require_schema(name: QualifiedName, definer: Definer) -> None:
-    if name.schema is not None and name.schema != PG_CATALOG and not definer.snapshot.has_schema(name.schema):
-        raise InvalidSchemaName(f'schema "{name.schema}" does not exist')

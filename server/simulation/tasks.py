@@ -33,9 +33,9 @@ from engine.operators.routers import part_by_bucket
 from engine.operators.schemas import stream_fingerprint, stream_schema
 from engine.operators.send import Edge
 from engine.plan.compile import to_sql
-from engine.plan.compile.dialects import DIALECTS
 from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, MutationSpec, SharedSpec
 from engine.runtime.query_run import Production, Source
+from engine.sql.engine_dialects import DIALECTS
 from wire.errors import QueryCanceled, SerializationFailure
 from wire.mesh.channel import DataSender, State
 from wire.mesh.framing import RemoteProtocolError

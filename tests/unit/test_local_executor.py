@@ -26,7 +26,7 @@ from engine.local.errors import translate
 from engine.local.executor import LocalExecutor, LocalStream, batch_rows
 from engine.local.zone_names import zone_name
 from engine.plan.compile import Bindings, compile_plan
-from engine.plan.compile.dialects import LocalSql
+from engine.sql.engine_dialects import LocalSql
 from engine.sql.types import numeric, of
 from wire import types as t
 from wire.errors import AdminShutdown, InvalidParameterValue, QueryCanceled, SqlError

@@ -21,11 +21,9 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 from typing import cast as typed
 
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
-from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.dialects.spark import Spark
 
 from engine.executor import EngineName
+from engine.sql.engine_dialects import DIALECTS
 from engine.sql.functions import Builder, CastContext, Function, Kind, Template, TypeRule, ValueRule, Volatility
 from wire import types as t
 
@@ -33,18 +31,6 @@ if TYPE_CHECKING:
     from engine.sql.expr import AggregateCall, Call
 
 
-#: Calls with a syntax of their own.
-_SYNTAX: Final = ("CAST", "TRY_CAST", "EXTRACT")
-
-
-def _verbatim(dialect: type[Dialect]) -> type[Dialect]:
-    """The dialect, except that every function call and every subscript stays as written."""
-    special = {name: special for name, special in dialect.parser_class.FUNCTION_PARSERS.items() if name in _SYNTAX}
-    parser: Any = type("Parser", (dialect.parser_class,), {"FUNCTIONS": {}, "FUNCTION_PARSERS": special})
-    return type(f"Verbatim{dialect.__name__}", (dialect,), {"Parser": parser, "INDEX_OFFSET": 0})
-
-
-_DIALECTS: Final[dict[EngineName, type[Dialect]]] = {"local": _verbatim(DuckDB), "spark": _verbatim(Spark)}
 _PLACEHOLDER: Final = re.compile(r"\$(\d+)")
 _MARK: Final = "argument__"
 _LET: Final[dict[EngineName, str]] = {
@@ -79,7 +65,7 @@ def parse(engine: EngineName, text: str) -> exp.Expression:
 
 @cache
 def _parsed(engine: EngineName, text: str) -> exp.Expression:
-    tree = _DIALECTS[engine]().parse(text)[0]
+    tree = DIALECTS[engine]().parse(text)[0]
     assert isinstance(tree, exp.Expression)
     for node in tree.walk():
         # Where in the snippet a word stood: nobody asks, and copying it is most of what copying a tree costs.
