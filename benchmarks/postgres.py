@@ -15,7 +15,7 @@ from psycopg import sql
 
 from benchmarks.ground import Ground
 
-_SERVER: Final = Path(__file__).parents[1] / "tests" / "postgres_server.py"
+_SERVER: Final = Path(__file__).parents[1] / "tests" / "support" / "postgres_server.py"
 _TYPES: Final = {"DATE": "date", "INTEGER": "int", "BIGINT": "bigint", "VARCHAR": "text"}
 _CHUNK_BYTES: Final = 1 << 20
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from psycopg import sql
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
 
 from engine.catalog.lookups import FOLDER
 from engine.catalog.objects import TableColumn

@@ -20,7 +20,7 @@ from typing import Any, Final
 import psycopg
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from local_member import local_member
+from support.local_member import local_member
 
 from engine.sql.functions import Function, signatures
 from wire import types as t

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from postgres_server import Database, PostgresServer, binaries
-from recoveries import lines
+from support.postgres_server import Database, PostgresServer, binaries
+from support.recoveries import lines
 
 
 @pytest.fixture(scope="session")

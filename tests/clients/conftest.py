@@ -7,10 +7,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from member_process import MemberProcess, register_tpch
-from member_state import wait_idle
-from postgres_server import PostgresServer
-from tpch import generate
+from support.member_process import MemberProcess, register_tpch
+from support.member_state import wait_idle
+from support.postgres_server import PostgresServer
+from support.tpch import generate
 
 
 @pytest.fixture(scope="session")

@@ -13,9 +13,9 @@ import asyncpg
 import psycopg
 import pytest
 from client_values import VALUES, expressions, quoted
-from member_process import MemberProcess, wait_until
-from member_state import status
-from postgres_server import PostgresServer
+from support.member_process import MemberProcess, wait_until
+from support.member_state import status
+from support.postgres_server import PostgresServer
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark]
 ENDLESS = "select count(*) from lineitem a, lineitem b where a.l_comment < b.l_comment"

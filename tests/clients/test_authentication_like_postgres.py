@@ -16,9 +16,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from certificates import Authority
-from local_member import local_member
-from postgres_server import PostgresServer
+from support.certificates import Authority
+from support.local_member import local_member
+from support.postgres_server import PostgresServer
 
 from engine.operators.mesh_tls import TlsFiles
 from server.client_tls import ClientTls, ClientTlsFiles

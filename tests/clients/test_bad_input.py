@@ -14,8 +14,8 @@ from contextlib import ExitStack, contextmanager
 import psutil
 import psycopg
 import pytest
-from member_process import MemberProcess, wait_until
-from member_state import client_sockets, status
+from support.member_process import MemberProcess, wait_until
+from support.member_state import client_sockets, status
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark]
 ENDLESS = "select count(*) from lineitem a, lineitem b where a.l_comment < b.l_comment"

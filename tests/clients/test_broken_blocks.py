@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from local_member import local_member
+from support.local_member import local_member
 
 
 def test_the_portal_that_an_error_broke_takes_what_ends_the_block(tmp_path: Path) -> None:

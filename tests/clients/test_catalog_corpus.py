@@ -13,8 +13,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from local_member import local_member
 from psycopg import errors
+from support.local_member import local_member
 
 _SHARED = Path(__file__).parents[3] / "shared"
 _REPLAY, _CORPUS = _SHARED / "tools/catalog_replay.py", _SHARED / "corpora/catalog"

@@ -15,10 +15,10 @@ from uuid import UUID
 import asyncpg
 import psycopg
 import pytest
-from local_member import LocalMember, local_member
 from psycopg import generators
 from psycopg.pq.abc import PGresult
 from psycopg.types.json import Jsonb
+from support.local_member import LocalMember, local_member
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

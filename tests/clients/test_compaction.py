@@ -8,9 +8,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from answers import value
-from local_member import LocalMember, local_member, say
-from member_process import wait_until
+from support.answers import value
+from support.local_member import LocalMember, local_member, say
+from support.member_process import wait_until
 
 from engine.catalog.objects import DataFile
 from engine.mutation.compaction import small_files

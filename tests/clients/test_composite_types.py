@@ -11,8 +11,8 @@ from typing import Any
 import asyncpg
 import psycopg
 import pytest
-from local_member import LocalMember, local_member
 from psycopg.types.composite import CompositeInfo, register_composite
+from support.local_member import LocalMember, local_member
 
 _DEFINITIONS = """
     create type place as (x int, price numeric(10,2), label text);

@@ -9,10 +9,10 @@ from typing import Any
 
 import psycopg
 import pytest
-from local_member import LocalMember, local_member
 from psycopg import errors
-from shared_members import SESSIONS, two_members
-from shared_members import at_once as at_once_on
+from support.local_member import LocalMember, local_member
+from support.shared_members import SESSIONS, two_members
+from support.shared_members import at_once as at_once_on
 
 _SESSIONS = 6
 _EACH = 8

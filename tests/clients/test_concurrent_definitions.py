@@ -14,9 +14,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from local_member import LocalMember, Said, say
 from psycopg import errors, pq
-from shared_members import SESSIONS, at_once, two_members
+from support.local_member import LocalMember, Said, say
+from support.shared_members import SESSIONS, at_once, two_members
 
 Session = psycopg.Connection[Any]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from local_member import LocalMember, local_member
-from postgres_server import PostgresServer
-from session_server import RawClient, raw_to
+from support.local_member import LocalMember, local_member
+from support.postgres_server import PostgresServer
+from support.session_server import RawClient, raw_to
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

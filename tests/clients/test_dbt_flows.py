@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from local_member import local_member
+from support.local_member import local_member
 
 _SOURCE = "select g as id, g % 3 as kind, date '2024-01-01' + g as day from generate_series({}) g"
 

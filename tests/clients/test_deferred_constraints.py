@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from local_member import LocalMember, local_member
 from psycopg import errors
+from support.local_member import LocalMember, local_member
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from local_member import LocalMember, local_member
+from support.local_member import LocalMember, local_member
 
 
 @pytest.fixture

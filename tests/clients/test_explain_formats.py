@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import psycopg
 import pytest
 import yaml
-from local_member import local_member
+from support.local_member import local_member
 
 _XML, _JSON = 142, 114
 _SPACE = "{http://www.postgresql.org/2009/explain}"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from local_member import LocalMember, local_member
 from psycopg import errors
+from support.local_member import LocalMember, local_member
 
 _WORKERS = 4
 _JOBS = 12

@@ -9,8 +9,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from local_member import LocalMember, local_member
 from psycopg import errors
+from support.local_member import LocalMember, local_member
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from local_member import LocalMember, local_member
-from postgres_server import PostgresServer
-from session_server import RawClient, raw_to
+from support.local_member import LocalMember, local_member
+from support.postgres_server import PostgresServer
+from support.session_server import RawClient, raw_to
 
 pytestmark = pytest.mark.postgres
 

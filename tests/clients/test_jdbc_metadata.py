@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
-from browsing_ground import Place, browsed
-from jdbc import Jdbc
-from postgres_server import PostgresServer
 from py4j.protocol import Py4JJavaError
+from support.browsing_ground import Place, browsed
+from support.jdbc import Jdbc
+from support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.postgres
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from local_member import LocalMember, local_member
+from support.local_member import LocalMember, local_member
 
 from engine.sql.binder import bind_query
 

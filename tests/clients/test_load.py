@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from local_member import LocalMember, local_member
+from support.local_member import LocalMember, local_member
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from local_member import LocalMember, local_member
+from support.local_member import LocalMember, local_member
 
 from engine import compiling
 from engine import engine as engines

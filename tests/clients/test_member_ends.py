@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from member_process import MemberProcess
+from support.member_process import MemberProcess
 
 _LINE = re.compile(r"\d{4}-\d\d-\d\d \S+ (INFO|WARNING) ")
 

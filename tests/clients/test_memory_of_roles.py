@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answers import value
-from local_member import LocalMember, local_member, say
+from support.answers import value
+from support.local_member import LocalMember, local_member, say
 
 #: What cannot be spilled, and takes some 40 MB: a list of every value, by group.
 LISTS = "select count(*) from (select g % 3, array_agg(g) a from generate_series(1, {}) g group by 1) x where a[1] > 0"

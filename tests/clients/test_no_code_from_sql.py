@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from local_member import LocalMember, local_member
+from support.local_member import LocalMember, local_member
 
 #: By both engines, and PostgreSQL: what runs code, reads files by their paths or looks into the process.
 _EXPRESSIONS = (

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from browsing_ground import browsed
-from odbc import Odbc, OdbcError
-from postgres_server import PostgresServer
+from support.browsing_ground import browsed
+from support.odbc import Odbc, OdbcError
+from support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.postgres
 

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from local_member import local_member
-from postgres_server import PostgresServer, binaries
+from support.local_member import local_member
+from support.postgres_server import PostgresServer, binaries
 
 pytestmark = pytest.mark.postgres
 
-OBJECTS = Path(__file__).parent.parent / "dumped_objects.sql"
+OBJECTS = Path(__file__).parent.parent / "support" / "dumped_objects.sql"
 ROLES = "create role dump_reader; create role dump_writer"
 
 

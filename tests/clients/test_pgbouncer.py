@@ -13,11 +13,11 @@ from typing import Any
 import asyncpg
 import psycopg
 import pytest
-from answers import value
-from local_member import local_member
-from member_process import wait_until
-from pgbouncer import Mode, PgBouncer
-from postgres_server import PostgresServer
+from support.answers import value
+from support.local_member import local_member
+from support.member_process import wait_until
+from support.pgbouncer import Mode, PgBouncer
+from support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.postgres
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import psycopg
 import pytest
-from local_member import local_member
-from postgres_server import PostgresServer
+from support.local_member import local_member
+from support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.postgres
 

@@ -9,9 +9,9 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
-from member_process import MemberProcess, wait_until
-from member_state import status
-from postgres_server import PostgresServer
+from support.member_process import MemberProcess, wait_until
+from support.member_state import status
+from support.postgres_server import PostgresServer
 
 pytestmark = [
     pytest.mark.postgres,

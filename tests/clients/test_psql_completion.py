@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from browsing_ground import browsed
-from postgres_server import PostgresServer
-from psql_terminal import completions
+from support.browsing_ground import browsed
+from support.postgres_server import PostgresServer
+from support.psql_terminal import completions
 
 pytestmark = [
     pytest.mark.postgres,

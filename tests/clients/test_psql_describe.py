@@ -14,8 +14,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from local_member import LocalMember, local_member
-from postgres_server import PostgresServer
+from support.local_member import LocalMember, local_member
+from support.postgres_server import PostgresServer
 
 pytestmark = [
     pytest.mark.postgres,

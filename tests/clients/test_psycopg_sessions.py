@@ -13,9 +13,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from member_process import MemberProcess, wait_until
-from member_state import status
 from psycopg.types import TypeInfo
+from support.member_process import MemberProcess, wait_until
+from support.member_state import status
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark]
 Connect = Callable[..., psycopg.Connection[tuple[Any, ...]]]

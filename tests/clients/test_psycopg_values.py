@@ -8,9 +8,9 @@ from typing import Any
 import psycopg
 import pytest
 from client_values import VALUES, expressions, quoted
-from member_process import MemberProcess
-from postgres_server import PostgresServer
 from psycopg.types.json import Json, Jsonb
+from support.member_process import MemberProcess
+from support.postgres_server import PostgresServer
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark]
 Connection = psycopg.Connection[tuple[Any, ...]]

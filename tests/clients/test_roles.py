@@ -14,10 +14,10 @@ from pathlib import Path
 import asyncpg
 import psycopg
 import pytest
-from answers import value
-from certificates import Authority
-from local_member import LocalMember, local_member, say
-from member_process import MemberProcess, wait_until
+from support.answers import value
+from support.certificates import Authority
+from support.local_member import LocalMember, local_member, say
+from support.member_process import MemberProcess, wait_until
 
 from engine.operators.mesh_tls import TlsFiles
 from server.gate import Access

@@ -9,7 +9,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from local_member import LocalMember, local_member, say
+from support.local_member import LocalMember, local_member, say
 
 from engine.copying.files import NewFile, opened
 from wire.errors import InsufficientPrivilege

@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from local_member import LocalMember, local_member, say
+from support.local_member import LocalMember, local_member, say
 
 from engine.lakes.stores import Store
 

@@ -17,8 +17,6 @@ from typing import Any, TypeVar
 
 import pytest
 import sqlalchemy as sa
-from local_member import LocalMember, local_member
-from postgres_server import PostgresServer
 from sqlalchemy import event, orm
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
 from sqlalchemy.engine.reflection import ObjectKind, ObjectScope
@@ -26,6 +24,8 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Mapped, Session, mapped_column
 from sqlalchemy.orm.exc import StaleDataError
+from support.local_member import LocalMember, local_member
+from support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.postgres
 T = TypeVar("T")

@@ -13,9 +13,9 @@ import psycopg
 import pytest
 import requests
 import sqlalchemy as sa
-from certificates import Authority
-from local_member import LocalMember, local_member
-from member_process import wait_until
+from support.certificates import Authority
+from support.local_member import LocalMember, local_member
+from support.member_process import wait_until
 from trino.auth import BasicAuthentication
 from trino.dbapi import Connection, connect
 from trino.exceptions import HttpError, TrinoUserError

@@ -12,8 +12,8 @@ from typing import Any
 import asyncpg
 import psycopg
 import pytest
-from local_member import LocalMember, local_member
 from psycopg.types.enum import EnumInfo, register_enum
+from support.local_member import LocalMember, local_member
 
 
 class Mood(enum.Enum):

@@ -8,8 +8,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from local_member import LocalMember, local_member
 from psycopg import errors
+from support.local_member import LocalMember, local_member
 
 from engine.storage import delta
 

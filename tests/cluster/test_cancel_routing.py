@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from local_cluster import LocalCluster
-from member_process import wait_until
-from session_server import RawClient, raw_to
+from support.local_cluster import LocalCluster
+from support.member_process import wait_until
+from support.session_server import RawClient, raw_to
 
 from server.cancel import member_bits, names_member
 

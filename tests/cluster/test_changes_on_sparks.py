@@ -12,8 +12,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from fault_ground import ROWS, Ground, connect
-from member_process import MemberProcess
+from support.fault_ground import ROWS, Ground, connect
+from support.member_process import MemberProcess
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(900)]
 

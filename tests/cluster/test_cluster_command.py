@@ -16,7 +16,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from local_cluster import LocalCluster, cluster_command, processes_over
+from support.local_cluster import LocalCluster, cluster_command, processes_over
 
 from server.cluster_files import MemberProcess, process_of, started_at
 

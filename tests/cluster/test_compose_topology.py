@@ -18,9 +18,9 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compose_file import ROOT, compose, environment_of, member_names
-from member_process import wait_until
-from postgres_server import PostgresServer, free_port
+from support.compose_file import ROOT, compose, environment_of, member_names
+from support.member_process import wait_until
+from support.postgres_server import PostgresServer, free_port
 
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.postgres, pytest.mark.timeout(900)]
 START_SECONDS = 120.0

@@ -12,8 +12,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from fault_ground import ROWS, Ground, Running, connect, wait_clean, wait_running
-from member_process import MemberProcess, wait_until
+from support.fault_ground import ROWS, Ground, Running, connect, wait_clean, wait_running
+from support.member_process import MemberProcess, wait_until
 
 _CHANGES = (
     "insert into {} select x, s, x % 97, x / 3.0 from t where x % 5 in (1, 2)",

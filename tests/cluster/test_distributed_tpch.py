@@ -15,11 +15,11 @@ from random import Random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from answers import Connection, ask, differences
-from local_cluster import LocalCluster
-from member_process import wait_until
 from psycopg import sql
-from tpch import TABLES, generate
+from support.answers import Connection, ask, differences
+from support.local_cluster import LocalCluster
+from support.member_process import wait_until
+from support.tpch import TABLES, generate
 
 from benchmarks.tpch_queries import queries
 

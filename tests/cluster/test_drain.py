@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from fault_ground import (
+from support.fault_ground import (
     ENDLESS,
     ROWS,
     Ground,
@@ -21,7 +21,7 @@ from fault_ground import (
     wait_clean,
     wait_running,
 )
-from member_process import MemberProcess, wait_until
+from support.member_process import MemberProcess, wait_until
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from fault_ground import (
+from psycopg import sql
+from support.fault_ground import (
     ROWS,
     Ground,
     Running,
@@ -21,9 +22,8 @@ from fault_ground import (
     wait_running,
     wait_up,
 )
-from member_process import MemberProcess, wait_until
-from psycopg import sql
-from recoveries import Recovery
+from support.member_process import MemberProcess, wait_until
+from support.recoveries import Recovery
 
 QUERY = "select count(*), sum(x) from t"
 #: Who stands still is lost when it is killed, and not before.

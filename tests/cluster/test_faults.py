@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from fault_ground import (
+from support.fault_ground import (
     ENDLESS,
     ROWS,
     Ground,
@@ -25,8 +25,8 @@ from fault_ground import (
     wait_running,
     wait_up,
 )
-from member_process import wait_until
-from recoveries import Recovery
+from support.member_process import wait_until
+from support.recoveries import Recovery
 
 TRANSIENT = ("40001", "57P01")
 

@@ -18,9 +18,9 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from local_cluster import LocalCluster
-from member_process import wait_until
 from psycopg import sql
+from support.local_cluster import LocalCluster
+from support.member_process import wait_until
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 ROWS, FILES = 60_000, 6

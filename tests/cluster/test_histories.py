@@ -14,10 +14,10 @@ from typing import Any
 
 import psycopg
 import pytest
-from fault_ground import Ground, mesh_address
-from histories import Append, Key, Level, Read, Transaction, anomalies
-from member_process import MemberProcess, wait_until
 from psycopg import errors, sql
+from support.fault_ground import Ground, mesh_address
+from support.histories import Append, Key, Level, Read, Transaction, anomalies
+from support.member_process import MemberProcess, wait_until
 
 TABLES = ("here", "there")
 KEYS = range(3)

@@ -19,10 +19,10 @@ from typing import Any, Final
 
 import psycopg
 import pytest
-from fault_ground import Ground, connect, mesh_address, wait_clean, wait_up
-from member_process import MemberProcess
-from recoveries import Recovery
-from swept_files import require_swept
+from support.fault_ground import Ground, connect, mesh_address, wait_clean, wait_up
+from support.member_process import MemberProcess
+from support.recoveries import Recovery
+from support.swept_files import require_swept
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 

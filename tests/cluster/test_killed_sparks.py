@@ -14,9 +14,9 @@ from typing import Any, Final
 import psutil
 import psycopg
 import pytest
-from fault_ground import ROWS, Ground, connect, held
-from member_process import MemberProcess, wait_until
-from swept_files import require_swept
+from support.fault_ground import ROWS, Ground, connect, held
+from support.member_process import MemberProcess, wait_until
+from support.swept_files import require_swept
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(900)]
 

@@ -10,8 +10,8 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from jdbc import Jdbc
-from local_cluster import LocalCluster
+from support.jdbc import Jdbc
+from support.local_cluster import LocalCluster
 
 PSQL = shutil.which("psql") or "/usr/lib/postgresql/15/bin/psql"
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from certificates import Authority
-from session_server import Server, eventually, raw_to, serve
+from support.certificates import Authority
+from support.session_server import Server, eventually, raw_to, serve
 
 from engine.catalog.roles import Role, Roles
 from engine.runtime.mesh import AloneMesh, MemberInfo

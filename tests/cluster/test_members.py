@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
-from member_process import MemberProcess, wait_until
+from support.member_process import MemberProcess, wait_until
 
 from wire.mesh.control_messages import Hello, Identity, decode, encode
 from wire.mesh.framing import PREFACE, FrameReader

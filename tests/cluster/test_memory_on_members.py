@@ -7,8 +7,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from fault_ground import ROWS, Ground, connect, participants, wait_clean
-from member_state import status
+from support.fault_ground import ROWS, Ground, connect, participants, wait_clean
+from support.member_state import status
 
 
 @pytest.mark.long

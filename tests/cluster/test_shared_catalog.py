@@ -13,12 +13,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
-import storage_ground
-from catalog_writer import table
 from deltalake import DeltaTable
-from postgres_server import Database
 from psycopg import sql
-from recoveries import Recovery
+from support import storage_ground
+from support.catalog_writer import table
+from support.postgres_server import Database
+from support.recoveries import Recovery
 
 from engine.catalog.counters import Count
 from engine.catalog.objects import Constraint, Schema, Seen, Sequence, Table, TableColumn, View

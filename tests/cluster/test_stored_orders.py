@@ -9,8 +9,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from fault_ground import Ground, connect
-from postgres_server import PostgresServer
+from support.fault_ground import Ground, connect
+from support.postgres_server import PostgresServer
 
 Connection = psycopg.Connection[Any]
 

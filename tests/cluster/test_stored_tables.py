@@ -13,8 +13,8 @@ from typing import Any
 import psycopg
 import pytest
 from deltalake import DeltaTable
-from fault_ground import Ground, connect, participants
-from member_process import MemberProcess, wait_until
+from support.fault_ground import Ground, connect, participants
+from support.member_process import MemberProcess, wait_until
 
 from engine.catalog.files import refresh
 from engine.catalog.objects import Table

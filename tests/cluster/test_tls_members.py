@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from certificates import Authority
-from member_process import MemberProcess, wait_until
+from support.certificates import Authority
+from support.member_process import MemberProcess, wait_until
 
 from engine.operators.mesh_tls import TlsFiles
 

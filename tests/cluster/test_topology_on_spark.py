@@ -12,8 +12,8 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from local_cluster import LocalCluster
-from member_process import wait_until
+from support.local_cluster import LocalCluster
+from support.member_process import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(600)]
 

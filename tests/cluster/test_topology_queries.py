@@ -18,9 +18,9 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from local_cluster import LocalCluster
-from member_process import MemberProcess, wait_until
-from postgres_server import free_port
+from support.local_cluster import LocalCluster
+from support.member_process import MemberProcess, wait_until
+from support.postgres_server import free_port
 
 TOPOLOGY = """
 logical:

@@ -9,11 +9,11 @@ from pathlib import Path
 import psycopg
 import pytest
 import pytest_asyncio
-from answers import Connection
 from function_rows import Engine
-from member_process import MemberProcess, register_tpch
-from postgres_server import PostgresServer
-from tpch import generate, load_into_postgres
+from support.answers import Connection
+from support.member_process import MemberProcess, register_tpch
+from support.postgres_server import PostgresServer
+from support.tpch import generate, load_into_postgres
 
 from engine.config import EngineConfig, SparkConfig
 from engine.local.executor import LocalExecutor

@@ -12,9 +12,9 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from local_member import local_member
-from postgres_server import PostgresServer
 from psycopg import pq
+from support.local_member import local_member
+from support.postgres_server import PostgresServer
 
 from wire import types as t
 

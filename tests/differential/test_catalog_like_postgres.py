@@ -10,8 +10,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from local_member import local_member, say
-from postgres_server import PostgresServer
+from support.local_member import local_member, say
+from support.postgres_server import PostgresServer
 
 from engine.catalog.builtin import shapes
 from wire import types as t

@@ -13,9 +13,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from binding_ground import TABLES, VIEWS, TestCatalog, bind
-from postgres_server import PostgresServer
 from psycopg.pq import DiagnosticField, ExecStatus
+from support.binding_ground import TABLES, VIEWS, TestCatalog, bind
+from support.postgres_server import PostgresServer
 
 from wire.errors import SqlError
 

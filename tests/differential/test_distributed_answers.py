@@ -17,10 +17,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from answers import differences
-from distributed_ground import MEMBERS, Layout, answer, on_one, table
+from support.answers import differences
+from support.distributed_ground import MEMBERS, Layout, answer, on_one, table
+from support.tpch import TABLES
 from test_same_answers import CORPUS
-from tpch import TABLES
 
 from benchmarks.tpch_queries import queries
 from engine.catalog.objects import Table

@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 import pytest_asyncio
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
 
 from engine.config import EngineConfig
 from engine.executor import ExecutionContext, QueryId

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import psycopg
 import pytest
 from function_rows import ZONE, Answer, Engine, Oracle, Question, ask_postgres, questions
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
 
 pytestmark = [
     pytest.mark.long,

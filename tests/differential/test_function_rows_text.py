@@ -11,7 +11,7 @@ import pytest
 import rows_text
 import rows_time
 from function_rows import ZONE, Engine, Oracle, Question, ask_postgres, is_error, questions
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
 
 pytestmark = [
     pytest.mark.long,

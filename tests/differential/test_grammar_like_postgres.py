@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from postgres_server import PostgresServer
 from psycopg.pq import DiagnosticField, ExecStatus
+from support.postgres_server import PostgresServer
 
 from engine.sql.parser import parse
 from wire.errors import SqlError

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from answers import Connection, ask, value
-from postgres_server import PostgresServer
+from support.answers import Connection, ask, value
+from support.postgres_server import PostgresServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.postgres, pytest.mark.long]
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from local_member import local_member, say
-from postgres_server import Database
+from support.local_member import local_member, say
+from support.postgres_server import Database
 
 pytestmark = pytest.mark.postgres
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
 import pytest
-from change_scripts import Script, compare
-from fault_ground import Ground
-from local_member import LocalMember, local_member
-from member_process import MemberProcess
-from postgres_server import Database
+from support.change_scripts import Script, compare
+from support.fault_ground import Ground
+from support.local_member import LocalMember, local_member
+from support.member_process import MemberProcess
+from support.postgres_server import Database
 
 pytestmark = pytest.mark.postgres
 

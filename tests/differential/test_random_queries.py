@@ -10,13 +10,13 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from answers import Connection, ask, differences
-from fault_ground import Ground
-from local_member import local_member
-from member_process import MemberProcess
-from postgres_server import PostgresServer
-from query_oracles import judge, partitions_differ, pushed_down_differs
-from random_queries import TABLES, Queries
+from support.answers import Connection, ask, differences
+from support.fault_ground import Ground
+from support.local_member import local_member
+from support.member_process import MemberProcess
+from support.postgres_server import PostgresServer
+from support.query_oracles import judge, partitions_differ, pushed_down_differs
+from support.random_queries import TABLES, Queries
 
 pytestmark = pytest.mark.postgres
 

@@ -8,7 +8,7 @@ import duckdb
 import psycopg
 import pyarrow as pa
 import pytest
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
 
 from engine.sql.regex.agreement import longest_first, same_groups, same_span
 from engine.sql.regex.render import render

@@ -11,9 +11,9 @@ from random import Random
 from typing import Final
 
 import pytest
-from answers import differences
-from distributed_ground import MEMBERS, Layout, answer, on_one, table
-from tpch import TABLES, generate
+from support.answers import differences
+from support.distributed_ground import MEMBERS, Layout, answer, on_one, table
+from support.tpch import TABLES, generate
 
 from benchmarks.tpch_queries import queries
 from engine.config import EngineConfig

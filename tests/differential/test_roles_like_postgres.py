@@ -7,8 +7,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from local_member import local_member, say
-from postgres_server import PostgresServer
+from support.local_member import local_member, say
+from support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.postgres
 

@@ -16,10 +16,10 @@ from decimal import Decimal
 
 import psycopg
 import pytest
-from answers import Answer, Connection, answered, ask, differences
-from query_oracles import BROKEN, HONEST
-from random_queries import TABLES, Queries
-from shaped_members import Shaped, shaped_batches, shaped_members
+from support.answers import Answer, Connection, answered, ask, differences
+from support.query_oracles import BROKEN, HONEST
+from support.random_queries import TABLES, Queries
+from support.shaped_members import Shaped, shaped_batches, shaped_members
 
 _QUERIES = 20
 _NAMES = ("r", "q", "e")

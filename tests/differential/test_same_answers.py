@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answers import Connection, ask, differences
+from support.answers import Connection, ask, differences
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark]
 CORPUS = Path(__file__).parent / "corpus"

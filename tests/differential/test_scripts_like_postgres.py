@@ -13,8 +13,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from local_member import LocalMember, Said, local_member, say
-from postgres_server import Database
+from support.local_member import LocalMember, Said, local_member, say
+from support.postgres_server import Database
 
 pytestmark = pytest.mark.postgres
 

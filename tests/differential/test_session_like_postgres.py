@@ -10,8 +10,8 @@ import random
 from collections.abc import AsyncIterator, Callable
 
 import pytest
-from postgres_server import PostgresServer
-from session_server import RawClient, Server, raw, raw_to, serve
+from support.postgres_server import PostgresServer
+from support.session_server import RawClient, Server, raw, raw_to, serve
 
 pytestmark = pytest.mark.postgres
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from local_member import LocalMember, local_member, say
-from postgres_server import PostgresServer
+from support.local_member import LocalMember, local_member, say
+from support.postgres_server import PostgresServer
 
 from engine import moment_templates, number_templates, reading_templates
 from wire.errors import SqlError

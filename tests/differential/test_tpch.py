@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from answers import Connection, ask, differences
-from member_process import MemberProcess, register_tpch
-from tpch import generate
+from support.answers import Connection, ask, differences
+from support.member_process import MemberProcess, register_tpch
+from support.tpch import generate
 
 from benchmarks.tpch_queries import queries
 

@@ -19,7 +19,7 @@ _ROOT: Final = _HERE.parents[1]
 # It is also run as a program, which finds nothing but what is beside it.
 sys.path[:0] = [str(_HERE), str(_HERE.parent), str(_ROOT)]
 
-from planting import Fault, plant, run_hunts  # noqa: E402
+from support.planting import Fault, plant, run_hunts  # noqa: E402
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import mutants
 import pytest
 from explorer import Found, explore
 from meeting import Meeting, MeetingWorld
-from planting import hunted
 from scenario import Instance, Scenario
+from support.planting import hunted
 from world import World
 from worlds import HASTY, HASTY_MEETINGS, PATIENT, PATIENT_MEETINGS
 

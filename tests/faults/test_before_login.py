@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from session_server import eventually, raw, raw_to, serve
+from support.session_server import eventually, raw, raw_to, serve
 
 from engine.runtime import listener as mesh
 from server import console

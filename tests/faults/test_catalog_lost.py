@@ -13,11 +13,11 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
-from fault_ground import Running
-from member_process import MemberProcess
-from member_state import wait_idle
-from postgres_server import PostgresServer
-from recoveries import Recovery
+from support.fault_ground import Running
+from support.member_process import MemberProcess
+from support.member_state import wait_idle
+from support.postgres_server import PostgresServer
+from support.recoveries import Recovery
 
 from engine.catalog import store_postgres
 from engine.catalog.asking import asked_now

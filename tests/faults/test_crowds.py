@@ -8,9 +8,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from member_process import MemberProcess, wait_until
-from member_state import client_sockets, status
-from recoveries import Recovery
+from support.member_process import MemberProcess, wait_until
+from support.member_state import client_sockets, status
+from support.recoveries import Recovery
 
 RESERVED = 3
 

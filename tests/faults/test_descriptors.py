@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
-from member_process import MemberProcess, wait_until
-from member_state import status
-from recoveries import Recovery
+from support.member_process import MemberProcess, wait_until
+from support.member_state import status
+from support.recoveries import Recovery
 
 CROWD = 300
 

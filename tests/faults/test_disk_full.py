@@ -13,9 +13,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from member_process import MemberProcess
-from member_state import spool_files, wait_idle
-from recoveries import Recovery
+from support.member_process import MemberProcess
+from support.member_state import spool_files, wait_idle
+from support.recoveries import Recovery
 
 ROWS = 1_000
 MUCH = "select x, md5(x::text) s from generate_series(1, 1000000) x"

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from fault_ground import ROWS, Ground, Running, Wire, connect, held, suspended, wait_clean
-from member_process import wait_until
-from recoveries import Recovery
+from support.fault_ground import ROWS, Ground, Running, Wire, connect, held, suspended, wait_clean
+from support.member_process import wait_until
+from support.recoveries import Recovery
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 SUM = (ROWS, ROWS * (ROWS - 1) // 2)

@@ -12,9 +12,9 @@ from contextlib import ExitStack
 
 import psutil
 import pytest
-from certificates import Authority
-from member_process import MemberProcess, wait_until
-from member_state import in_use, status
+from support.certificates import Authority
+from support.member_process import MemberProcess, wait_until
+from support.member_state import in_use, status
 
 ROWS = 300_000
 SSL_REQUEST = struct.pack("!II", 8, 80877103)

@@ -13,10 +13,10 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
-from fault_ground import Running
-from member_process import MemberProcess, wait_until
-from member_state import status, wait_idle
-from recoveries import Recovery
+from support.fault_ground import Running
+from support.member_process import MemberProcess, wait_until
+from support.member_state import status, wait_idle
+from support.recoveries import Recovery
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(900)]
 #: What keeps Spark busy for longer than the test.

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
-from datarow_reader import encoded_rows
+from support.datarow_reader import encoded_rows
 
 from engine.copying import casts
 from engine.operators.schemas import received_batch

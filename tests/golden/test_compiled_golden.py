@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from compiled_plans import CASES, Data
+from support.compiled_plans import CASES, Data
 
 from engine.executor import EngineName
 from engine.plan.compile import Bindings, Unsupported, compile_plan, to_sql

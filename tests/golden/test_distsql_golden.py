@@ -17,7 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from binding_ground import TestCatalog, bind
+from support.binding_ground import TestCatalog, bind
 
 from engine.catalog.objects import Storage, Table
 from engine.plan import logical

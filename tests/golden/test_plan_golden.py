@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from binding_ground import TestCatalog, bind
+from support.binding_ground import TestCatalog, bind
 
 from benchmarks.tpch_queries import queries
 from engine.plan.explain import text_lines

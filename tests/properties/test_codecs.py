@@ -13,11 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from datarow_reader import encoded_rows
 from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.pq import Format
+from support.datarow_reader import encoded_rows
 
 from wire import types as t
 from wire.carriers import carrier

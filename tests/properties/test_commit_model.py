@@ -18,7 +18,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from storage_ground import created, delete, insert, table, values
+from support.storage_ground import created, delete, insert, table, values
 
 from engine.catalog.objects import DataFile
 from engine.catalog.store import CatalogStore

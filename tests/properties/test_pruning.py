@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as some
-from local_member import local_member
+from support.local_member import local_member
 
 NAN = float("nan")
 _WORDS = ["", "a", "ab", "ab ", "abc", "b%", "Z", "é", "z" * 40, "z" * 32 + "y", "\U0010ffff"]

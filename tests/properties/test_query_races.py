@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from query_world import World
+from support.query_world import World
 
 #: What a query does if nothing befalls it.
 COURSE = frozenset({"deliver", "send_start", "set_up", "sent", "end", "ask", "finish", "wait"})

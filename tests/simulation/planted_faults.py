@@ -18,7 +18,7 @@ _ROOT: Final = Path(__file__).parents[2]
 # It is also run as a program, which finds nothing but what is beside it.
 sys.path[:0] = [str(_ROOT / "tests"), str(_ROOT)]
 
-from planting import Fault, plant, run_hunts  # noqa: E402
+from support.planting import Fault, plant, run_hunts  # noqa: E402
 
 #: So many seeds are tried.
 SEEDS: Final = 400

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from fault_ground import Ground, held, mesh_address, wait_up
-from member_process import MemberProcess, wait_until
 from rich.console import Console
 from rich.table import Table
+from support.fault_ground import Ground, held, mesh_address, wait_up
+from support.member_process import MemberProcess, wait_until
 
 from soak.load import Scene, Worker, check_kept
 from soak.samples import TOLERANCES, sample

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import psycopg
-from fault_ground import ENDLESS, ROWS
-from member_process import MemberProcess
+from support.fault_ground import ENDLESS, ROWS
+from support.member_process import MemberProcess
 
 Connection = psycopg.Connection[Any]
 _TRANSIENT: Final = ("40001", "57P01", "57P03")

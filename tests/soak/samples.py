@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Final
 
 import psutil
-from answers import value
-from member_process import MemberProcess
-from member_state import in_use, spool_files, status
+from support.answers import value
+from support.member_process import MemberProcess
+from support.member_state import in_use, spool_files, status
 
 _MIB: Final = 1 << 20
 _HEAP: Final = re.compile(r"total (\d+)K, used (\d+)K")

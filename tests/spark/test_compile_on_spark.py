@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import pytest_asyncio
-from compiled_plans import CASES, NATIONS, Data, write_tables
-from literal_values import LITERALS
-from plans import Plans
+from support.compiled_plans import CASES, NATIONS, Data, write_tables
+from support.literal_values import LITERALS
+from support.plans import Plans
 
 from engine.config import SparkConfig
 from engine.executor import ExecutionContext, QueryId

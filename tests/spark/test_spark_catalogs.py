@@ -11,9 +11,9 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from local_member import LocalMember, local_member
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
+from support.local_member import LocalMember, local_member
 
 from engine.config import SparkConfig
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from explained_rows import Connection, explained_rows, make_tables
-from local_member import local_member
+from support.explained_rows import Connection, explained_rows, make_tables
+from support.local_member import local_member
 
 pytestmark = pytest.mark.spark
 

@@ -11,8 +11,8 @@ import psycopg
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from local_member import LocalMember, local_member
-from store_ground import SECRET, Connection, attach, files, put, rows, store_server
+from support.local_member import LocalMember, local_member
+from support.store_ground import SECRET, Connection, attach, files, put, rows, store_server
 
 from engine.lakes.stores import Store
 

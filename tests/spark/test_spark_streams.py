@@ -20,9 +20,9 @@ import pyarrow as pa
 import pytest
 import pytest_asyncio
 import sqlglot
-import tpch
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
+from support import tpch
 
 from engine.catalog.infer import infer_columns
 from engine.catalog.objects import Table

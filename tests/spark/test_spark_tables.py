@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import pytest_asyncio
-import stored_values
 from deltalake import write_deltalake
 from sqlglot import exp
+from support import stored_values
 
 from engine.catalog.objects import FileFormat, Table, TableColumn
 from engine.config import SparkConfig

@@ -14,9 +14,9 @@ import psutil
 import psycopg
 import pyarrow.parquet as pq
 import pytest
-import tpch
-from local_member import LocalMember, local_member
-from member_process import wait_until
+from support import tpch
+from support.local_member import LocalMember, local_member
+from support.member_process import wait_until
 
 from engine.catalog.files import refresh
 from engine.catalog.objects import Table

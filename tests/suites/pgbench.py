@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import psycopg
-from postgres_server import binaries
+from support.postgres_server import binaries
 
 from suites import workshop
 from suites.outcomes import Outcome, Outcomes

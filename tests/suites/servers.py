@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Literal
 
 import psycopg
-from member_process import MemberProcess
-from postgres_server import PostgresServer
+from support.member_process import MemberProcess
+from support.postgres_server import PostgresServer
 
 Kind = Literal["sluice", "postgres"]
 

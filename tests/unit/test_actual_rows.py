@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from explained_rows import Connection, explained_rows, make_tables
-from local_member import local_member
+from support.explained_rows import Connection, explained_rows, make_tables
+from support.local_member import local_member
 
 from engine.profile import Line, Operator, counters, tree
 from engine.runtime.analysis import analysis_of

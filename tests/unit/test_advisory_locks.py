@@ -12,8 +12,8 @@ from typing import Final
 
 import psycopg
 import pytest
-from local_member import local_member
-from session_server import eventually
+from support.local_member import local_member
+from support.session_server import eventually
 
 from engine.advisory_locks import AdvisoryLocks, Key, MemberLocks, SessionLocks
 from wire.errors import DeadlockDetected, FeatureNotSupported, LockNotAvailable

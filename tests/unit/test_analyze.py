@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from local_member import LocalMember, local_member
+from support.local_member import LocalMember, local_member
 
 from engine.catalog.objects import Table
 from engine.catalog.statistics import ColumnStatistics, TableStatistics

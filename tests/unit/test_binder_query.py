@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 import pytest
-from binding_ground import TestCatalog, bind
+from support.binding_ground import TestCatalog, bind
 
 from engine.plan.free_columns import free_columns
 from engine.plan.logical import (

@@ -9,8 +9,8 @@ from pathlib import Path
 import psycopg
 import pyarrow.parquet as pq
 import pytest
-from postgres_server import PostgresServer
-from syntax_names import SYNTAX
+from support.postgres_server import PostgresServer
+from support.syntax_names import SYNTAX
 
 from engine.catalog import builtin
 from engine.catalog.lookups import FOLDER

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from postgres_server import Database
+from support.postgres_server import Database
 
 from engine.catalog.roles import Membership, Role, Roles
 from engine.catalog.store import CatalogStore

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from local_member import local_member
-from storage_ground import created, insert, table
+from support.local_member import local_member
+from support.storage_ground import created, insert, table
 
 from engine.catalog.files import refresh
 from engine.catalog.store import CatalogStore

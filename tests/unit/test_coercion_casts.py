@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 from expression_ground import Ground, bind
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
 
 from engine.sql import types as st
 from engine.sql.binder import casts, literals

@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from plans import DATE, INT4, INT8, TEXT, Plans, table
+from support.plans import DATE, INT4, INT8, TEXT, Plans, table
 
 from engine.catalog.objects import Table
 from engine.plan.compile import Bindings, Unsupported, compile_plan, to_sql

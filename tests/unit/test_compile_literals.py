@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from literal_values import LITERALS
+from support.literal_values import LITERALS
 
 from engine.carry import carrier_of, carry_array
 from engine.plan.compile import to_sql

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from compiled_plans import CASES, Data, write_tables
+from support.compiled_plans import CASES, Data, write_tables
 
 from engine.config import EngineConfig
 from engine.executor import ExecutionContext, QueryId

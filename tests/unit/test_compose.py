@@ -12,7 +12,7 @@ from ipaddress import ip_network
 from typing import Any
 
 import pytest
-from compose_file import ROOT, compose, environment_of, member_names
+from support.compose_file import ROOT, compose, environment_of, member_names
 
 from server.config import load
 

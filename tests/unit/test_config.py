@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from certificates import Authority
+from support.certificates import Authority
 
 from server.config import Address, ConfigurationError, load
 

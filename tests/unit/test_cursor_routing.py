@@ -14,9 +14,9 @@ from typing import Any, Final
 import psycopg
 import pyarrow as pa
 import pytest
-from paired_mesh import PairedMesh, paired_meshes
 from psycopg import sql
-from session_server import Server, connect, eventually, raw, serve
+from support.paired_mesh import PairedMesh, paired_meshes
+from support.session_server import Server, connect, eventually, raw, serve
 
 from engine.api import ResultColumn
 from engine.executor import BatchStream

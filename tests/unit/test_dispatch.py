@@ -10,8 +10,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from answers import differences
-from distributed_ground import Layout, answer, on_one, table
+from support.answers import differences
+from support.distributed_ground import Layout, answer, on_one, table
 
 from engine.config import EngineConfig
 from engine.local.database import LocalDatabase

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from binding_ground import TestCatalog, bind
+from support.binding_ground import TestCatalog, bind
 
 from engine.plan.explain_physical import (
     EdgeAnalysis,

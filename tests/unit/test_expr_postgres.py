@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import psycopg
 import pytest
 from expression_ground import COLUMNS, Ground
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
 
 from wire.errors import SqlError
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from syntax_names import SYNTAX
+from support.syntax_names import SYNTAX
 
 from engine.sql.functions import Function, signatures
 from engine.sql.functions.registry import Registry, registry

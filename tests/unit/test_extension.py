@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from local_member import local_member, say
+from support.local_member import local_member, say
 
 Client = psycopg.Connection[tuple[Any, ...]]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from mesh_ground import MeshMember, gathered, mesh, rows, until
 from sqlglot import exp
+from support.mesh_ground import MeshMember, gathered, mesh, rows, until
 
 from engine.distribution import CompiledQuery, DistributedQuery, Terms
 from engine.executor import BatchStream, CompiledFragment, ExecutionContext, OutputColumn, QueryId

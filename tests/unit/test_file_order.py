@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pyarrow.parquet as pq
 import pytest
-from local_member import LocalMember, local_member
+from support.local_member import LocalMember, local_member
 
 from engine.catalog.files import refresh
 

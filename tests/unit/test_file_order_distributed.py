@@ -14,7 +14,7 @@ from random import Random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from distributed_ground import Layout, answer, on_one, table
+from support.distributed_ground import Layout, answer, on_one, table
 
 from engine.catalog.objects import Storage, Table
 from engine.config import EngineConfig

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from histories import Append, Level, Read, Transaction, anomalies, components
+from support.histories import Append, Level, Read, Transaction, anomalies, components
 
 _OK, _FAILED, _UNKNOWN = "ok", "failed", "unknown"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from binding_ground import TestCatalog, bind
+from support.binding_ground import TestCatalog, bind
 
 from engine.plan.compile import Bindings, compile_plan, to_sql
 from engine.plan.planner import optimise

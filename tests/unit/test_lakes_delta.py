@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from distributed_ground import Layout, same
-from local_member import LocalMember, local_member
+from support.distributed_ground import Layout, same
+from support.local_member import LocalMember, local_member
 
 from engine.catalog import partitions
 from engine.catalog.files import DataRoots

@@ -11,8 +11,8 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from distributed_ground import MEMBERS, Layout, same
-from local_member import LocalMember, local_member
+from support.distributed_ground import MEMBERS, Layout, same
+from support.local_member import LocalMember, local_member
 
 from engine.catalog.files import list_files
 from engine.catalog.objects import Table, TableColumn

@@ -15,7 +15,6 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from local_member import LocalMember, local_member
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.manifest import (
     DataFile,
@@ -30,6 +29,7 @@ from pyiceberg.manifest import (
 from pyiceberg.table import Table as IcebergTable
 from pyiceberg.typedef import Record
 from pyiceberg.types import DoubleType, LongType
+from support.local_member import LocalMember, local_member
 
 from engine.lakes.iceberg import Catalog
 from server.config import ConfigurationError, load

@@ -12,9 +12,9 @@ import psycopg
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from local_member import LocalMember, local_member
 from pyiceberg.catalog.sql import SqlCatalog
-from store_ground import BUCKET, SECRET, Connection, attach, files, put, rows, store_server
+from support.local_member import LocalMember, local_member
+from support.store_ground import BUCKET, SECRET, Connection, attach, files, put, rows, store_server
 
 from engine.lakes import stores
 from engine.lakes.stores import Store

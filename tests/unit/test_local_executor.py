@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 import pytest_asyncio
 import sqlglot
-from compiled_plans import Data
-from plans import table
+from support.compiled_plans import Data
+from support.plans import table
 
 from engine.catalog.objects import SystemTable, TableColumn
 from engine.config import EngineConfig

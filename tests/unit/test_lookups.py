@@ -19,8 +19,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from distributed_ground import MEMBERS, Layout, answers_alike, same, table
-from mesh_ground import mesh, rows
+from support.distributed_ground import MEMBERS, Layout, answers_alike, same, table
+from support.mesh_ground import mesh, rows
 
 from engine.carry import carrier_schema
 from engine.config import EngineConfig

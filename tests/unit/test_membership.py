@@ -14,7 +14,7 @@ import pytest
 import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from session_server import eventually, open_files
+from support.session_server import eventually, open_files
 
 from engine.runtime.listener import DataListener
 from engine.runtime.mesh import MemberInfo

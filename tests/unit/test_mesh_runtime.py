@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pytest
-from mesh_ground import MeshMember, gathered, mesh, rows, until
+from support.mesh_ground import MeshMember, gathered, mesh, rows, until
 
 from engine.plan.spec import ChannelSpec, EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, RouterSpec, SharedSpec
 from engine.runtime.query_run import QueryRun

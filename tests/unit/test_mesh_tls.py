@@ -15,8 +15,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 import uvloop
-from certificates import Authority, openssl
-from mesh_ground import MeshMember, gathered, mesh, rows, until
+from support.certificates import Authority, openssl
+from support.mesh_ground import MeshMember, gathered, mesh, rows, until
 
 from engine.operators.mesh_tls import HandshakeFailed, MeshTls, MeshTlsError, TlsFiles, TlsPeer
 from engine.operators.outbound import open_remote

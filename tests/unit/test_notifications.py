@@ -10,8 +10,8 @@ from typing import Any
 import asyncpg
 import psycopg
 import pytest
-from paired_mesh import PairedMesh, paired_meshes
-from session_server import Server, connect, eventually, raw, serve
+from support.paired_mesh import PairedMesh, paired_meshes
+from support.session_server import Server, connect, eventually, raw, serve
 
 from server import notifications as heard_bounds
 from server.listener import ListenerOptions

@@ -8,8 +8,8 @@ from decimal import Decimal
 
 import psycopg
 import pytest
-from local_member import LocalMember, local_member
 from psycopg import errors
+from support.local_member import LocalMember, local_member
 
 SENT = [15.7563, 2.9, -8.55147159999, 0.00005, 9999.1, 123.1, 1e-30]
 

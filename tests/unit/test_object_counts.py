@@ -14,8 +14,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from local_member import LocalMember, local_member
-from member_process import wait_until
+from support.local_member import LocalMember, local_member
+from support.member_process import wait_until
 
 from engine import engine, statement_cache
 from engine.local import executor, small_files, statements

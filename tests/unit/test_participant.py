@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from mesh_ground import until
+from support.mesh_ground import until
 
 from engine.catalog.objects import Constraint, Sequence, Storage, Table, TableColumn
 from engine.catalog.store import CatalogStore

@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from binding_ground import TestCatalog, bind
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.binding_ground import TestCatalog, bind
 
 from engine.plan.logical import Aggregator, Evaluator, Final, Join, Node, SetOperation, Sort, TableReader
 from engine.plan.physical import (

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from pathlib import Path
 
 import pytest
-from local_member import local_member
+from support.local_member import local_member
 
 from engine import statement_cache
 from engine.remembered import Remembered

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from binding_ground import TestCatalog, bind
-from storage_ground import created, delete, insert, table, values
+from support.binding_ground import TestCatalog, bind
+from support.storage_ground import created, delete, insert, table, values
 
 from engine.catalog.store import CatalogStore
 from engine.catalog.transaction import SessionCatalog

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from plans import BOOL, GT, INT4, TEXT, UPPER, Plans, call, const, ref, table
 from pyspark import cloudpickle
+from support.plans import BOOL, GT, INT4, TEXT, UPPER, Plans, call, const, ref, table
 
 from engine.catalog.objects import Table
 from engine.plan.compile import Bindings, Unsupported, compile_plan, to_sql

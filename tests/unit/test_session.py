@@ -9,7 +9,7 @@ import asyncpg
 import psycopg
 import pytest
 from psycopg import pq
-from session_server import Server, connect, raw, serve
+from support.session_server import Server, connect, raw, serve
 
 
 @pytest.fixture

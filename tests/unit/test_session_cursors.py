@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from session_server import Server, connect, raw, serve
+from support.session_server import Server, connect, raw, serve
 
 from server import cursors
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import psycopg
 import pytest
-from session_server import RawClient, Server, connect, eventually, raw, serve
+from support.session_server import RawClient, Server, connect, eventually, raw, serve
 
 from server import client_stream
 

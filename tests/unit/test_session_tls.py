@@ -12,7 +12,7 @@ from typing import Any
 import asyncpg
 import psycopg
 import pytest
-from session_server import Server, eventually, raw, serve
+from support.session_server import Server, eventually, raw, serve
 
 from server.client_tls import ClientTls, ClientTlsFiles
 from server.gate import Access, Gate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from session_server import raw, serve
+from support.session_server import raw, serve
 
 from server.client_stream import ClientStream
 from wire.pg.connection import Connection, State

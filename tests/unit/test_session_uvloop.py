@@ -9,7 +9,7 @@ import test_session as queries
 import test_session_cursors as cursors
 import test_session_ends as ends
 import uvloop
-from session_server import Server, serve
+from support.session_server import Server, serve
 
 Flow = Callable[[Server], Awaitable[None]]
 

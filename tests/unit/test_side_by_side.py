@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from distributed_ground import MEMBERS, Layout, answers_alike, same, table
+from support.distributed_ground import MEMBERS, Layout, answers_alike, same, table
 
 from engine.catalog.objects import Table, TableColumn
 from engine.config import EngineConfig

@@ -9,9 +9,9 @@ from random import Random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from distributed_ground import Layout, table
 from hypothesis import given
 from hypothesis import strategies as st
+from support.distributed_ground import Layout, table
 
 from engine.catalog.objects import Table
 from engine.plan.input_size import UNSEEN_BYTES

@@ -9,7 +9,7 @@ from random import Random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from distributed_ground import MEMBERS, Layout, table
+from support.distributed_ground import MEMBERS, Layout, table
 
 from engine.catalog.objects import Table
 from engine.plan.logical import TableReader

@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from local_member import local_member
+from support.local_member import local_member
 
 from engine.catalog.statistics import ColumnStatistics
 from engine.plan.analysed import known

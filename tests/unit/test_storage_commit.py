@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from storage_ground import COLUMNS, created, delete, insert, on_disk, rows_of, staged, table, values
+from support.storage_ground import COLUMNS, created, delete, insert, on_disk, rows_of, staged, table, values
 
 from engine.catalog.objects import Table
 from engine.catalog.store import CatalogStore

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
-from storage_ground import created, delete, insert, table, values
+from support.storage_ground import created, delete, insert, table, values
 
 from engine.catalog.store import CatalogStore
 from engine.catalog.store_sqlite import SqliteDatabase

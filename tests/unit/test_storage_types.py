@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-import stored_values
-from plans import Plans
-from stored_values import ROWS, comparable
+from support import stored_values
+from support.plans import Plans
+from support.stored_values import ROWS, comparable
 
 from engine.catalog.objects import Table, TableColumn
 from engine.config import EngineConfig

@@ -7,7 +7,7 @@ import threading
 
 import psutil
 import pytest
-from member_process import wait_until
+from support.member_process import wait_until
 
 from server import unused_memory
 from server.unused_memory import UnusedMemory

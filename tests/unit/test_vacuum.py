@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from local_member import local_member, say
-from storage_ground import COLUMNS, created, delete, insert, on_disk, staged, table, values
+from support.local_member import local_member, say
+from support.storage_ground import COLUMNS, created, delete, insert, on_disk, staged, table, values
 
 from engine.catalog.store import CatalogStore
 from engine.catalog.transaction import SessionCatalog

@@ -12,9 +12,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from answers import value
-from postgres_server import PostgresServer
-from value_corpora import DATES_AND_TIMES, INTERVALS, LITERALS
+from support.answers import value
+from support.postgres_server import PostgresServer
+from support.value_corpora import DATES_AND_TIMES, INTERVALS, LITERALS
 
 from wire import types as t
 from wire.errors import FeatureNotSupported, SqlError

@@ -16,9 +16,9 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 import pytest
-from datarow_reader import read_rows
-from postgres_server import PostgresServer
 from psycopg import sql
+from support.datarow_reader import read_rows
+from support.postgres_server import PostgresServer
 
 from wire import types as t
 from wire.carriers import NumericScale, carrier

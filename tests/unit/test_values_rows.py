@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from datarow_reader import encoded_rows, read_rows
+from support.datarow_reader import encoded_rows, read_rows
 
 from wire import types as t
 from wire.carriers import NumericScale

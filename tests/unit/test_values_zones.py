@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
 
 from wire.errors import InvalidParameterValue
 from wire.time_zone_abbreviations import OFFSETS, SUMMER, ZONES

@@ -12,8 +12,8 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from distributed_ground import MEMBERS, Layout, table
-from local_member import local_member
+from support.distributed_ground import MEMBERS, Layout, table
+from support.local_member import local_member
 
 from engine.catalog.objects import Table
 from engine.catalog.statistics import ColumnStatistics, TableStatistics

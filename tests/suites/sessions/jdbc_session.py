@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from jdbc import Jdbc
 from py4j.protocol import Py4JJavaError
+from support.jdbc import Jdbc
 
 Connect = Callable[[str], Any]
 

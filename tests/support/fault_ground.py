@@ -16,9 +16,9 @@ import psutil
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
-from member_process import MemberProcess, wait_until
-from member_state import in_use
 
+from support.member_process import MemberProcess, wait_until
+from support.member_state import in_use
 from wire.mesh.control_messages import HELLO_KIND
 from wire.mesh.framing import PREFACE
 

@@ -14,8 +14,9 @@ from types import TracebackType
 from typing import Final, Literal, Self
 
 import pytest
-from member_process import wait_until
-from postgres_server import free_port, unprivileged_user
+
+from support.member_process import wait_until
+from support.postgres_server import free_port, unprivileged_user
 
 Mode = Literal["session", "transaction"]
 #: Where Debian puts it, which is not among everybody's folders.

@@ -11,7 +11,8 @@ import random
 from typing import Any
 
 import psycopg
-from local_member import Said, say
+
+from support.local_member import Said, say
 
 TABLES = (
     "create table p (id int primary key, a int, b text, c numeric(8, 2), d date, e bool default true, check (a < 90))",

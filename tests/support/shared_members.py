@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from local_member import LocalMember, local_member
+
+from support.local_member import LocalMember, local_member
 
 SESSIONS = 8
 

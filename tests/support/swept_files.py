@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import psycopg
-from answers import value
-from member_process import wait_until
+
+from support.answers import value
+from support.member_process import wait_until
 
 #: More than `sluice.vacuum_retention`.
 _OLD_SECONDS: Final = 7200.0

@@ -8,8 +8,6 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from answers import Answer, differences
-from physical_runner import PhysicalRunner
 
 from engine.catalog.fixed import FixedCatalog
 from engine.catalog.infer import infer_columns
@@ -25,6 +23,8 @@ from engine.sql.binder import bind_query
 from engine.sql.parser import parse
 from engine.sql.scope import BindContext, ParameterTypes
 from engine.sql.statements import Query
+from support.answers import Answer, differences
+from support.physical_runner import PhysicalRunner
 from wire.errors import SqlError
 from wire.text_settings import InputSettings
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import psutil
 import psycopg
-from postgres_server import free_port
+
+from support.postgres_server import free_port
 
 COMMAND = (sys.executable, "-m", "server.cli", "cluster")
 

@@ -18,11 +18,11 @@ from typing import Any, Final
 
 import psycopg
 import pyarrow as pa
-from member_process import wait_until
 
 from engine.local.database import LocalCursor
 from server.config import Address, Config
 from server.member import Member
+from support.member_process import wait_until
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 #: How many rows a batch may have at most: one draws anew for each batch. None: as it was.

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import sys
 
-from storage_ground import insert
-
 from engine.catalog.store import CatalogStore
 from engine.catalog.transaction import SessionCatalog
+from support.storage_ground import insert
 
 
 def main(location: str, first: int, count: int) -> None:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
-from local_member import local_member
-from postgres_server import PostgresServer
+
+from support.local_member import local_member
+from support.postgres_server import PostgresServer
 
 #: The role that everything belongs to, on both.
 USER = "postgres"

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from member_process import MemberProcess, wait_until
+
+from support.member_process import MemberProcess, wait_until
 
 #: Of the counters, those that say what is kept for later and not what is in use.
 _KEPT = {

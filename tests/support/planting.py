@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, TypeVar
 
-_ROOT: Final = Path(__file__).parents[1]
+_ROOT: Final = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,41 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from plans import (
-    ADD,
-    ARRAY_AGG,
-    BOOL,
-    COUNT,
-    COUNT_OF,
-    DIV,
-    EQ,
-    FLOAT8,
-    GE,
-    GT,
-    INT4,
-    INT8,
-    LAG,
-    LT,
-    MEDIAN,
-    MUL,
-    NE,
-    RANDOM,
-    ROW_NUMBER,
-    SERIES,
-    STRING_AGG,
-    SUM,
-    TEXT,
-    UNNEST,
-    UPPER,
-    Plans,
-    agg,
-    call,
-    const,
-    item,
-    key,
-    ref,
-    table,
-)
 
 from engine.catalog.objects import Table
 from engine.plan.logical import (
@@ -92,6 +57,41 @@ from engine.sql.expr import (
     WindowCall,
 )
 from engine.sql.types import SqlType, numeric, of
+from support.plans import (
+    ADD,
+    ARRAY_AGG,
+    BOOL,
+    COUNT,
+    COUNT_OF,
+    DIV,
+    EQ,
+    FLOAT8,
+    GE,
+    GT,
+    INT4,
+    INT8,
+    LAG,
+    LT,
+    MEDIAN,
+    MUL,
+    NE,
+    RANDOM,
+    ROW_NUMBER,
+    SERIES,
+    STRING_AGG,
+    SUM,
+    TEXT,
+    UNNEST,
+    UPPER,
+    Plans,
+    agg,
+    call,
+    const,
+    item,
+    key,
+    ref,
+    table,
+)
 from wire import types as t
 
 NATIONS = [

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from answers import Answer, Connection, ask, differences
+from support.answers import Answer, Connection, ask, differences
 
 #: No statement of a client may come to these: ours to mend, a lost session, a shutdown or a timeout.
 BROKEN: Final = ("XX", "08", "57")

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import psycopg
-from duckdb_sessions import Counters, DuckEngine, DuckSession
 
 from engine.api import Client
 from server.listener import Listener, ListenerOptions
+from support.duckdb_sessions import Counters, DuckEngine, DuckSession
 
 
 @dataclass
