@@ -9,13 +9,12 @@ fails); those that PostgreSQL refuses go one by one, since an error ends a state
 from __future__ import annotations
 
 import struct
-import sys
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import psycopg
 import pyarrow as pa
+from support.expression_ground import Ground
 
 from engine.executor import BatchStream, EngineName, ExecutionContext, Executor, QueryId
 from engine.plan.compile import Bindings, compile_plan
@@ -27,9 +26,6 @@ from engine.sql.types import SqlType
 from wire.errors import SqlError
 from wire.pg.datarow import EncodedColumn, RowEncoder
 from wire.text_settings import OutputSettings
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-from expression_ground import Ground
 
 Oracle = psycopg.Connection[tuple[object, ...]]
 #: What came of a question: a text, null, or `error <SQLSTATE>`.

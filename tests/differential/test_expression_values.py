@@ -7,13 +7,12 @@ syntax. The function table's rows have tests of their own.
 from __future__ import annotations
 
 import struct
-import sys
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
 import pytest_asyncio
+from support.expression_ground import Ground
 from support.postgres_server import PostgresServer
 
 from engine.config import EngineConfig
@@ -24,9 +23,6 @@ from engine.plan.logical import Evaluator, Values
 from wire.errors import SqlError
 from wire.pg.datarow import EncodedColumn, RowEncoder
 from wire.text_settings import OutputSettings
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-from expression_ground import Ground
 
 pytestmark = [pytest.mark.postgres, pytest.mark.asyncio(loop_scope="module")]
 

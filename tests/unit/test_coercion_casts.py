@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 import pytest
-from expression_ground import Ground, bind
+from support.expression_ground import Ground, bind
 from support.postgres_server import PostgresServer
 
 from engine.sql import types as st

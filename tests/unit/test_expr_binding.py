@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from expression_ground import Ground, bind
+from support.expression_ground import Ground, bind
 
 from engine.sql import types as st
 from engine.sql.binder.patterns import like_escape, similar_to_escape

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import psycopg
 import pytest
-from expression_ground import COLUMNS, Ground
+from support.expression_ground import COLUMNS, Ground
 from support.postgres_server import PostgresServer
 
 from wire.errors import SqlError
