@@ -2,7 +2,7 @@
 
 A neighbour of `wire.text_input`, which chooses among the readers by type. Each takes the text and gives the canonical value.
 
-Sources: PostgreSQL 15 documentation 8.1 and 8.6; behaviour compared with a real server (tests/unit/test_values_*.py).
+Sources: PostgreSQL 15 documentation 8.1 and 8.6; behaviour compared with a real server (tests/unit/wire/test_values_*.py).
 """
 
 from __future__ import annotations

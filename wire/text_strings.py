@@ -2,7 +2,7 @@
 
 A neighbour of `wire.text_input`, which chooses among the readers by type.
 
-Sources: PostgreSQL 15 documentation 8.3, 8.4, 8.12; behaviour compared with a real server (tests/unit/test_values_*.py).
+Sources: PostgreSQL 15 documentation 8.3, 8.4, 8.12; behaviour compared with a real server (tests/unit/wire/test_values_*.py).
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ def test_questions_at_the_same_time_are_all_answered(stores: Pair) -> None:
 def test_processes_that_commit_at_the_same_time(location: str) -> None:
     """All open the database at once as well, when it does not exist yet."""
     count, prefixes = 15, ("a", "b", "c")
-    command = [sys.executable, "-m", "catalog_writer", location]
+    command = [sys.executable, "-m", "support.catalog_writer", location]
     writers = [
         subprocess.Popen([*command, prefix, str(count)], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1],
                          env={"PYTHONPATH": f"{Path(__file__).parents[2]}"})

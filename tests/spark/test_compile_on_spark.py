@@ -1,4 +1,4 @@
-"""The compiled plans run on Spark and give PostgreSQL's rows, as they do on DuckDB (tests/unit/test_compile_on_local.py)."""
+"""The compiled plans run on Spark and give PostgreSQL's rows, as they do on DuckDB in `test_compile_on_local`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process of its own that commits tables to a shared catalog: `python -m catalog_writer LOCATION PREFIX COUNT`.
+"""A process of its own that commits tables to a shared catalog: `python -m support.catalog_writer LOCATION PREFIX COUNT`.
 
 It adds COUNT tables `PREFIX_0` ..., each in a commit, and drops and adds `contended` in a transaction after each, again
 and again until it gets through. Prints the OIDs that it was given and how often it lost, one number a line.

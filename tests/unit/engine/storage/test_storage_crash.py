@@ -226,5 +226,5 @@ def _lines(process: subprocess.Popen[str], most: int | None = None) -> list[str]
 
 
 def _writer(folder: Path, first: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "storage_writer", str(folder / "catalog.sqlite"), str(first), "60"]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1])
+    command = [sys.executable, "-m", "support.storage_writer", str(folder / "catalog.sqlite"), str(first), "60"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3])

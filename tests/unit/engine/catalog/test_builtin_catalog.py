@@ -17,7 +17,7 @@ from engine.catalog.lookups import FOLDER
 from engine.catalog.system import FAMILIES, SYSTEM
 from engine.sql.functions.registry import CALLABLE, registry
 
-_SCRIPT = Path(__file__).parents[2] / "scripts" / "extract_catalog.py"
+_SCRIPT = Path(__file__).parents[4] / "scripts" / "extract_catalog.py"
 
 
 @pytest.mark.postgres
