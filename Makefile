@@ -10,8 +10,13 @@ SIMULATE ?= --seeds 10000
 FUZZ_FLAGS ?=
 LISTEN ?= 127.0.0.1:5432
 MINUTES ?= 10
+SINCE ?= HEAD
 
-.PHONY: help setup java demo test test-long test-all lint format fuzz bench clients client-packages mutants simulate catalog golden soak audit clean
+# Processes that run tests, each with a Spark and a PostgreSQL of its own where its tests ask for one.
+WORKERS ?= auto
+IN_PARALLEL := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+
+.PHONY: help setup java demo check test test-long test-all lint format fuzz bench clients client-packages mutants simulate catalog golden soak audit clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,14 +33,17 @@ java:
 demo: setup ## Generate TPC-H data, start a member, take a tour, serve until Ctrl-C (SCALE=0.1)
 	@$(BIN)/sluice demo --scale $(SCALE) --listen $(LISTEN) $(DEMO_FLAGS)
 
-test: setup ## Run the tests (not the long ones)
-	$(BIN)/pytest -m "not long" --durations=20
+check: setup ## The verdict on an edit: format, lint, types, import contracts, the unit tests of what changed (SINCE=HEAD)
+	@$(BIN)/python scripts/check.py --since $(SINCE)
+
+test: setup ## Run the tests but the long ones, on all cores, in random order (WORKERS=auto)
+	$(BIN)/pytest -m "not long" $(IN_PARALLEL) --durations=20
 
 test-long: setup ## Run the long tests alone
-	$(BIN)/pytest -m long --durations=20
+	$(BIN)/pytest -m long $(IN_PARALLEL) --durations=20
 
 test-all: setup ## Run the long tests too
-	$(BIN)/pytest
+	$(BIN)/pytest $(IN_PARALLEL)
 
 mutants: setup ## Plant faults into the protocol, one at a time, and see that exploration or simulation find them
 	$(BIN)/python tests/exploration/mutants.py

@@ -1,25 +1,32 @@
-"""Fixtures and options that all tests share."""
+"""Fixtures and options that all tests share, how tests are spread over the processes of a run, and what its end says."""
 
 from __future__ import annotations
 
+import collections
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
-from support.postgres_server import Database, PostgresServer, binaries
-from support.recoveries import lines
+from support.packages import postgres_programs, require
+from support.postgres_server import Database, PostgresServer
+from support.recoveries import MEASURED
+
+_SHARED: Final = ("module", "package", "session")
+#: Fixtures of these scopes that cost each process little.
+_CHEAP: Final = frozenset({"postgres", "postgres_packages", "tmp_path_factory", "event_loop_policy"})
 
 
 @pytest.fixture(scope="session")
 def postgres_packages() -> None:
     """Skips where PostgreSQL 15's packages are not installed: for those that start one of their own."""
-    if binaries() is None:
-        pytest.skip("PostgreSQL 15's server programs are not installed")
+    require(postgres_programs())
 
 
 @pytest.fixture(scope="session")
 def postgres(postgres_packages: None) -> Iterator[PostgresServer]:
-    """A running PostgreSQL 15, one for the whole session."""
+    """A running PostgreSQL 15, one for all tests of the process."""
     with PostgresServer() as server:
         yield server
 
@@ -31,15 +38,74 @@ def postgres_database(postgres: PostgresServer) -> Iterator[Database]:
         yield made
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if measured := lines():
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share a dear fixture go to one process, one after the other; of these, those that need Spark begin first."""
+    for item in items:
+        if (group := _shared_fixture(item)) is not None:
+            item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=_urgency)
+
+
+def _urgency(item: pytest.Item) -> int:
+    if item.get_closest_marker("xdist_group") is None:
+        return 2
+    return 0 if item.get_closest_marker("spark") is not None else 1
+
+
+def _shared_fixture(item: pytest.Item) -> str | None:
+    """The widest of the test's fixtures that other tests use too and that costs something to make, named by where it is."""
+    # pytest tells scopes nowhere else.
+    information = getattr(item, "_fixtureinfo", None)
+    if information is None:
+        return None
+    shared = [
+        definitions[-1]
+        for name, definitions in information.name2fixturedefs.items()
+        if definitions[-1].scope in _SHARED and name not in _CHEAP and definitions[-1].baseid
+    ]
+    if not shared:
+        return None
+    widest = max(shared, key=lambda found: (_SHARED.index(found.scope), found.baseid, found.argname))
+    return item.nodeid.split("::")[0] if widest.scope == "module" else f"{widest.baseid}::{widest.argname}"
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["recoveries"] = MEASURED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A process that ran tests has ended."""
+    MEASURED.extend(getattr(node, "workeroutput", {}).get("recoveries", ()))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if MEASURED:
         terminalreporter.section("recoveries")
-        for line in measured:
+        for line in MEASURED:
             terminalreporter.write_line(line)
+    left_out = collections.Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()))
+    for reason, count in sorted(left_out.items()):
+        terminalreporter.write_line(f"{count} tests were left out: {reason.removeprefix('Skipped: ')}")
+    failed = [*terminalreporter.stats.get("failed", ()), *terminalreporter.stats.get("error", ())]
+    if failed:
+        terminalreporter.section("to see it again")
+    for node in sorted({report.nodeid for report in failed}):
+        seed = config.getoption("randomly_seed", None)
+        terminalreporter.write_line(
+            f"{sys.executable} -m pytest -p randomly --randomly-seed={seed} '{node.split('@')[0]}'"
+        )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write the golden files anew; read the diff as code")
+    parser.addoption(
+        "--ask-postgres",
+        action="store_true",
+        help="ask a PostgreSQL 15 what is recorded of it, and fail where it differs",
+    )
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from pathlib import Path
 import psycopg
 import pytest
 from support.local_member import local_member
-from support.postgres_server import PostgresServer, binaries
+from support.packages import postgres_programs
+from support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.postgres
 
@@ -26,7 +27,7 @@ ROLES = "create role dump_reader; create role dump_writer"
 
 def run(program: str, *arguments: str) -> str:
     """What one of PostgreSQL's programs prints; it ends well."""
-    folder = binaries()
+    folder = postgres_programs()
     assert folder is not None
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_"))}
     command = [str(folder / program), *arguments]
@@ -220,7 +221,7 @@ def test_smaller_programs(ours: str) -> None:
     ("program", "said"), [("createdb", "CREATE DATABASE"), ("dropdb", "DROP DATABASE"), ("clusterdb", "CLUSTER")]
 )
 def test_what_is_not_here_is_named(program: str, said: str, ours: str) -> None:
-    folder = binaries()
+    folder = postgres_programs()
     assert folder is not None
     place = dict(pair.split("=") for pair in ours.split())
     options = ["-h", place["host"], "-p", place["port"], "-U", place["user"]]

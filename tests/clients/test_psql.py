@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 from collections.abc import Callable
@@ -11,12 +10,13 @@ from collections.abc import Callable
 import pytest
 from support.member_process import MemberProcess, wait_until
 from support.member_state import status
+from support.packages import needs
 from support.postgres_server import PostgresServer
 
 pytestmark = [
     pytest.mark.postgres,
     pytest.mark.spark,
-    pytest.mark.skipif(shutil.which("psql") is None, reason="psql is not installed"),
+    needs("psql"),
 ]
 Psql = Callable[..., str]
 ENDLESS = "select count(*) from lineitem a, lineitem b where a.l_comment < b.l_comment"

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from typing import Final
 
 import pytest
 from support.browsing_ground import browsed
+from support.packages import needs
 from support.postgres_server import PostgresServer
 from support.psql_terminal import completions
 
 pytestmark = [
     pytest.mark.postgres,
-    pytest.mark.skipif(shutil.which("psql") is None, reason="psql is not installed"),
+    needs("psql"),
 ]
 
 #: One query of psql's each, at least; a beginning ends where Tab would be pressed.

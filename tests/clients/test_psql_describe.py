@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,11 +14,12 @@ from pathlib import Path
 import psycopg
 import pytest
 from support.local_member import LocalMember, local_member
+from support.packages import needs
 from support.postgres_server import PostgresServer
 
 pytestmark = [
     pytest.mark.postgres,
-    pytest.mark.skipif(shutil.which("psql") is None, reason="psql is not installed"),
+    needs("psql"),
 ]
 _SCHEMA = """
 create schema store;

@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 from support.compose_file import ROOT, compose, environment_of, member_names
 from support.member_process import wait_until
-from support.postgres_server import PostgresServer, free_port
+from support.ports import free_port
+from support.postgres_server import PostgresServer
 
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.postgres, pytest.mark.timeout(900)]
 START_SECONDS = 120.0

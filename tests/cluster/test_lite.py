@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.jdbc import Jdbc
 from support.local_cluster import LocalCluster
-
-PSQL = shutil.which("psql") or "/usr/lib/postgresql/15/bin/psql"
+from support.packages import require
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +90,9 @@ def test_drivers_with_several_hosts_find_the_member_they_want(cluster: LocalClus
     ports = f"{cluster.port_of('l1')},{cluster.port_of('m1')}"
     with cluster.connect("l1", host="127.0.0.1,127.0.0.1", port=ports, target_session_attrs=wish) as connection:
         assert connection.info.port == cluster.port_of(member)
+    require(shutil.which("psql"))
     url = f"host=127.0.0.1,127.0.0.1 port={ports} user=me dbname=sluice target_session_attrs={wish}"
-    done = subprocess.run([PSQL, "-XAt", url, "-c", "\\echo :PORT"], capture_output=True, text=True, check=False)
+    done = subprocess.run(["psql", "-XAt", url, "-c", "\\echo :PORT"], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == str(cluster.port_of(member)), done.stderr
 
 

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.local_cluster import LocalCluster
 from support.member_process import MemberProcess, wait_until
-from support.postgres_server import free_port
+from support.ports import free_port
 
 TOPOLOGY = """
 logical:

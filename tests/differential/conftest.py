@@ -4,6 +4,7 @@ engines by themselves, for the rows of the function table."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -13,6 +14,7 @@ from function_rows import Engine
 from support.answers import Connection
 from support.member_process import MemberProcess, register_tpch
 from support.postgres_server import PostgresServer
+from support.recorded_answers import Mode, RecordedAnswers
 from support.tpch import generate, load_into_postgres
 
 from engine.config import EngineConfig, SparkConfig
@@ -26,10 +28,30 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="package")
-def oracle(postgres: PostgresServer, folder: Path) -> Iterator[Connection]:
+def oracle(request: pytest.FixtureRequest, folder: Path) -> Iterator[RecordedAnswers]:
+    """PostgreSQL's answers over the same tables, recorded or asked now."""
+    with ExitStack() as stack:
+
+        def connect() -> Connection:
+            server: PostgresServer = request.getfixturevalue("postgres")
+            return stack.enter_context(_tables_in_postgres(server, folder))
+
+        answers = RecordedAnswers(Path(__file__).parent / "corpus" / "answers.jsonl", _mode(request.config), connect)
+        yield answers
+        answers.close()
+
+
+def _mode(config: pytest.Config) -> Mode:
+    if config.getoption("--rewrite"):
+        return "rewrite"
+    return "compare" if config.getoption("--ask-postgres") else "believe"
+
+
+@contextmanager
+def _tables_in_postgres(server: PostgresServer, folder: Path) -> Iterator[Connection]:
     parquet = generate(folder / "parquet", 0.01, "parquet")
     csv = generate(folder / "csv", 0.01, "csv")
-    with psycopg.connect(postgres.dsn, autocommit=True) as connection:
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
         connection.execute("create schema same_answers")
         connection.execute("set search_path = same_answers")
         load_into_postgres(connection, parquet, csv)
@@ -38,11 +60,10 @@ def oracle(postgres: PostgresServer, folder: Path) -> Iterator[Connection]:
 
 
 @pytest.fixture(scope="package")
-def member(oracle: Connection, folder: Path) -> Iterator[MemberProcess]:
-    del oracle
+def member(folder: Path) -> Iterator[MemberProcess]:
     with MemberProcess(folder / "member") as member:
         with member.connect() as connection:
-            register_tpch(connection, folder / "parquet")
+            register_tpch(connection, generate(folder / "registered", 0.01, "parquet"))
         yield member
 
 

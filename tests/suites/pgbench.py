@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import psycopg
-from support.postgres_server import binaries
+from support.packages import postgres_programs
 
 from suites import workshop
 from suites.outcomes import Outcome, Outcomes
@@ -67,7 +67,7 @@ def _modes(server: Server) -> Iterator[tuple[str, Outcome]]:
 
 
 def _called(server: Server, mode: str, flags: Sequence[str]) -> Outcome:
-    folder = binaries()
+    folder = postgres_programs()
     if folder is None:
         raise workshop.SuiteError("pgbench is not installed: make client-packages")
     output = workshop.FOLDER / f"pgbench-{server.kind}-{mode.replace(' ', '-')}.txt"

@@ -13,8 +13,9 @@ from types import TracebackType
 from typing import Any, Final
 
 import pyspark
-import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+
+from support.packages import require
 
 DRIVER: Final = Path("/usr/share/java/postgresql.jar")
 
@@ -23,8 +24,7 @@ class Jdbc:
     """See the module's docstring. Skips the test where Debian's package of the driver is missing."""
 
     def __init__(self) -> None:
-        if not DRIVER.exists():
-            pytest.skip("libpostgresql-jdbc-java is not installed; scripts/install_clients.sh installs it")
+        require(DRIVER.exists())
 
     def __enter__(self) -> Jdbc:
         jars = Path(pyspark.__file__).parent / "jars"

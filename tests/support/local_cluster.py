@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import psycopg
 
-from support.postgres_server import free_port
+from support.ports import free_port
 
 COMMAND = (sys.executable, "-m", "server.cli", "cluster")
 

@@ -1,14 +1,14 @@
 """A real member for tests: `sluice serve` as a process of its own, on free ports of 127.0.0.1.
 
-`MemberProcess` starts one over a data directory, reads its ready line, and at the end sends SIGTERM and expects exit
-status 0 and no process left of its session: neither the JVM nor a Python worker.
+`MemberProcess` starts one over a data directory, as a fork of a process that has imported its code (`support.member_fork`), reads
+its ready line, and at the end sends SIGTERM and expects exit status 0 and no process left of its session: neither the JVM nor a
+Python worker.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +21,8 @@ import psutil
 import psycopg
 from psycopg import sql
 
+from support.member_fork import ForkedMember
+
 
 class MemberProcess:
     """A context manager around one member. host, port: where PostgreSQL clients connect. log: a file for its log."""
@@ -32,25 +34,17 @@ class MemberProcess:
     ) -> None:
         self.log = log
         self._killed = False
-        self._command = [
-            sys.executable, "-m", "server.cli", "serve", "--listen", "127.0.0.1:0", "--mesh", "127.0.0.1:0",
-            "--console", "127.0.0.1:0", "--data", str(data), "--log-level", "info" if log else "warning", *flags,
+        self._arguments = [
+            "serve", "--listen", "127.0.0.1:0", "--mesh", "127.0.0.1:0", "--console", "127.0.0.1:0", "--data", str(data),
+            "--log-level", "info" if log else "warning", *flags,
         ]  # fmt: skip
         self._environment = {**os.environ, **(environment or {})}
-        self._process: subprocess.Popen[str] | None = None
+        self._process: ForkedMember | None = None
         self.ready: dict[str, str] = {}
 
     def __enter__(self) -> Self:
-        with open(self.log, "a") if self.log else nullcontext() as log:
-            self._process = subprocess.Popen(
-                self._command,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                start_new_session=True,
-                env=self._environment,
-            )
-        assert self._process.stdout is not None
+        with open(self.log, "a") if self.log else nullcontext(sys.stderr) as log:
+            self._process = ForkedMember(self._arguments, self._environment, log.fileno())
         line = self._process.stdout.readline()
         self.ready = dict(part.split("=", 1) for part in line.split() if "=" in part)
         if "listen" not in self.ready:
@@ -107,8 +101,7 @@ class MemberProcess:
         assert self._process is not None
         family = [p for p in psutil.process_iter() if _session(p.pid) == self.pid]
         status = self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
+        self._process.stdout.close()
         _, alive = psutil.wait_procs([p for p in family if p.pid != self.pid], timeout=10)
         left = [" ".join(p.cmdline())[:200] for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
         for process in alive:

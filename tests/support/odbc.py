@@ -13,7 +13,7 @@ from ctypes.util import find_library
 from types import TracebackType
 from typing import Any, Final, Self
 
-import pytest
+from support.packages import require
 
 _SUCCESS: Final = (0, 1)
 _NO_DATA: Final = 100
@@ -40,8 +40,7 @@ class Odbc:
 
     def __init__(self, *, port: int, user: str, database: str, host: str = "127.0.0.1") -> None:
         library = find_library("odbc")
-        if library is None:
-            pytest.skip("unixodbc is not installed; scripts/install_clients.sh installs it")
+        require(library)
         self._odbc = ctypes.CDLL(library)
         self._words = (
             f"Driver=PostgreSQL Unicode;Server={host};Port={port};Database={database};Uid={user};SSLmode=disable"

@@ -13,10 +13,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, Self
 
-import pytest
-
 from support.member_process import wait_until
-from support.postgres_server import free_port, unprivileged_user
+from support.packages import require
+from support.ports import free_port
+from support.postgres_server import unprivileged_user
 
 Mode = Literal["session", "transaction"]
 #: Where Debian puts it, which is not among everybody's folders.
@@ -44,8 +44,7 @@ class PgBouncer:
 
     def __init__(self, mode: Mode, *, server: int, database: str, user: str) -> None:
         self._program = shutil.which("pgbouncer") or _PACKAGED
-        if not os.path.exists(self._program):
-            pytest.skip("pgbouncer is not installed; scripts/install_clients.sh installs it")
+        require(os.path.exists(self._program))
         self._mode, self._server, self._database, self._user = mode, server, database, user
         self.port = 0
 

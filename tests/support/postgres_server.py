@@ -12,7 +12,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -26,15 +25,10 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-_PACKAGED = ("/usr/lib/postgresql/15/bin", "/usr/pgsql-15/bin", "/opt/homebrew/opt/postgresql@15/bin")
+from support.packages import postgres_programs
+from support.ports import free_port
+
 _START_SECONDS = 60.0
-
-
-def binaries() -> Path | None:
-    """The folder of PostgreSQL 15's server programs, or None where it is not installed."""
-    found = shutil.which("postgres")
-    candidates = [*(Path(folder) for folder in _PACKAGED), *([Path(found).parent] if found else [])]
-    return next((folder for folder in candidates if (folder / "initdb").exists()), None)
 
 
 def unprivileged_user() -> str | None:
@@ -43,12 +37,6 @@ def unprivileged_user() -> str | None:
         return None
     names = {entry.pw_name for entry in pwd.getpwall()}
     return next(name for name in ("postgres", "nobody") if name in names)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass(frozen=True)
@@ -81,7 +69,7 @@ class PostgresServer:
     host = "127.0.0.1"
 
     def __init__(self) -> None:
-        folder = binaries()
+        folder = postgres_programs()
         if folder is None:
             raise RuntimeError("PostgreSQL 15's server programs are not installed")
         self._binaries = folder

@@ -1,0 +1,73 @@
+"""Answers of PostgreSQL 15 that are kept beside the statements, so that a run need not ask again what never changes.
+
+The file has a line for each statement: its text, then the SQLSTATE or the columns and rows, as JSON; the first line names the
+version that was asked. `RecordedAnswers.ask` gives what is recorded. A statement that is not recorded is asked of a server;
+`--rewrite` asks all of them and writes the file; `--ask-postgres`, which CI gives, asks all of them and fails where the record
+differs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+from support.answers import Answer, Connection, ask, differences
+
+#: What to do with a statement that is recorded: believe the record, compare it with the server's answer, or replace it.
+Mode = Literal["believe", "compare", "rewrite"]
+
+
+class RecordedAnswers:
+    """path: the file. connect: a server that has what the statements read; called when the first of them must be asked."""
+
+    def __init__(self, path: Path, mode: Mode, connect: Callable[[], Connection]) -> None:
+        self._path, self._mode, self._connect = path, mode, connect
+        self._connection: Connection | None = None
+        self._answers = _read(path)
+
+    def ask(self, statement: str, *, ordered: bool) -> Answer:
+        """PostgreSQL's answer. ordered: whether the order of its rows counts when the record is compared."""
+        recorded = self._answers.get(statement)
+        if recorded is not None and self._mode == "believe":
+            return recorded
+        answer = ask(self._server, statement)
+        if recorded is not None and self._mode == "compare":
+            different = differences(recorded, answer, ordered)
+            assert different is None, f"{self._path.name} is not what PostgreSQL answers to {statement}: {different}"
+        self._answers[statement] = answer
+        return answer
+
+    @property
+    def _server(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
+
+    def close(self) -> None:
+        """Write the file if it is to be written anew."""
+        if self._mode == "rewrite" and self._connection is not None:
+            major, minor = divmod(self._connection.info.server_version, 10_000)
+            lines = [json.dumps({"postgres": f"{major}.{minor}"})]
+            lines += [json.dumps(_words(*pair), ensure_ascii=False) for pair in sorted(self._answers.items())]
+            self._path.write_text("\n".join(lines) + "\n")
+
+
+def _words(statement: str, answer: Answer) -> list[Any]:
+    return [statement, answer.sqlstate] if answer.sqlstate else [statement, answer.columns, answer.rows]
+
+
+def _read(path: Path) -> dict[str, Answer]:
+    if not path.exists():
+        return {}
+    _version, *lines = path.read_text().splitlines()
+    return dict(map(_answer, lines))
+
+
+def _answer(line: str) -> tuple[str, Answer]:
+    statement, *words = json.loads(line)
+    if len(words) == 1:
+        return statement, Answer(sqlstate=words[0])
+    columns, rows = words
+    return statement, Answer(None, tuple((name, oid) for name, oid in columns), tuple(map(tuple, rows)))
