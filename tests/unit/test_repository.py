@@ -1,0 +1,97 @@
+"""The documents agree with the working copy: what they name exists, and what they index is complete.
+
+Checked are the index of ADRs, the paths in CONTRIBUTING.md, `make` targets in all documents, and relative links with their anchors.
+Anchors are formed as code hosts form them: in lower case, without punctuation, blanks as hyphens.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+import yaml
+
+ROOT: Final = Path(__file__).parents[2]
+DOCUMENTS: Final = sorted(
+    str(file.relative_to(ROOT))
+    for file in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"))
+)
+_FENCE: Final = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+_SPAN: Final = re.compile(r"`[^`\n]+`")
+_LINK: Final = re.compile(r"\]\(([^()\s]+)\)")
+_HEADING: Final = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
+_MAKE: Final = re.compile(r"(?:^|[`&;]) *make ([a-z][a-z-]*)", re.MULTILINE)
+#: A path below one of the working copy's folders; NAME and NNNN stand for what the reader chooses.
+_PATH: Final = re.compile(
+    r"(?<![\w./-])((?:wire|engine|server|tests|docs|scripts|benchmarks|deploy|\.ci)/[\w./-]*[\w/]|\.devcontainer|\.pre-commit-config\.yaml)"
+)
+_CHOSEN: Final = re.compile(r"NAME|NNNN")
+
+
+def _text(document: str) -> str:
+    return (ROOT / document).read_text()
+
+
+def _code(text: str) -> str:
+    """Fenced blocks and code spans, a line each."""
+    return "\n".join([*_FENCE.findall(text), *_SPAN.findall(_FENCE.sub("", text))])
+
+
+def _anchors(text: str) -> set[str]:
+    headings = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in _HEADING.findall(_FENCE.sub("", text)))
+    return {heading.replace(" ", "-") for heading in headings}
+
+
+def _targets() -> set[str]:
+    return set(re.findall(r"^([a-z][a-z-]*):(?!=)", _text("Makefile"), re.MULTILINE))
+
+
+def _broken_links(document: str) -> Iterator[str]:
+    text = _text(document)
+    for link in _LINK.findall(_SPAN.sub("", _FENCE.sub("", text))):
+        if ":" in link:
+            continue
+        name, _, anchor = link.partition("#")
+        target = (ROOT / document).parent / name if name else ROOT / document
+        if not target.exists() or (anchor and anchor not in _anchors(target.read_text())):
+            yield link
+
+
+def test_the_index_lists_every_adr_with_its_title() -> None:
+    listed = re.findall(r"^\| \[(\d+)\]\((\d{4}-[\w-]+\.md)\) \| (.+?) \|", _text("docs/adr/README.md"), re.MULTILINE)
+    files = sorted(file for file in (ROOT / "docs" / "adr").glob("*.md") if file.name != "README.md")
+    there = []
+    for file in files:
+        number, title = re.findall(r"\A# ADR (\d+): (.+)$", file.read_text(), re.MULTILINE)[0]
+        assert file.name.startswith(f"{int(number):04}-"), file.name
+        there.append((number, file.name, title))
+    assert listed == there
+
+
+def test_every_path_in_contributing_exists() -> None:
+    paths = {path for path in _PATH.findall(_text("CONTRIBUTING.md")) if not _CHOSEN.search(path)}
+    assert len(paths) > 40
+    assert sorted(path for path in paths if not (ROOT / path).exists()) == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_make_target_exists(document: str) -> None:
+    named = set(_MAKE.findall(_code(_text(document))))
+    assert named - _targets() == set()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_link_leads_somewhere(document: str) -> None:
+    assert list(_broken_links(document)) == []
+
+
+def test_configuration_of_editors_and_hooks_is_read() -> None:
+    container = json.loads(_text(".devcontainer/devcontainer.json"))
+    assert container["forwardPorts"] == [5432, 8432]
+    (local,) = yaml.safe_load(_text(".pre-commit-config.yaml"))["repos"]
+    assert local["repo"] == "local"
+    assert {hook["language"] for hook in local["hooks"]} == {"system"}
