@@ -31,8 +31,9 @@ from rich.table import Table
 
 from engine.runtime.wildcards import WILDCARDS
 from server import cluster_files as files
+from server.address import Address
 from server.cluster_files import Cluster, MemberProcess
-from server.config import Address, ConfigurationError
+from server.config_errors import ConfigurationError
 from server.topology import load_topology
 
 _READY_SECONDS: Final = 120.0

@@ -21,7 +21,8 @@ import pyarrow as pa
 from member_process import wait_until
 
 from engine.local.database import LocalCursor
-from server.config import Address, Config
+from server.address import Address
+from server.config import Config
 from server.member import Member
 
 Connection = psycopg.Connection[tuple[Any, ...]]
