@@ -40,7 +40,7 @@ from engine.plan.physical import StagedChange
 from engine.plan.planner import optimise
 from engine.plan.rewrite import walk_all
 from engine.results import BatchesStream, StreamExecution
-from engine.spark.session import embedded
+from engine.spark.connection import embedded
 from engine.spark.write_task import rules
 from engine.sql.accesses import Requirement
 from engine.sql.binder.mutations import BoundMutation, bind_mutation
