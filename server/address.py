@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from ipaddress import ip_address
+
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

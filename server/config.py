@@ -20,7 +20,6 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -42,6 +41,7 @@ from server.address import Address, is_loopback
 from server.client_tls import ClientTls, ClientTlsError, ClientTlsFiles, MinimumVersion
 from server.config_errors import AccessError, ConfigurationError
 from server.gate import Access
+from wire.dataclass import dataclass
 from wire.errors import SqlError
 
 _PREFIX: Final = "SLUICE_"

@@ -13,7 +13,6 @@ what pg_proc says beside.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
@@ -26,6 +25,7 @@ from engine.catalog.lookups import FOLDER, SCALARS, TABLES
 from engine.sql.functions import Function
 from engine.sql.functions.registry import CALLABLE, registry
 from wire import types as t
+from wire.dataclass import dataclass
 
 #: Functions that need no row in the function table: syntax (also of TABLESAMPLE), values of the session, queries over the catalog.
 _WITHOUT_ROW: Final = frozenset(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -50,6 +50,7 @@ from engine.sql.scope import BindContext
 from engine.sql.statements import MutationStatement, Truncate
 from engine.storage.staging_area import new_name
 from engine.utility.sequence import restart_owned
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InternalError, ReadOnlySqlTransaction, SqlError
 from wire.text_output import OutputSettings
 

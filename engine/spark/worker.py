@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -18,6 +17,7 @@ from engine.carry import carry_to
 from engine.local.infinities import with_infinities
 from engine.operators.partition_streams import PartitionStreams, Sent
 from engine.operators.send import Edge, StreamSender
+from wire.dataclass import dataclass
 
 if TYPE_CHECKING:
     import duckdb

@@ -623,9 +623,7 @@ TARGETS: Final = {
             _described,
             (RemoteProtocolError,),
         ),
-        Target(
-            "topology", _in_file("t.yaml", topology.load_topology), lambda: [_YAML], (ConfigurationError,), 5
-        ),
+        Target("topology", _in_file("t.yaml", topology.load_topology), lambda: [_YAML], (ConfigurationError,), 5),
         Target(
             "configuration",
             _in_file("c.toml", lambda path: config.load(path, {}, {})),
