@@ -6,8 +6,8 @@ The standard decorator compiles six functions for each frozen class with slots: 
 `__setattr__`, `__delattr__`. The code here has some six hundred such classes, and to make them took a third of a member's imports.
 This one takes the same arguments and gives classes that behave the same (`tests/unit/test_dataclass.py` compares the two). Fields,
 `__match_args__` and slots are the standard decorator's own. `__init__` is compiled for a class's first object. The other methods
-are the same functions for all classes, over a getter of the fields that are compared. Whatever is not frozen, has no slots, or has an
-order goes to the standard decorator.
+are the same functions for all classes, over a getter of the fields that are compared. Whatever is not frozen, has no slots, or
+has an order goes to the standard decorator.
 
 A class made here does not tell the standard decorator that it is frozen, so classes of the two kinds do not inherit from each
 other; the standard decorator refuses that. To a type checker both are one. From Python 3.13 on the standard decorator compiles
