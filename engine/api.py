@@ -25,13 +25,14 @@ execution's `close`, and the session is usable again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from engine.executor import BatchStream, QueryId
 from engine.sql.statements import Statement
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import Notice
 
 

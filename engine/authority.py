@@ -9,7 +9,6 @@ Source: PostgreSQL 15, execMain.c (ExecCheckRTEPerms), aclchk.c (aclcheck_error)
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from engine.catalog import acl
@@ -21,6 +20,7 @@ from engine.catalog.snapshot import TEMPORARY, Snapshot
 from engine.catalog.user_types import UserType
 from engine.sql.accesses import Requirement
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import InsufficientPrivilege
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
 from engine.lakes.iceberg import Catalog
 from engine.lakes.stores import Store
 from engine.plan.topology import Topology
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

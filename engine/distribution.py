@@ -18,7 +18,7 @@ here of sizes is said of what is read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, cast
 
 import pyarrow as pa
@@ -45,6 +45,7 @@ from engine.plan.topology import Topology
 from engine.plan.workload import workload
 from engine.runtime.mesh import Members
 from engine.settings import SessionSettings, size_text
+from wire.dataclass import dataclass
 from wire.errors import (
     ConfigurationLimitExceeded,
     DivisionByZero,

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ from engine.carry import carrier_schema
 from engine.catalog.objects import SystemTable, Table
 from engine.memory_share import MemoryShare
 from engine.sql.types import SqlType
+from wire.dataclass import dataclass
 
 EngineName = Literal["local", "spark"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from engine.catalog.objects import Table
@@ -31,6 +31,7 @@ from engine.runtime.analysis import analysis_of
 from engine.runtime.runtime import DistributedStream
 from engine.spark.executor import SparkStream
 from engine.sql import statements as s
+from wire.dataclass import dataclass
 
 if TYPE_CHECKING:
     from engine.engine import Engine

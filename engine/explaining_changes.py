@@ -10,7 +10,7 @@ ANALYZE the statement is run, as PostgreSQL does, by whoever calls; here it is o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine import session_functions
@@ -31,6 +31,7 @@ from engine.plan.planner import optimise
 from engine.plan.pruning import pruned
 from engine.plan.rewrite import walk_all
 from engine.sql import statements as s
+from wire.dataclass import dataclass
 
 if TYPE_CHECKING:
     from engine.engine import Engine

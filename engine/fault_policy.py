@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal, Protocol
 
 import pyarrow as pa
@@ -36,6 +36,7 @@ from engine.distribution import CompiledQuery, DistributedQuery, Terms
 from engine.executor import BatchStream, CompiledFragment, ExecutionContext, QueryId
 from engine.runtime.mesh import Mesh
 from engine.runtime.runtime import DistributedStream
+from wire.dataclass import dataclass
 from wire.errors import FatalError, QueryCanceled, SqlError
 
 Policy = Literal["fail", "retry", "local", "spool", "wait"]

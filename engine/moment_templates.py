@@ -13,13 +13,13 @@ Source: PostgreSQL 15, section 9.8; formatting.c, timestamp.c (ISO weeks).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
 
 from engine.number_templates import literal_at, ordinal_ending
+from wire.dataclass import dataclass
 from wire.errors import InvalidDatetimeFormat
 from wire.text_datetime import civil_from_days, days_from_civil
 from wire.time_zones import zone

@@ -16,11 +16,12 @@ from __future__ import annotations
 import math
 import re
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from typing import Final
 
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidTextRepresentation, NumericValueOutOfRange, SqlSyntaxError
 from wire.text_numbers import is_digits
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from engine.catalog import acl
 from engine.catalog.rights import Judge
 from engine.catalog.roles import Role
+from wire.dataclass import dataclass
 from wire.errors import InvalidParameterValue
 
 #: What each function may be asked, by what it is called after.

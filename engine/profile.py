@@ -10,7 +10,9 @@ operator.<fragment>.<instance>.<number>.<depth>.<kind>.<source>      rows; numbe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from wire.dataclass import dataclass
 
 #: The source of what reads relations that are given to a statement: inputs of its fragment, the system catalog.
 GIVEN = "given"

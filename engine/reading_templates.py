@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, NoReturn
 
 from engine.moment_templates import (
@@ -33,6 +32,7 @@ from engine.moment_templates import (
     offset_of_local,
 )
 from wire.carriers import PG_EPOCH_MICROS
+from wire.dataclass import dataclass
 from wire.errors import (
     DatetimeFieldOverflow,
     FeatureNotSupported,

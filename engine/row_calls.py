@@ -8,7 +8,6 @@ for rows that are fetched, as by a portal in PostgreSQL, and for as many as come
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from engine.plan.logical import Evaluator, Final
 from engine.plan.rewrite import walk_all
 from engine.plan.select_list import has_one_row, requirements, select_list, with_select_list
 from engine.sql.expr import Call, Column, Const, Expr
+from wire.dataclass import dataclass
 
 if TYPE_CHECKING:
     from engine.session import Session

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine.advisory_locks import SessionLocks
@@ -21,6 +20,7 @@ from engine.mutation.deferral import Deferral
 from engine.mutation.run import Outcome
 from engine.settings import SessionSettings
 from engine.utility import on_commit
+from wire.dataclass import dataclass
 from wire.errors import InvalidSavepointSpecification, LockNotAvailable
 
 if TYPE_CHECKING:

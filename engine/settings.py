@@ -10,13 +10,14 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal
 
 from engine import accepted_settings
 from engine.setting_numbers import BARE_SIZES, SIZE_UNITS, TIME_UNITS, HintedError, read_real, read_whole
 from engine.zone_setting import zone_setting
 from wire.client_encodings import encoding_named
+from wire.dataclass import dataclass
 from wire.errors import (
     CantChangeRuntimeParam,
     FeatureNotSupported,
@@ -30,7 +31,8 @@ _TRUE: Final = ("on", "true", "yes", "1", "t", "y", "tr", "tru", "ye")
 _FALSE: Final = ("off", "false", "no", "0", "f", "n", "fa", "fal", "fals", "of")
 
 #: Names that a session may define (guc.c: valid_custom_variable_name).
-_CUSTOM: Final = re.compile(r"[A-Za-z_\x80-\U0010ffff][\w$]*(\.[A-Za-z_\x80-\U0010ffff][\w$]*)+")
+#: Its letters are said as what they are not, as in `engine.sql.lexer`.
+_CUSTOM: Final = re.compile(r"[^\0-@[-^`{-\x7f][\w$]*(\.[^\0-@[-^`{-\x7f][\w$]*)+")
 
 _INTEGER_MAX: Final = 2_147_483_647
 

@@ -1,4 +1,8 @@
-"""The `sluice` command."""
+"""The `sluice` command.
+
+This module imports typer alone; each command imports what it runs. So `sluice --help` and a mistyped flag are answered at once,
+and no command waits for the modules of another.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,18 @@ import itertools
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TypeVar
 
 import typer
 
-from engine.catalog.objects import FileFormat
-from server import __version__
-from server.config import Address, Config, ConfigurationError, load
+from server.config_errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from server.config import Config
 
 T = TypeVar("T")
+#: `engine.catalog.objects.FileFormat`: typer reads it when this module is imported, and the engine is not to be imported then.
+FileFormat = Literal["parquet", "csv", "json"]
 app = typer.Typer(
     name="sluice",
     help="A SQL server that any PostgreSQL client can talk to, with Apache Spark as its data pipeline.",
@@ -34,7 +41,9 @@ SparkMaster = Annotated[str | None, typer.Option(help="The Spark to drive [local
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"sluice {__version__}")
+        from server.version import VERSION
+
+        typer.echo(f"sluice {VERSION}")
         raise typer.Exit
 
 
@@ -103,7 +112,6 @@ def simulate(
     workers: Annotated[int | None, typer.Option(help="Processes [as many as processors].", min=1)] = None,
 ) -> None:
     """Run whole clusters on a virtual network and clock, with faults, all of it from a seed."""
-    # What it runs is more than a command that serves should import.
     from server.simulation.campaign import campaign, replay
 
     if seed is not None:
@@ -189,6 +197,7 @@ def up(
 
     They run until `sluice cluster down`. Each keeps its log and its configuration in a folder of its name.
     """
+    from server.address import Address
     from server.cluster import Wanted
 
     try:
@@ -221,7 +230,7 @@ def down(
 
 
 def _run_cluster(command: Callable[[Any], T]) -> T:
-    """Run a command of `server.cluster`, which is imported only now: it brings the database driver."""
+    """Run a command of `server.cluster`."""
     from server import cluster as commands
 
     try:
@@ -231,6 +240,8 @@ def _run_cluster(command: Callable[[Any], T]) -> T:
 
 
 def _load(config: Path | None, **flags: Any) -> Config:
+    from server.config import load
+
     try:
         return load(config, flags)
     except ConfigurationError as error:

@@ -16,11 +16,11 @@ Source: PostgreSQL 15, 19.9 "Secure TCP/IP Connections with SSL"; be-secure-open
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from engine.operators.mesh_tls import MeshTlsError, load_authority, load_own
+from wire.dataclass import dataclass
 
 MinimumVersion = Literal["1.2", "1.3"]
 _VERSIONS: Final = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}

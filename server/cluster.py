@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,9 +31,11 @@ from rich.table import Table
 
 from engine.runtime.wildcards import WILDCARDS
 from server import cluster_files as files
+from server.address import Address
 from server.cluster_files import Cluster, MemberProcess
-from server.config import Address, ConfigurationError
+from server.config_errors import ConfigurationError
 from server.topology import load_topology
+from wire.dataclass import dataclass
 
 _READY_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.1

@@ -20,8 +20,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_address
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -38,48 +37,15 @@ from engine.plan.topology import Topology
 from engine.runtime.wildcards import WILDCARDS
 from engine.settings import SETTINGS
 from server import hba
+from server.address import Address, is_loopback
 from server.client_tls import ClientTls, ClientTlsError, ClientTlsFiles, MinimumVersion
+from server.config_errors import AccessError, ConfigurationError
 from server.gate import Access
+from wire.dataclass import dataclass
 from wire.errors import SqlError
 
 _PREFIX: Final = "SLUICE_"
 _LOOPBACK: Final[list[IPv4Network | IPv6Network]] = [IPv4Network("127.0.0.0/8"), IPv6Network("::1/128")]
-
-
-class ConfigurationError(Exception):
-    """What is wrong with a configuration, a line for each mistake, ready to print."""
-
-
-class AccessError(Exception):
-    """What is wrong with certificates or rules, in words that begin with the key."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """host:port; an IPv6 host in brackets. Port 0 lets the system choose."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-    @classmethod
-    def parse(cls, text: str) -> Address:
-        match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+)):(\d{1,5})", text.strip())
-        if not match or int(match[3]) > 65_535:
-            raise ValueError("expected host:port, as in 127.0.0.1:5432")
-        return cls(match[1] or match[2], int(match[3]))
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a host."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _is_address(text: str) -> str:

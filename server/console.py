@@ -19,8 +19,8 @@ from typing import Any, Final
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
-from server import __version__
-from server.config import Address
+from server.address import Address
+from server.version import VERSION
 
 #: Connections at once; further ones are closed unheard.
 CONNECTIONS_MAX: Final = 64
@@ -131,7 +131,7 @@ def _render(status: Mapping[str, Any]) -> str:
         for c in status["connections"]
     )
     return _PAGE.format(
-        version=_text(__version__),
+        version=_text(VERSION),
         member=_text(status["member"]),
         members=members,
         engines=engines,

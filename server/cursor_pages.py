@@ -7,7 +7,6 @@ bytes are an Arrow IPC stream: it has its own schema, since the dimensions of ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from engine.api import ResultColumn
 from engine.sql.types import SqlType
 from server.cursors import Run
 from wire.carriers import NumericScale
+from wire.dataclass import dataclass
 from wire.errors import ConnectionFailure, ProgramLimitExceeded
 from wire.mesh.control_channel import BODY_BYTES_MAX
 from wire.mesh.cursor_columns import ColumnType, CursorColumn

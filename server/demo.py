@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.table import Table
 
-from server.config import Address
+from server.address import Address
 
 TABLES: Final = ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem")
 

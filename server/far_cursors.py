@@ -14,7 +14,6 @@ Source: the client-protocol seed, 2.2, 2.3 and 3.2; its authors left the routing
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ from engine.api import ResultColumn
 from engine.executor import BatchStream, QueryId
 from server.cursor_pages import page_rows, result_columns
 from server.cursors import Direction
+from wire.dataclass import dataclass
 from wire.errors import InternalError
 from wire.mesh.control_messages import (
     CloseCursor,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
@@ -23,6 +22,7 @@ from server.portal import Portal
 from server.prepared import Command
 from server.results import require_known, row_encoder, spread_formats
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, SqlError, UndefinedFunction
 from wire.pg import messages as m
 from wire.pg.values import decode_parameter

@@ -17,7 +17,6 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from engine.catalog.roles import FOREVER, Role, Roles
@@ -25,6 +24,7 @@ from server.client_tls import ClientTls
 from server.hba import Connection, Rule, default_rules, find
 from server.startup import Beginning
 from wire import verifiers
+from wire.dataclass import dataclass
 from wire.errors import InvalidAuthorizationSpecification, TooManyConnections
 from wire.pg.auth import Authentication, CleartextPassword, Md5Password, Scram, Trust, password_failed
 from wire.verifiers import ScramVerifier

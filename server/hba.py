@@ -18,9 +18,11 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final, Literal, cast
+
+from wire.dataclass import dataclass
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Kind = Literal["local", "host", "hostssl", "hostnossl", "hostgssenc", "hostnogssenc"]

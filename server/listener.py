@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from engine.api import SessionFactory
@@ -24,6 +24,7 @@ from server.gate import Access, Gate
 from server.hba import parse
 from server.lite import LiteDoor
 from server.session import UNADMITTED_MAX, Host, Session
+from wire.dataclass import dataclass
 from wire.pg.connection import Connection, Limits
 
 log: Final = logging.getLogger(__name__)

@@ -25,8 +25,8 @@ from typing import Final, cast
 from engine.initiation import initiators
 from engine.runtime.mesh import MemberInfo, Mesh
 from engine.settings import SETTINGS
+from server.address import Address
 from server.client_stream import WRITE_WINDOW_BYTES, ClientStream
-from server.config import Address
 from wire.errors import CannotConnectNow
 from wire.pg import messages as m
 

@@ -7,7 +7,6 @@ import gzip
 import io
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
@@ -21,6 +20,7 @@ from engine.catalog.infer import infer_columns
 from engine.catalog.objects import FileFormat, TableColumn
 from wire.copying.options import Layout
 from wire.copying.writer import RowWriter
+from wire.dataclass import dataclass
 from wire.errors import UndefinedFile
 from wire.text_output import EncodedColumn, OutputSettings
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E402 -- the garbage collector rests while the rest is imported
 """One running member: the engine, the listeners and the console, from start to a clean end.
 
 `run` is `sluice serve`: it prints one line when clients can connect, and ends on SIGTERM or SIGINT with everything closed
@@ -7,10 +8,14 @@ given nothing new, and what has begun, for its own clients or for other members,
 
 from __future__ import annotations
 
+import gc
+
+# What is imported stays, and to look through it for garbage again and again takes a sixth of the imports' time.
+gc.disable()
+
 import asyncio
 import contextlib
 import faulthandler
-import gc
 import logging
 import os
 import signal
@@ -20,7 +25,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import uvloop
 
@@ -30,14 +35,11 @@ from engine.plan.topology import Topology
 from engine.runtime.listener import DataListener
 from engine.runtime.wildcards import WILDCARDS
 from engine.settings import SETTINGS
-from server import __version__
-from server.config import AccessError, Address, Config, ConfigurationError
-from server.console import ConsoleServer
+from server.address import Address
+from server.config_errors import AccessError, ConfigurationError
 from server.cursor_routing import CursorRouter
 from server.descriptors import raise_limit
 from server.gate import Access, Gate
-from server.http.door import Door
-from server.http.session import Bounds
 from server.listener import Listener, ListenerOptions
 from server.lite import ROUTING, LiteDoor
 from server.membership import Timing
@@ -45,8 +47,16 @@ from server.mesh_link import LinkOptions, MeshLink, new_incarnation
 from server.notification_routing import NotificationRouter
 from server.routing import CancelRouter, ServerMesh
 from server.unused_memory import UnusedMemory
+from server.version import VERSION
 from wire.errors import SqlError
 from wire.mesh.control_messages import Identity
+
+gc.enable()
+
+if TYPE_CHECKING:
+    from server.config import Config
+    from server.console import ConsoleServer
+    from server.http.door import Door
 
 log: Final = logging.getLogger(__name__)
 #: How long everything that is left may take to end, once what had begun had its time.
@@ -88,19 +98,22 @@ class Member:
         CancelRouter(mesh, self.clients.registry)
         self.cursors = CursorRouter(mesh, self.clients.registry)
         NotificationRouter(mesh, self.clients.registry)
-        self.console = ConsoleServer(self.status)
-        self.http = Door(self.clients.host, Bounds(config.http.rows_max, config.http.abandoned_after))
+        self.console: ConsoleServer | None = None
+        self.http: Door | None = None
 
     async def start(self) -> None:
         """Listen, begin to start Spark, and look for the others. Raises CannotStart; whatever had begun is closed again."""
         try:
             await self._listen("mesh", self._config.mesh, self.listener.start())
             await self.engine.start()
+            # aiohttp and FastAPI take some hundred milliseconds to import: on a thread, and FastAPI only for who wants the door.
+            self.console = await asyncio.to_thread(self._new_console)
             console = Address.parse(self._config.console)
             await self._listen("console", self._config.console, self.console.start(console))
             listen = Address.parse(self._config.listen)
             await self._listen("listen", self._config.listen, self.clients.start(listen.host, listen.port))
             if self._config.http.listen is not None:
+                self.http = await asyncio.to_thread(self._new_door)
                 http = Address.parse(self._config.http.listen)
                 await self._listen("http.listen", self._config.http.listen, self.http.start(http))
             self.listener.admit_control(self.link.accept)
@@ -110,6 +123,18 @@ class Member:
         except BaseException:
             await self.close()
             raise
+
+    def _new_console(self) -> ConsoleServer:
+        from server.console import ConsoleServer
+
+        return ConsoleServer(self.status)
+
+    def _new_door(self) -> Door:
+        from server.http.door import Door
+        from server.http.session import Bounds
+
+        http = self._config.http
+        return Door(self.clients.host, Bounds(http.rows_max, http.abandoned_after))
 
     @staticmethod
     async def _listen(key: str, address: str, starting: Any) -> None:
@@ -127,7 +152,7 @@ class Member:
             config.cluster.advertise or _reachable(mesh),
             config.cluster.advertise_client or _reachable(client),
             config.cluster.role,
-            __version__,
+            VERSION,
         )
 
     async def close(self) -> None:
@@ -135,12 +160,14 @@ class Member:
         self.link.drain()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._config.cluster.drain_seconds):
-                await asyncio.gather(self.clients.drain(), self.http.drain())
+                await asyncio.gather(self.clients.drain(), *([self.http.drain()] if self.http is not None else []))
                 await self.engine.idle()
         await self.clients.close()
-        await self.http.close()
+        if self.http is not None:
+            await self.http.close()
         await self.cursors.close()
-        await self.console.close()
+        if self.console is not None:
+            await self.console.close()
         await self.engine.close()
         self.listener.admit_control(None)
         await self.link.close()
@@ -157,7 +184,8 @@ class Member:
 
     def ready_line(self) -> str:
         """What `sluice serve` prints when clients can connect: `key=value` words for scripts."""
-        http = f"http={self.http.url} " if self.http.address is not None else ""
+        assert self.console is not None, "the member has been started"
+        http = f"http={self.http.url} " if self.http is not None else ""
         return (
             f"sluice ready listen={Address(*self.clients.addresses[0])} mesh={Address(*self.listener.address)} "
             f"console=http://{self.console.address}/ {http}data={self._config.data}"
@@ -171,7 +199,7 @@ class Member:
             "engines": self.engine.status(),
             "connections": [asdict(activity) for activity in self.clients.registry.activity()],
             "sockets": self.clients.connections,
-            "http_sessions": len(self.http.connection),
+            "http_sessions": len(self.http.connection) if self.http is not None else 0,
             "queries": [asdict(query) for query in self.clients.registry.queries()],
             "counters": {**self.engine.statistics(), "cursors": self.cursors.statistics()},
         }

@@ -29,11 +29,12 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
 from typing import Final, Literal
 
 from engine.runtime.mesh import MemberInfo, MemberState
+from wire.dataclass import dataclass
 from wire.mesh.control_messages import ControlMessage, Goodbye, GoodbyeReason, Heartbeat, Identity, Members
 
 _PAUSE_SECONDS_MIN: Final = 0.1

@@ -15,13 +15,14 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random, SystemRandom
 from typing import Final, cast
 
 from engine.operators.mesh_tls import MeshTls, UntrustedPeer, explained, require_member
 from engine.runtime.mesh import Handler, MemberInfo
 from server.membership import Action, Actions, Close, Dial, Log, Lost, Membership, Proceed, Say, Timing
+from wire.dataclass import dataclass
 from wire.mesh.control_channel import (
     ControlChannel,
     ControlEvent,

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from engine.api import Prepared, PreparedState
 from engine.sql.masking import masked
 from engine.sql.statements import ExecuteStatement, Explain, Statement
 from server.far_cursors import Described
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import DuplicatePreparedStatement, InvalidSqlStatementName
 
 

@@ -17,7 +17,6 @@ import logging
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from engine.api import Activity, QueryState, SessionFactory
@@ -45,6 +44,7 @@ from server.startup import (
     read_startup,
 )
 from server.visits import Visits
+from wire.dataclass import dataclass
 from wire.errors import (
     CannotConnectNow,
     FatalError,

@@ -6,11 +6,11 @@ Bounds and timeouts of a session, how values are written, what is worth a notice
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from engine.api import Settings
 from engine.memory_share import page_bytes
+from wire.dataclass import dataclass
 from wire.text_settings import InputSettings, OutputSettings
 
 #: The severities of notices in rising order; `client_min_messages` names the least that is sent.

@@ -10,12 +10,13 @@ pg_split_opts), postgres.c (process_postgres_switches).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from engine.catalog.objects import DATABASE
 from server.client_stream import ClientStream
 from server.client_tls import ClientTls
+from wire.dataclass import dataclass
 from wire.errors import (
     FatalError,
     InvalidAuthorizationSpecification,

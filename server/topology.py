@@ -39,7 +39,8 @@ from engine.plan.topology import (
     faults,
 )
 from engine.sql.binder.regnames import type_named
-from server.config import ConfigurationError, HostPort
+from server.config import HostPort
+from server.config_errors import ConfigurationError
 from wire.errors import SqlError
 
 _NAME_BYTES: Final = 63

@@ -15,9 +15,9 @@ Source: PostgreSQL 15, xact.c (BeginTransactionBlock, EndTransactionBlock, UserA
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Literal
 
+from wire.dataclass import dataclass
 from wire.errors import (
     ActiveSqlTransaction,
     InFailedSqlTransaction,

@@ -13,13 +13,14 @@ Neighbours: `wire.text_output` (text formats) and `wire.pg.values.binary` (binar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from wire.dataclass import dataclass
 
 Bytes2D = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]

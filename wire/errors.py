@@ -10,8 +10,9 @@ Source of the codes: PostgreSQL 15, appendix A.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
+
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

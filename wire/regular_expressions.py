@@ -10,9 +10,10 @@ Neighbours: `engine.sql.regex` judges these trees and writes them for engines; `
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
 
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidParameterValue, InvalidRegularExpression
 from wire.text_numbers import is_digits, whole
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 import pyarrow as pa
@@ -23,16 +24,13 @@ _NUMBER: Final = rf"(?>\s*+{_DIGITS}\s*+)"
 _POINT: Final = rf"(?:\s*+\({_NUMBER},{_NUMBER}\)\s*+|{_NUMBER},{_NUMBER})"
 _POINTS: Final = rf"{_POINT}(?:,{_POINT})*"
 _FORMS: Final = {
-    kind: re.compile(form, re.IGNORECASE | re.ASCII)
-    for kind, form in (
-        ("point", _POINT),
-        ("pair", rf"\s*+(?:\({_POINT},?{_POINT}\)|{_POINT},?{_POINT})\s*+"),
-        ("segment", rf"\s*+(?:\[{_POINT},?{_POINT}\]|\({_POINT},?{_POINT}\)|{_POINT},?{_POINT})\s*+"),
-        ("path", rf"\s*+(?:\[{_POINTS}\]|\({_POINTS}\)|{_POINTS})\s*+"),
-        ("polygon", rf"\s*+(?:\({_POINTS}\)|{_POINTS})\s*+"),
-        ("line", rf"\s*+{{{_NUMBER},{_NUMBER},{_NUMBER}}}\s*+"),
-        ("circle", rf"\s*+(?:<{_POINT},?{_NUMBER}>|\({_POINT},?{_NUMBER}\)|{_POINT},?{_NUMBER})\s*+"),
-    )
+    "point": _POINT,
+    "pair": rf"\s*+(?:\({_POINT},?{_POINT}\)|{_POINT},?{_POINT})\s*+",
+    "segment": rf"\s*+(?:\[{_POINT},?{_POINT}\]|\({_POINT},?{_POINT}\)|{_POINT},?{_POINT})\s*+",
+    "path": rf"\s*+(?:\[{_POINTS}\]|\({_POINTS}\)|{_POINTS})\s*+",
+    "polygon": rf"\s*+(?:\({_POINTS}\)|{_POINTS})\s*+",
+    "line": rf"\s*+{{{_NUMBER},{_NUMBER},{_NUMBER}}}\s*+",
+    "circle": rf"\s*+(?:<{_POINT},?{_NUMBER}>|\({_POINT},?{_NUMBER}\)|{_POINT},?{_NUMBER})\s*+",
 }
 _FORM: Final = {
     t.POINT: "point", t.LSEG: "segment", t.BOX: "pair", t.PATH: "path", t.POLYGON: "polygon", t.LINE: "line",
@@ -41,11 +39,17 @@ _FORM: Final = {
 _FLOAT: Final = re.compile(_DIGITS, re.IGNORECASE | re.ASCII)
 
 
+@cache
+def _pattern(form: str) -> re.Pattern[str]:
+    """These are long: compiled when the first value of the kind is read."""
+    return re.compile(_FORMS[form], re.IGNORECASE | re.ASCII)
+
+
 def read_geometry(typ: t.PgType, text: str) -> str:
     """Raises InvalidTextRepresentation."""
     form = _FORM[typ]
-    if not _FORMS[form].fullmatch(text):
-        if typ is t.LINE and _FORMS["segment"].fullmatch(text):
+    if not _pattern(form).fullmatch(text):
+        if typ is t.LINE and _pattern("segment").fullmatch(text):
             return _text(typ, _through(numbers(text)))
         raise invalid(typ.name, text)
     found = numbers(text)

@@ -16,11 +16,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any, Final
 
 from wire import regular_expressions
+from wire.dataclass import dataclass
 from wire.errors import (
     FeatureNotSupported,
     InvalidTextRepresentation,

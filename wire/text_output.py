@@ -9,7 +9,7 @@ What a carrier holds is said by `wire.carriers`. Source: PostgreSQL 15; tests co
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ from wire.byte_columns import (
 )
 from wire.carriers import NumericScale, carrier
 from wire.client_encodings import column_to_client
+from wire.dataclass import dataclass
 from wire.enums import enum_text
 from wire.errors import FeatureNotSupported
 from wire.range_bounds import range_text

@@ -9,13 +9,13 @@ compare.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from wire.byte_columns import Bools, ByteColumn, Ints, Sheet, validity_of, values_of
+from wire.dataclass import dataclass
 from wire.text_datetime import (
     DATE_INFINITY,
     DATE_MINUS_INFINITY,

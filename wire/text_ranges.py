@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import DataException, InvalidBinaryRepresentation, InvalidTextRepresentation, NumericValueOutOfRange
 
 #: Ranges by the type of their bounds.

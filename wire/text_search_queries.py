@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from wire.dataclass import dataclass
 from wire.errors import (
     FeatureNotSupported,
     InvalidBinaryRepresentation,

@@ -11,8 +11,9 @@ client_encoding).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, cast
+
+from wire.dataclass import dataclass
 
 DateFormat = Literal["ISO", "SQL", "Postgres", "German"]
 DateOrder = Literal["MDY", "DMY", "YMD"]

@@ -16,7 +16,6 @@ import re
 import struct
 import zoneinfo
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import pytz
 
+from wire.dataclass import dataclass
 from wire.errors import InvalidParameterValue
 
 _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()

@@ -13,10 +13,10 @@ Sources: PostgreSQL 15 `pg_type`; the categories of chapter 10 (type conversion)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from wire import interval_modifiers
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

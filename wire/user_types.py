@@ -6,11 +6,11 @@ closures). Of two equal ones comes the same PgType: types are compared by identi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
 from wire import types as t
+from wire.dataclass import dataclass
 
 #: How many definitions are remembered. One that is forgotten and asked for again is another object, so: many.
 _REMEMBERED: Final = 1 << 16

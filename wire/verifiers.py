@@ -19,15 +19,12 @@ import hashlib
 import hmac
 import re
 import secrets
-from dataclasses import dataclass
 from typing import Final, Literal
 
-from scramp import ScramException, ScramMechanism
-
+from wire.dataclass import dataclass
 from wire.errors import InvalidParameterValue
 
 Encryption = Literal["scram-sha-256", "md5"]
-_MECHANISM: Final = ScramMechanism("SCRAM-SHA-256")
 _ITERATIONS: Final = 4096
 _SALT_BYTES: Final = 16
 #: What scramp serves.
@@ -67,8 +64,13 @@ class ScramVerifier:
     @classmethod
     def of(cls, password: str, salt: bytes | None = None, iterations: int = _ITERATIONS) -> ScramVerifier:
         """salt: by chance if not given. Raises InvalidParameterValue for a password that SASLprep forbids."""
+        # With it comes a reader of certificates; a member whose clients are trusted needs neither.
+        from scramp import ScramException, ScramMechanism
+
         try:
-            made = _MECHANISM.make_auth_info(password, iterations, salt or secrets.token_bytes(_SALT_BYTES))
+            made = ScramMechanism("SCRAM-SHA-256").make_auth_info(
+                password, iterations, salt or secrets.token_bytes(_SALT_BYTES)
+            )
         except ScramException as error:
             raise InvalidParameterValue(
                 "password cannot be used", detail=f"SASLprep (RFC 4013) refuses it: {error.args[0]}."

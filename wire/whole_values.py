@@ -18,7 +18,6 @@ import functools
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 from xml.parsers import expat
 
@@ -28,6 +27,7 @@ from wire import text_bits, text_geometry, text_jsonpath, text_money, text_netwo
 from wire import types as t
 from wire.byte_columns import ByteColumn, of_array
 from wire.client_encodings import from_client
+from wire.dataclass import dataclass
 from wire.errors import (
     FeatureNotSupported,
     InvalidBinaryRepresentation,

@@ -7,13 +7,13 @@ Source: PostgreSQL 15, indexcmds.c (DefineIndex, ResolveOpClass, GetDefaultOpCla
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 from engine.catalog.builtin import rows
 from engine.catalog.objects import KeyPart, Table
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.text_multiranges import RANGES
 from wire.text_ranges import SUBTYPES
 

@@ -16,9 +16,10 @@ aclnewowner).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
 
+from wire.dataclass import dataclass
 from wire.errors import DependentObjectsStillExist, InvalidGrantOperation
 
 PUBLIC: Final = 0

@@ -13,7 +13,6 @@ what pg_proc says beside.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
@@ -22,18 +21,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from engine.catalog.lookups import FOLDER, SCALARS, TABLES
+from engine.catalog.lookups import FOLDER, TABLES, scalars
 from engine.sql.functions import Function
 from engine.sql.functions.registry import CALLABLE, registry
 from wire import types as t
+from wire.dataclass import dataclass
 
-#: Functions that need no row in the function table: syntax (also of TABLESAMPLE), values of the session, queries over the catalog.
+#: Functions that need no row in the function table: syntax (also of TABLESAMPLE), values of the session. Queries over the catalog
+#: need none either.
 _WITHOUT_ROW: Final = frozenset(
     (
         "current_database", "current_schema", "current_schemas", "current_user", "session_user", "now", "statement_timestamp",
         "transaction_timestamp", "pg_backend_pid", "pg_is_in_recovery", "pg_get_serial_sequence", "enum_in", "enum_out",
         "enum_recv", "enum_send", "bernoulli", "system", "domain_in", "domain_recv",
-        *(name for name, _arguments in (*SCALARS, *TABLES)),
     )
 )  # fmt: skip
 #: Where functions are named that clients look up from there, by relation.
@@ -110,7 +110,11 @@ def _listed(functions: pa.Table) -> pa.Array:
     table = registry()
     signatures = {signature(row) for row in table.rows if row.kind in CALLABLE}
     names, arguments = functions["proname"].to_pylist(), functions["proargtypes"].to_pylist()
-    there = [name in _WITHOUT_ROW or (name, *args) in signatures for name, args in zip(names, arguments, strict=True)]
+    queries = {name for name, _arguments in (*scalars(), *TABLES)}
+    there = [
+        name in _WITHOUT_ROW or name in queries or (name, *args) in signatures
+        for name, args in zip(names, arguments, strict=True)
+    ]
     named = [rows(of)[column].to_numpy() for of, columns in _NAMING.items() for column in columns]
     return pa.array(np.array(there) | np.isin(functions["oid"].to_numpy(), np.concatenate(named)))
 

@@ -9,9 +9,8 @@ Source: PostgreSQL 15, sequence.c (nextval_internal, do_setval).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from engine.catalog.objects import Sequence
+from wire.dataclass import dataclass
 from wire.errors import SequenceGeneratorLimitExceeded
 
 

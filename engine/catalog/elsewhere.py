@@ -12,10 +12,10 @@ Considered and rejected: a URI (Arrow takes those for file systems of its own), 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, cast
 
 from engine.catalog.objects import FileFormat
+from wire.dataclass import dataclass
 
 _PREFIX: Final = "/dev/null/"
 

@@ -13,7 +13,7 @@ import glob
 import os
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,7 @@ from engine.catalog.objects import FileFormat, Table
 from engine.lakes import stores
 from engine.lakes import tables as lakes
 from engine.storage import tables as stored
+from wire.dataclass import dataclass
 from wire.errors import InsufficientPrivilege, ObjectNotInPrerequisiteState, UndefinedFile
 
 _SUFFIXES: Final[dict[FileFormat, tuple[str, ...]]] = {

@@ -2,7 +2,7 @@
 """Functions over the system catalog as the queries that they are, as texts: PostgreSQL defines some of them in SQL too
 (system_functions.sql, information_schema.sql).
 
-`SCALARS` give a value and `TABLES` rows, in FROM, by name and number of arguments. A text's `$n` are the arguments and `{path}`
+`scalars` give a value and `TABLES` rows, in FROM, by name and number of arguments. A text's `$n` are the arguments and `{path}`
 is the search path (`engine.sql.binder.inlined` puts them in). The names inside are such that no argument can mean one of them by
 mistake.
 
@@ -12,6 +12,7 @@ Source: PostgreSQL 15, sections 9.26 and 9.28; ruleutils.c, objectaddress.c, pgs
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -267,13 +268,7 @@ def _zeros() -> dict[tuple[str, int], str]:
     }
 
 
-_COUNTERS: Final = {
-    **_zeros(),
-    ("pg_stat_get_live_tuples", 1): _ROWS,
-    ("pg_stat_get_db_numbackends", 1): _SESSIONS,
-}
-#: By name and number of arguments.
-SCALARS: Final[dict[tuple[str, int], str]] = {
+_SCALARS: Final[dict[tuple[str, int], str]] = {
     ("obj_description", 1): f'{_DESCRIPTION} where "=oid" = $1 and "=sub" = 0 limit 1',
     ("obj_description", 2): f'{_DESCRIPTION} where "=oid" = $1 and "=class" = {_CLASS} and "=sub" = 0',
     ("col_description", 2): f'{_DESCRIPTION} where "=oid" = $1 and "=class" = 1259 and "=sub" = $2',
@@ -350,7 +345,6 @@ SCALARS: Final[dict[tuple[str, int], str]] = {
         1,
     ): 'select "=at" from (select oid, last_value from sluice.counters) as "=c" ("=oid", "=at") where "=oid" = $1::oid',
     **_INFORMATION_SCHEMA,
-    **_COUNTERS,
     ("nameconcatoid", 2): "select ($1::text || '_' || $2::text)::name",
     ("getdatabaseencoding", 0): "select 'UTF8'::name",
     ("pg_char_to_encoding", 1): "select case regexp_replace(lower($1::text), '[^a-z0-9]', '', 'g')"
@@ -405,6 +399,15 @@ SCALARS: Final[dict[tuple[str, int], str]] = {
     ("pg_get_ruledef", 2): "select null::text",
     ("pg_get_statisticsobjdef_columns", 1): "select null::text",
 }
+
+
+@cache
+def scalars() -> Mapping[tuple[str, int], str]:
+    """By name and number of arguments. Made once it is asked for, since it reads PostgreSQL's rows."""
+    counted = {("pg_stat_get_live_tuples", 1): _ROWS, ("pg_stat_get_db_numbackends", 1): _SESSIONS}
+    return {**_zeros(), **counted, **_SCALARS}
+
+
 #: What stands for a call as it is, and no query: a set in a select list. `select` and the call.
 CALLS: Final = {
     ("aclexplode", 1): f"select {_EXPLODED}",

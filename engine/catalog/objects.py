@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, Literal
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pyarrow as pa
 from engine.catalog.statistics import TableStatistics
 from engine.settings import truth
 from engine.sql.types import SqlType
+from wire.dataclass import dataclass
 from wire.types import PgType
 
 FileFormat = Literal["parquet", "csv", "json"]

@@ -14,13 +14,14 @@ Source: PostgreSQL 15, aclchk.c (pg_class_aclmask, pg_attribute_aclcheck_all, pg
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Final
 
 from engine.catalog import acl
 from engine.catalog.acl import Acl, Kind
 from engine.catalog.roles import DATABASE_OWNER, FIRST_ROLE, READ_ALL_DATA, WRITE_ALL_DATA, Role, Roles
+from wire.dataclass import dataclass
 
 #: The OID of the one database (as pg_database has it).
 DATABASE_OID: Final = 5

@@ -13,8 +13,10 @@ Source: PostgreSQL 15, 22 "Database Roles"; acl.c (roles_is_member_of, has_privs
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
+
+from wire.dataclass import dataclass
 
 #: The role of who created the first one. As in PostgreSQL it cannot be dropped.
 FIRST_ROLE: Final = 10

@@ -10,7 +10,7 @@ transaction made. All rows of a transaction are written in the one that makes th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -39,6 +39,7 @@ from engine.storage import tables
 from engine.storage.delta import Published
 from engine.storage.tables import FileChange
 from wire import types as t
+from wire.dataclass import dataclass
 
 StepKind = Literal[
     "put schema",

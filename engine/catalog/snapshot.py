@@ -8,7 +8,7 @@ a savepoint is a reference, ROLLBACK forgets. COMMIT replays the transaction's c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, TypeVar
 
 from engine.catalog import objects
@@ -21,6 +21,7 @@ from engine.catalog.statistics import TableStatistics
 from engine.catalog.user_types import UserType, retyped
 from engine.storage import tables
 from engine.storage.tables import FileChange
+from wire.dataclass import dataclass
 from wire.errors import (
     DuplicateObject,
     DuplicateSchema,

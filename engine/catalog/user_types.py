@@ -8,7 +8,7 @@ whose type was changed has relations that were changed with it (`retyped`): noth
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final, Literal, TypeVar
 
@@ -18,6 +18,7 @@ from engine.catalog.objects import StoredRelation, Table, TableColumn, View
 from engine.sql.stored_text import quoted
 from wire import types as t
 from wire import user_types
+from wire.dataclass import dataclass
 
 #: The type of an OID. Raises KeyError.
 TypeOf = Callable[[int], t.PgType]

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
@@ -33,6 +32,7 @@ from engine.sql.expr import Column, ColumnRef, Const, Expr
 from wire.carriers import carrier
 from wire.copying.binary import BinaryReader
 from wire.copying.reader import BLOCK_BYTES, Block, RowReader, context
+from wire.dataclass import dataclass
 from wire.errors import FatalError, SqlError, UniqueViolation
 from wire.text_settings import InputSettings
 from wire.types import PgType

@@ -8,7 +8,6 @@ with a zone, which no other reader would know; JSON an object a line, as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
@@ -28,6 +27,7 @@ from engine.sql import types as st
 from engine.storage.types import OUR_FORMS, file_schema, to_files
 from wire import types as t
 from wire.copying.json_lines import JsonLines
+from wire.dataclass import dataclass
 from wire.errors import DuplicateColumn, FeatureNotSupported
 from wire.text_output import EncodedColumn, OutputSettings, text_column
 

@@ -15,11 +15,11 @@ import os
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from engine.mutation.to_its_end import to_its_end
+from wire.dataclass import dataclass
 from wire.errors import InsufficientPrivilege, InvalidName, IoError, SqlError, UndefinedFile, WrongObjectType
 
 _PIECE_BYTES: Final = 1 << 20

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from engine.catalog.objects import FileFormat, TableColumn
 from engine.sql.copy_statement import Copy, CopyFrom, CopyOption
 from wire.client_encodings import encoding_named
 from wire.copying.options import Header, Layout
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue, SqlSyntaxError
 
 Form = Literal["text", "csv", "binary", "parquet", "json"]

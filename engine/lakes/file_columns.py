@@ -7,13 +7,13 @@ the old INT96 unless it is told otherwise, which says no time zone, everyone els
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.lakes import stores
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.lakes import stores
 from engine.lakes.state import LakeColumn, LakeState, digest, lake_column
 from engine.remembered import Remembered
+from wire.dataclass import dataclass
 from wire.errors import (
     DataCorrupted,
     FeatureNotSupported,

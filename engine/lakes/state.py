@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from engine.catalog.infer import type_of_arrow
 from engine.catalog.objects import Table, TableColumn
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, ObjectNotInPrerequisiteState, UndefinedColumn
 
 #: Types that both engines read from files as what the log says. Others have storage types of their own (time), or none.

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from fsspec import AbstractFileSystem
 from fsspec.implementations.arrow import ArrowFSWrapper
 from pyarrow import fs
 
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InsufficientPrivilege, IoError
 
 _SCHEME: Final = "s3://"

@@ -20,7 +20,6 @@ import shutil
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -36,6 +35,7 @@ from engine.local import udf
 from engine.local.confined import CONFINED
 from engine.local.zone_names import zone_name
 from engine.plan.compile.storage import relation_name
+from wire.dataclass import dataclass
 from wire.errors import InvalidParameterValue
 
 _IDLE_PER_ZONE: Final = 8

@@ -33,7 +33,7 @@ import contextlib
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 import duckdb
@@ -71,6 +71,7 @@ from engine.profile import Operator
 from engine.remembered import Remembered
 from engine.runtime.fragment_pool import FragmentPool
 from engine.runtime.pool_calls import Pool
+from wire.dataclass import dataclass
 from wire.errors import AdminShutdown, OutOfMemory, QueryCanceled, SqlError
 
 _log = logging.getLogger(__name__)

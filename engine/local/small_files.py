@@ -24,7 +24,6 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from typing import Any, Final
@@ -37,6 +36,7 @@ from engine.local.database import LocalDatabase
 from engine.local.statements import Reader, over_tables, readers_of
 from engine.plan.compile.dialects import to_sql
 from engine.plan.compile.files import plain_path
+from wire.dataclass import dataclass
 
 #: Bytes on disk of one reader's files; how many it may have; bytes in memory of its table, and of all that are kept.
 _READER_BYTES: Final = 4 << 20

@@ -6,7 +6,6 @@ again: so what is made of it differs from what was sent in nothing but what was 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -17,6 +16,7 @@ from engine.plan.compile.dialects import to_sql
 from engine.plan.compile.files import FOLDERS_NAME
 from engine.remembered import Remembered
 from engine.sql.engine_dialects import DIALECTS
+from wire.dataclass import dataclass
 
 _TEXT_LENGTH: Final = 32_768
 _TEXTS: Final = 512

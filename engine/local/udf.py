@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import duckdb
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from engine.told_error import as_text
+from wire.dataclass import dataclass
 from wire.errors import SqlError
 
 Vectorised = Callable[..., Any]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +36,7 @@ from engine.storage import tables
 from engine.storage.claims import is_claimed
 from engine.storage.staging import KEPT_BYTES, TableWriter
 from engine.storage.underway import UNDERWAY
+from wire.dataclass import dataclass
 from wire.errors import InternalError, SerializationFailure
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ that a savepoint keeps it (trigger.c: AfterTriggersData, SetConstraintState). Wh
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 from engine.catalog.objects import Constraint
+from wire.dataclass import dataclass
 
 #: What may have broken a constraint: rows of a key, rows that name a key, a key that is gone.
 Cause = Literal["key", "new", "gone"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from engine.catalog.objects import DataFile
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

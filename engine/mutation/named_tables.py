@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
 
 from engine.catalog.objects import Relation, SystemTable, Table, View
 from engine.sql.scope import Catalog
+from wire.dataclass import dataclass
 
 #: The schema of such tables, which nobody can name.
 _HIDDEN: Final = "\0"

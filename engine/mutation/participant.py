@@ -11,7 +11,7 @@ initiator's. One that is stopped removes what it has written, if the folder is s
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,6 +34,7 @@ from engine.sequences import SessionSequences
 from engine.spark.executor import SparkExecutor
 from engine.spark.rows import SparkRows
 from engine.storage import staging_area
+from wire.dataclass import dataclass
 from wire.errors import InsufficientPrivilege
 
 #: Runs a call that may block for long.

@@ -13,7 +13,7 @@ import asyncio
 import functools
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -33,6 +33,7 @@ from engine.mutation.unique import doubles, first_double, key_types
 from engine.mutation.violations import check_failed, key_exists, null_in
 from engine.mutation.written import Written
 from engine.plan.logical import Final, Mutate, Node
+from wire.dataclass import dataclass
 from wire.errors import SqlError
 from wire.text_output import OutputSettings
 

@@ -9,7 +9,6 @@ Works on whole batches, on a thread that may block; one caller at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +23,7 @@ from engine.mutation.written import Written
 from engine.plan.logical import Mutate
 from engine.sql.expr import Column
 from wire.carriers import carrier
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, NumericValueOutOfRange, SqlError
 from wire.text_output import OutputSettings
 

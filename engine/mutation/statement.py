@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -40,7 +40,7 @@ from engine.plan.physical import StagedChange
 from engine.plan.planner import optimise
 from engine.plan.rewrite import walk_all
 from engine.results import BatchesStream, StreamExecution
-from engine.spark.session import embedded
+from engine.spark.connection import embedded
 from engine.spark.write_task import rules
 from engine.sql.accesses import Requirement
 from engine.sql.binder.mutations import BoundMutation, bind_mutation
@@ -50,6 +50,7 @@ from engine.sql.scope import BindContext
 from engine.sql.statements import MutationStatement, Truncate
 from engine.storage.staging_area import new_name
 from engine.utility.sequence import restart_owned
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InternalError, ReadOnlySqlTransaction, SqlError
 from wire.text_output import OutputSettings
 

@@ -12,7 +12,6 @@ partition of the table are brought together first (`engine.spark.writing`).
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
@@ -27,6 +26,7 @@ from engine.spark.executor import SparkExecutor, rows_of
 from engine.spark.production import SparkProduction
 from engine.spark.rows import SparkRows
 from engine.storage.staging_area import new_name
+from wire.dataclass import dataclass
 from wire.text_settings import OutputSettings
 
 R = TypeVar("R")

@@ -11,7 +11,7 @@ one only.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import pyarrow as pa
 from sqlglot import exp
@@ -28,6 +28,7 @@ from engine.sql.scope import BindContext, cursor, position
 from engine.sql.statements import MutationStatement, Query, WithChanges
 from wire import types as t
 from wire.carriers import carrier
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
 
 #: The OID of relations that hold what RETURNING gave. No relation of the catalog has it.

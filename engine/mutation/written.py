@@ -8,13 +8,13 @@ of the input was; and a last one with everything else. Spark's tasks keep RETURN
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 import pyarrow as pa
 
 from engine.catalog.objects import DataFile
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

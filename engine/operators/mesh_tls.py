@@ -29,10 +29,11 @@ from __future__ import annotations
 
 import socket
 import ssl
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
+
+from wire.dataclass import dataclass
 
 #: OpenSSL's reasons for a first message that is not the beginning of a handshake.
 _NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")

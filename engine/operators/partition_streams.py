@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from engine.operators.send import Edge, StreamRefused, StreamSender
 from engine.profile import Operator
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

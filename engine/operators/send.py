@@ -12,12 +12,12 @@ from __future__ import annotations
 import hashlib
 import socket
 import time
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from wire.dataclass import dataclass
 from wire.errors import QueryCanceled, SqlError
 from wire.mesh.channel import DataSender, State
 from wire.mesh.error_fields import fields_of

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Generic, TypeVar
 
 from engine.plan import logical
@@ -34,6 +34,7 @@ from engine.plan.logical import (
 from engine.plan.physical import Receive
 from engine.plan.rewrite import subplans
 from engine.profile import GIVEN, UNKNOWN, Operator, table_source
+from wire.dataclass import dataclass
 
 _PASSED: Final = ("FILTER", "PROJECTION", "RESULT_COLLECTOR", "FilterExec", "ProjectExec")
 #: DuckDB's, then Spark's.

@@ -21,7 +21,6 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from engine.catalog.objects import SystemTable, Table
@@ -53,6 +52,7 @@ from engine.plan.physical import Receive
 from engine.plan.rewrite import walk_all
 from engine.plan.selectivity import VALUES_UNKNOWN, Known, bits_as_values, kept
 from engine.sql.expr import Call, Column, ColumnRef, Const, Expr, ParamRef
+from wire.dataclass import dataclass
 
 _ROW_BYTES: Final = 32
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import Any, Literal
 from typing import Final as Constant
@@ -73,6 +73,7 @@ from engine.sql.functions.building import parse, place
 from engine.sql.functions.moments import fields
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.user_types import type_told
 
 SORT_KEY: Constant = "sort_key"

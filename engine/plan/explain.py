@@ -7,7 +7,7 @@ The same lines are the golden plans in `tests/golden`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import msgspec
@@ -38,6 +38,7 @@ from engine.plan.logical import (
 from engine.plan.physical import Mutation, Receive
 from engine.plan.rewrite import subplans
 from engine.sql.expr import Column, ColumnRef, Expr
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

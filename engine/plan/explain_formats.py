@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, Literal
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
-import yaml
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 Format = Literal["json", "xml", "yaml"]
 _SPACE: Final = "http://www.postgresql.org/2009/explain"
@@ -21,14 +22,21 @@ def formatted(document: str, form: Format) -> str:
         return document
     (whole,) = msgspec.json.decode(document)
     if form == "yaml":
+        # Few ask for these forms, so whoever does pays for the imports.
+        import yaml
+
         return str(yaml.safe_dump([whole], sort_keys=False, allow_unicode=True, width=2**16)).rstrip("\n")
+    from xml.etree import ElementTree
+
     root = ElementTree.Element("explain", xmlns=_SPACE)
     _fill(ElementTree.SubElement(root, "Query"), whole)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _fill(element: ElementTree.Element, value: Any) -> None:
+def _fill(element: Element, value: Any) -> None:
+    from xml.etree import ElementTree
+
     if isinstance(value, Mapping):
         for name, inner in value.items():
             _fill(ElementTree.SubElement(element, _NO_TAG.sub("-", name)), inner)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import msgspec
@@ -44,6 +44,7 @@ from engine.plan.physical import (
 from engine.plan.stages import stages
 from engine.profile import Operator
 from engine.settings import size_text
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

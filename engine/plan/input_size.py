@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
@@ -26,6 +26,7 @@ from engine.plan.logical import Node, TableReader
 from engine.plan.rewrite import walk_all
 from engine.remembered import Remembered
 from engine.sql.types import SqlType
+from wire.dataclass import dataclass
 from wire.errors import SqlError
 
 #: Times that are rounded to microseconds as they are read, one way or the other.

@@ -25,7 +25,6 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
@@ -36,6 +35,7 @@ from engine.plan.logical import TableReader
 from engine.sql.expr import And, Call, Column, ColumnRef, Const, Expr, InList, IsNull, Not, Or, ParamRef
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.dataclass import dataclass
 
 Range = tuple[Any, Any]
 

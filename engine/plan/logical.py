@@ -15,10 +15,10 @@ query (a correlated subquery, a lateral join): those are its free columns (`engi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from engine.sql.expr import AggregateCall, Call, Column, Expr, WindowCall
+from wire.dataclass import dataclass
 
 if TYPE_CHECKING:
     from engine.catalog.objects import Constraint, SystemTable, Table

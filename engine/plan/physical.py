@@ -16,13 +16,14 @@ its instance instead of the whole table. Everything else of the fragment's tree 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from engine.catalog.objects import Sequence
 from engine.executor import EngineName
 from engine.plan.logical import Mutate, Node, Ordering
 from engine.sql.expr import Column
+from wire.dataclass import dataclass
 from wire.text_settings import OutputSettings
 
 

@@ -22,10 +22,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 
 from engine.plan.topology import Topology
+from wire.dataclass import dataclass
 from wire.errors import ConfigurationLimitExceeded, ObjectNotInPrerequisiteState
 
 

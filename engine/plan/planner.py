@@ -11,7 +11,7 @@ The passes, and why each stands where it does:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, Literal, TypeVar
 
 from engine.catalog.objects import SystemTable
@@ -28,6 +28,7 @@ from engine.plan.passes.relax_orderings import relax_orderings
 from engine.plan.rewrite import walk_all
 from engine.plan.workload import workload
 from engine.settings import size_text
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
 
 Wish = Literal["auto", "spark", "local"]

@@ -25,13 +25,14 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import ge, gt, le, lt
 from typing import Any, Final
 
 from engine.plan.conjuncts import conjuncts
 from engine.plan.judgement import Range, comparison, native, value_of
 from engine.sql.expr import And, Call, ColumnRef, Const, Expr, InList, IsNull, Not, Or, ParamRef, Subquery
+from wire.dataclass import dataclass
 
 #: An inequality with something that is not known (DEFAULT_INEQ_SEL), or a condition of which nothing is.
 _SOME: Final = 1 / 3

@@ -27,7 +27,6 @@ import datetime as dt
 import heapq
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any, Final, NamedTuple
 
@@ -42,6 +41,7 @@ from engine.plan.logical import TableReader
 from engine.plan.physical import Split
 from engine.sql.expr import Column
 from wire import types as t
+from wire.dataclass import dataclass
 
 #: Scores computed at a time: as many as fit a processor's cache.
 _SCORES: Final = 1 << 16

@@ -12,11 +12,11 @@ two words in a listing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from engine.plan.logical import Aggregator, Evaluator, Node, SetOperation, Sort
 from engine.plan.physical import PhysicalPlan, Receive
 from engine.sql.expr import Column, ColumnRef
+from wire.dataclass import dataclass
 
 
 def stages(plan: PhysicalPlan) -> Mapping[int, str]:

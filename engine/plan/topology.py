@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from random import Random
 from typing import Final, Literal
 
 from engine.catalog.objects import FileFormat, TableColumn
 from engine.utility.foreign_table import OPTIONS
+from wire.dataclass import dataclass
 
 Direction = Literal["up", "down", "both"]
 

@@ -18,7 +18,6 @@ operators, which counts rows that an engine passes on without ever holding them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from engine.catalog.objects import Table
@@ -27,6 +26,7 @@ from engine.plan.input_size import input_bytes, reader_bytes
 from engine.plan.logical import Evaluator, Join, Node, SetOperation, TableReader
 from engine.plan.rewrite import walk_all
 from engine.settings import size_text
+from wire.dataclass import dataclass
 
 #: One byte in so many that are scanned counts.
 _SCANNED_PART: Final = 4

@@ -8,9 +8,9 @@ is back with another incarnation.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from wire.dataclass import dataclass
 from wire.mesh.control_messages import ControlMessage
 
 Role = Literal["data", "lite"]

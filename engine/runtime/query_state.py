@@ -30,9 +30,10 @@ an end message from each participant (a query of N members would cost N messages
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
 
+from wire.dataclass import dataclass
 from wire.errors import SqlError
 from wire.mesh.control_messages import Cancel, ControlMessage, Start
 from wire.mesh.error_fields import ErrorFields, fields_of, told

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from engine.catalog.elsewhere import StandIn, stand_in
 from engine.catalog.files import DataRoots, list_files
@@ -22,6 +22,7 @@ from engine.plan.compile.files import literal_path, plain_path
 from engine.plan.compile.storage import relation_name
 from engine.plan.spec import InstanceSpec, ReaderSpec, TableSpec
 from engine.sql import types as st
+from wire.dataclass import dataclass
 from wire.errors import ObjectNotInPrerequisiteState, UndefinedFile
 from wire.user_types import type_heard
 

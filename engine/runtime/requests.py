@@ -19,8 +19,9 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from wire.dataclass import dataclass
 
 T = TypeVar("T")
 

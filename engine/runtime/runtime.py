@@ -26,7 +26,7 @@ import threading
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -65,6 +65,7 @@ from engine.runtime.query_state import (
 )
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.requests import Requests
+from wire.dataclass import dataclass
 from wire.errors import AdminShutdown, ConnectionFailure, QueryCanceled, SqlError
 from wire.mesh.control_messages import (
     ChannelDeny,

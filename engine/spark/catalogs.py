@@ -10,7 +10,6 @@ Names come from Spark's own listing of a namespace, never from SQL: a name like 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from pyspark.errors import AnalysisException
@@ -24,6 +23,7 @@ from engine.spark.floats import unfiltered
 from engine.sql import types as sql_types
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import InvalidSchemaName, ObjectNotInPrerequisiteState
 
 _TYPES: Final[Mapping[type[st.DataType], t.PgType]] = {

@@ -14,9 +14,6 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from py4j.protocol import Py4JError
-from pyspark.logger import PySparkLogger
-
 from engine.sql.types import MAX_PRECISION
 from engine.told_error import told_error
 from wire.errors import (
@@ -43,10 +40,6 @@ from wire.errors import (
 from wire.text_numbers import numeric_overflow
 
 _log = logging.getLogger(__name__)
-
-#: PySpark tells standard error of each statement that fails, all of it, with its literals and its plan.
-for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-    PySparkLogger.getLogger(_name).disabled = True
 
 #: SQL type names in Spark's messages, and PostgreSQL's.
 _TYPES: Final = {
@@ -219,6 +212,9 @@ def text_of(error: BaseException) -> str:
 
 
 def _texts(error: BaseException) -> list[str]:
+    # Errors are read where Spark runs, so that it has been imported; this module is imported by members without Spark, too.
+    from py4j.protocol import Py4JError
+
     # An exception of Java's is in the JVM, which is asked for its text and may be gone.
     try:
         return [*_java_texts(getattr(error, "java_exception", None)), str(error)]

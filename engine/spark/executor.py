@@ -7,7 +7,8 @@ a row per partition. An ordered fragment ends in Spark's global sort, whose rang
 What is to be written into a table, tasks write themselves (`engine.spark.write_task`): nothing leaves Spark.
 
 Threads: the start has one; each running action has one (`engine.spark.jobs`); short calls to the JVM (cancel, causes of
-failed tasks) share a small pool. Everything else is on the loop's thread.
+failed tasks) share a small pool. Everything else is on the loop's thread. PySpark takes long to import, so only these threads do:
+first the one that starts Spark.
 """
 
 from __future__ import annotations
@@ -19,11 +20,9 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 from sqlglot import exp
 
 from engine.carry import carry_to, fitted
@@ -44,21 +43,25 @@ from engine.plan.compile.storage import relation_name
 from engine.plan.logical import Mutate
 from engine.profile import Operator
 from engine.runtime.listener import DataListener
-from engine.spark import catalogs
-from engine.spark.collect import collect_arrow
+from engine.spark.connection import embedded, own_connection
 from engine.spark.errors import translate
 from engine.spark.jobs import SparkJob, failure_of_task
 from engine.spark.production import SparkProduction, send_frame
 from engine.spark.profile import operators
 from engine.spark.rows import SparkRows
-from engine.spark.session import SparkRuntime, embedded, own_connection
-from engine.spark.tables import Views
+from engine.spark.views import Views
 from engine.spark.worker import SendPartition
 from engine.spark.write_task import WritePartition, rules
 from engine.spark.writing import write_frame, write_parquet
 from wire.errors import AdminShutdown, FeatureNotSupported, SqlError
 from wire.mesh.messages import Open
 from wire.text_settings import OutputSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from engine.spark.catalogs import SparkTable
+    from engine.spark.session import SparkRuntime
 
 R = TypeVar("R")
 _log = logging.getLogger(__name__)
@@ -121,13 +124,15 @@ class SparkExecutor:
         stream.start()
         return stream
 
-    async def tables_of(self, namespace: str, notice: Callable[[str], None]) -> Sequence[catalogs.SparkTable]:
+    async def tables_of(self, namespace: str, notice: Callable[[str], None]) -> Sequence[SparkTable]:
         """The tables of a namespace of Spark's catalogs. Raises SqlError."""
         runtime = await self._runtime(notice)
 
-        def ask() -> Sequence[catalogs.SparkTable]:
+        def ask() -> Sequence[SparkTable]:
+            from engine.spark.catalogs import tables_of
+
             with own_connection():
-                return catalogs.tables_of(runtime.session("UTC"), namespace)
+                return tables_of(runtime.session("UTC"), namespace)
 
         try:
             return await asyncio.to_thread(ask)
@@ -258,6 +263,8 @@ class SparkExecutor:
         return starting.done() and (starting.exception() is not None or starting.result().ended())
 
     def _start_runtime(self) -> SparkRuntime:
+        from engine.spark.session import SparkRuntime
+
         with own_connection():
             return SparkRuntime(self._config, self._directory, abandoned=lambda: self._closing)
 
@@ -370,6 +377,8 @@ class SparkStream:
         return session.sql(to_sql(statement, "spark"))
 
     def _collect(self, statement: exp.Expression, session: SparkSession) -> list[pa.RecordBatch]:
+        from engine.spark.collect import collect_arrow
+
         frame = self._frame(session, statement)
         schema = self._fitted(frame)
         batches = [with_infinities(carry_to(batch, schema)) for batch in collect_arrow(frame._jdf)]
@@ -380,6 +389,8 @@ class SparkStream:
     def _fitted(self, frame: DataFrame) -> pa.Schema:
         """The carriers of the frame's columns; Spark is asked only where it knows more than the fragment does."""
         if any(pa.types.is_list(typ) for typ in self._schema.types):
+            from pyspark.sql.pandas.types import to_arrow_schema
+
             return fitted(self._schema, to_arrow_schema(frame.schema))
         return self._schema
 

@@ -24,13 +24,16 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql import SparkSession
-
+from engine.spark.connection import own_connection
 from engine.spark.errors import translate, translate_text
-from engine.spark.session import SparkRuntime, own_connection
 from wire.errors import QueryCanceled, SqlError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from engine.spark.session import SparkRuntime
 
 _log = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.01

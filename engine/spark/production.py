@@ -10,23 +10,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
-
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.udf import _create_udf
-from pyspark.util import PythonEvalType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from engine.catalog.objects import Table
 from engine.executor import ExecutionContext
 from engine.operators.partition_streams import Sent
 from engine.plan.compile.scans import Scan
-from engine.spark.collect import collect_arrow
+from engine.spark.connection import own_connection
 from engine.spark.jobs import SparkJob
 from engine.spark.profile import operators
-from engine.spark.session import SparkRuntime, own_connection
-from engine.spark.tables import Views
+from engine.spark.views import Views
 from engine.spark.worker import SUMMARY_SCHEMA, SendPartition, sent_by
 from wire.errors import SqlError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from engine.spark.session import SparkRuntime
 
 R = TypeVar("R")
 
@@ -83,6 +83,12 @@ class SparkProduction(Generic[R]):
 
 def send_frame(frame: DataFrame, send: SendPartition, *, analyze: bool = False) -> Sent:
     """Run the job that sends a frame's rows; blocks until it has ended. analyze: what operators counted is wanted."""
+    # On the job's thread, for which Spark has been started: PySpark is there.
+    from pyspark.sql.udf import _create_udf
+    from pyspark.util import PythonEvalType
+
+    from engine.spark.collect import collect_arrow
+
     frame = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
     udf = _create_udf(send, SUMMARY_SCHEMA, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "send", deterministic=False)
     mapped = frame._jdf.mapInArrow(udf(*(frame[name] for name in frame.columns))._jc, False, None)

@@ -14,11 +14,11 @@ Each step is a short call to the JVM: this is for EXPLAIN ANALYZE, on the job's 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from engine.profile import UNKNOWN, Operator
+from wire.dataclass import dataclass
 
 _PASSED_ON: Final = frozenset(("WholeStageCodegenExec", "InputAdapter", "ColumnarToRowExec", "AQEShuffleReadExec"))
 _GIVES_WHAT_IT_GETS: Final = frozenset(("ProjectExec", "SortExec", "WindowExec"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from engine.catalog.objects import Table
 from engine.plan.compile.scans import Scan
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ takes what the executor's process has been given.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ import pyarrow as pa
 from engine.lakes import stores
 from engine.local.confined import CONFINED
 from engine.told_error import TaskError
+from wire.dataclass import dataclass
 
 #: Rows of a batch: with DuckDB's vectors, a multiple of 2048.
 _BATCH_ROWS: Final = 1 << 16

@@ -29,6 +29,7 @@ from py4j.clientserver import FinalizerWorker
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 from pyspark.sql.udf import _create_udf
 from pyspark.util import PythonEvalType
@@ -36,9 +37,14 @@ from pyspark.util import PythonEvalType
 from engine.config import SparkConfig
 from engine.local.zone_names import zone_name
 from engine.spark.collect import collect_arrow
+from engine.spark.connection import embedded
 from engine.spark.errors import text_of
 from engine.spark.worker import SUMMARY_SCHEMA, idle
 from wire.errors import AdminShutdown, SerializationFailure, SqlError
+
+#: PySpark tells standard error of each statement that fails, all of it, with its literals and its plan.
+for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+    PySparkLogger.getLogger(_name).disabled = True
 
 _SESSIONS_MAX: Final = 16
 _STOP_SECONDS: Final = 10
@@ -121,11 +127,6 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
             "spark.python.daemon.module": "engine.spark.worker_daemon",
         }
     return settings | dict(config.conf) | {"spark.master": _master(config.master)}
-
-
-def embedded(master: str) -> bool:
-    """Whether Spark's tasks run on this machine, below the driver."""
-    return master.startswith("local")
 
 
 def _master(master: str) -> str:
@@ -271,20 +272,6 @@ class SparkRuntime:
         self._directory.mkdir(parents=True, exist_ok=True)
         (self._directory / "local").mkdir(exist_ok=True)
         (self._directory / "log4j2.properties").write_text(_log_settings(self._directory))
-
-
-@contextlib.contextmanager
-def own_connection() -> Iterator[None]:
-    """For a thread's use of Spark: its connection to the JVM, and the Java thread at the other end, end with the block."""
-    try:
-        yield
-    finally:
-        client: Any = getattr(SparkContext._gateway, "_gateway_client", None)
-        connection = None if client is None else client.get_thread_connection()
-        if connection is not None:
-            connection.close()
-            with contextlib.suppress(ValueError):
-                client.deque.remove(connection)
 
 
 def _log_settings(directory: Path) -> str:

@@ -1,21 +1,14 @@
-"""Tables as Spark sees them: temporary views under `storage.relation_name`, columns in storage types.
+"""Tables as Spark sees them: frames of their rows, columns in storage types; `engine.spark.views` makes views of them.
 
-A view is made once per session and version of a table; it holds Spark's list of the files and their schema, so that a
-repeated query asks the file system nothing. Where another member chose the name and cannot see the files, a name may come to
-stand for a later version: then the view is replaced, and what was analysed before keeps the old one. Parquet is read with the
-types its files have (Spark converts next to nothing while reading) and cast to the declared ones; text formats are read as
-strings and cast, so that a malformed value is an error and never a silent null.
+Parquet is read with the types its files have (Spark converts next to nothing while reading) and cast to the declared ones; text
+formats are read as strings and cast, so that a malformed value is an error and never a silent null.
 
 Source of the type names: `engine.plan.compile.storage`. The casts are Spark's, in ANSI mode, as column expressions.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Mapping
 from typing import Final
-from weakref import WeakKeyDictionary
 
 import duckdb
 import pyarrow as pa
@@ -26,16 +19,13 @@ from pyspark.sql import types as st
 
 from engine.catalog import partitions
 from engine.catalog.objects import Table, TableColumn
-from engine.plan.compile.scans import Scan
 from engine.plan.compile.storage import VIEW_FILE, VIEW_ROW, storage_name
 from engine.spark import catalogs
 from engine.spark.floats import unfiltered
-from engine.spark.scanning import read_scan
 from engine.sql.types import SqlType
 from wire import types as t
 from wire.errors import DataCorrupted, FeatureNotSupported, UndefinedFile
 
-_VIEWS_MAX: Final = 500
 _DAY_MICROS: Final = 86_400_000_000
 
 _CSV_OPTIONS: Final = {
@@ -66,35 +56,6 @@ _NATURAL: Final[dict[pa.DataType, str]] = {
     pa.large_binary(): "binary",
     pa.binary_view(): "binary",
 }
-
-
-class Views:
-    """The views of each session. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: WeakKeyDictionary[SparkSession, OrderedDict[str, int]] = WeakKeyDictionary()
-
-    def require(self, session: SparkSession, relations: Mapping[str, Table | Scan]) -> None:
-        """Make sure that the session has a view of each relation, by that name; of a table, of that version.
-
-        Raises SqlError for files that cannot be read.
-        """
-        with self._lock:
-            known = self._known.setdefault(session, OrderedDict())
-            for name, relation in relations.items():
-                # A scan has a name for each version of what it reads.
-                version = relation.version if isinstance(relation, Table) else 0
-                if known.get(name) != version:
-                    _frame(session, relation).createOrReplaceTempView(name)
-                    known[name] = version
-                known.move_to_end(name)
-            while len(known) > max(_VIEWS_MAX, len(relations)):
-                session.catalog.dropTempView(known.popitem(last=False)[0])
-
-
-def _frame(session: SparkSession, relation: Table | Scan) -> DataFrame:
-    return read_table(session, relation) if isinstance(relation, Table) else read_scan(session, relation)
 
 
 def read_table(session: SparkSession, table: Table) -> DataFrame:

@@ -9,16 +9,15 @@ from __future__ import annotations
 import contextlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from pyspark import TaskContext
 
 from engine.carry import carry_to
 from engine.local.infinities import with_infinities
 from engine.operators.partition_streams import PartitionStreams, Sent
 from engine.operators.send import Edge, StreamSender
+from wire.dataclass import dataclass
 
 if TYPE_CHECKING:
     import duckdb
@@ -49,6 +48,9 @@ class SendPartition:
     base: int = 0
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # The member imports this module for what it sends to tasks, before it has PySpark.
+        from pyspark import TaskContext
+
         task = TaskContext.get()
         assert task is not None, "runs in a task only"
         schema = next(pa.ipc.read_schema(pa.py_buffer(edge.schema)) for edge in self.edges if edge is not None)

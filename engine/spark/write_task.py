@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +30,7 @@ from engine.mutation.written import Written, told
 from engine.plan.logical import Mutate, Values
 from engine.told_error import TaskError
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import InternalError, SqlError
 from wire.text_settings import OutputSettings
 from wire.user_types import type_heard, type_told

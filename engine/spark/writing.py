@@ -6,19 +6,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.udf import _create_udf
-from pyspark.util import PythonEvalType
 
 from engine.carry import fitted
 from engine.mutation.written import INTENTS_ON_SPARK, Written, written_by
-from engine.spark.collect import collect_arrow
 from engine.spark.write_task import WritePartition
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 #: Bytes of a row group: Spark's tasks keep one each in the JVM's heap.
 _GROUP_BYTES: Final = 64 << 20
@@ -34,6 +31,13 @@ def write_parquet(frame: DataFrame, names: Sequence[str], folder: Path) -> None:
 
 def write_frame(frame: DataFrame, task: WritePartition) -> Written:
     """Run the job that writes a frame's rows; blocks until it has ended."""
+    # On the job's thread, for which Spark has been started: PySpark is there.
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.udf import _create_udf
+    from pyspark.util import PythonEvalType
+
+    from engine.spark.collect import collect_arrow
+
     schema = pa.ipc.read_schema(pa.py_buffer(task.schema))
     if any(pa.types.is_list(typ) for typ in schema.types):
         # How many dimensions arrays have, Spark alone knows.
@@ -47,5 +51,7 @@ def write_frame(frame: DataFrame, task: WritePartition) -> Written:
 def _parted(frame: DataFrame, places: Sequence[int]) -> DataFrame:
     """The rows of each partition of the table side by side in as few tasks as their number asks for: Spark's REBALANCE brings them
     together, many small partitions into one task and a large one into several; sorted, a task has one file open at a time."""
+    from pyspark.sql import functions as f
+
     columns = [f.col(frame.columns[place]) for place in places]
     return frame.hint("rebalance", *columns).sortWithinPartitions(*columns) if columns else frame

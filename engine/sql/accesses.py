@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from engine.catalog import acl
 from engine.catalog.objects import TEMPORARY, SystemTable, Table, TableColumn, View
 from engine.catalog.roles import FIRST_ROLE
 from engine.sql.expr import ColumnRef
+from wire.dataclass import dataclass
 
 if TYPE_CHECKING:
     from engine.catalog.objects import Relation

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sqlglot import exp
 
 from engine.sql.statements import Query, Statement
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

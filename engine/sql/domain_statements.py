@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sqlglot import exp
 
 from engine.sql.statements import Formula, QualifiedName, RenameRelation, SetSchema, Statement
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.dataclass import dataclass
 
 if TYPE_CHECKING:
     from engine.plan.logical import Node

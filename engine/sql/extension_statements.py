@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from engine.sql.statements import Statement
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

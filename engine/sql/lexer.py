@@ -10,9 +10,9 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+from wire.dataclass import dataclass
 from wire.errors import CharacterNotInRepertoire, InvalidEscapeSequence, SqlSyntaxError
 from wire.text_numbers import is_digits
 
@@ -57,11 +57,16 @@ def fold(name: str) -> str:
 
 
 _SPACE: Final = re.compile(r"(?:[ \t\n\r\f]|--[^\n\r]*)+")
-_WORD: Final = re.compile(r"[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*")
+#: A letter (A-Z, a-z, _, all beyond ASCII), one or a digit, one or a digit or $, as what they are not: a range to
+#: the end of Unicode takes `re` milliseconds to compile.
+_LETTER: Final = r"[^\0-@[-^`{-\x7f]"
+_LETTER_OR_DIGIT: Final = r"[^\0-/:-@[-^`{-\x7f]"
+_WORD_CHARACTER: Final = r"[^\0-#%-/:-@[-^`{-\x7f]"
+_WORD: Final = re.compile(rf"{_LETTER}{_WORD_CHARACTER}*")
 _NUMBER: Final = re.compile(r"(?:\d+(?:\.(?!\.)\d*)?|\.\d+)(?:[Ee][-+]?\d+)?")
-_JUNK: Final = re.compile(r"[Ee][-+]|[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*")
+_JUNK: Final = re.compile(rf"[Ee][-+]|{_LETTER}{_WORD_CHARACTER}*")
 _PARAMETER: Final = re.compile(r"\$(\d+)")
-_DOLLAR: Final = re.compile(r"\$(?:[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*)?\$")
+_DOLLAR: Final = re.compile(rf"\$(?:{_LETTER}{_LETTER_OR_DIGIT}*)?\$")
 _OPERATOR: Final = re.compile(r"[~!@#^&|`?+\-*/%<>=]+")
 _SELF: Final = frozenset(",()[].;:+-*/%^<>=")
 _CONTINUED: Final = re.compile(r"(?:[ \t\f]|--[^\n\r]*)*[\n\r](?:[ \t\n\r\f]|--[^\n\r]*[\n\r])*'")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from sqlglot import exp
 
 from engine.sql.statements import QualifiedName, Statement
+from wire.dataclass import dataclass
 
 FunctionKind = Literal["function", "procedure", "routine", "aggregate"]
 RelationPart = Literal["trigger", "rule", "policy"]

@@ -3,10 +3,10 @@ OWNED."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from engine.sql.statements import QualifiedName, RoleName, Statement
+from wire.dataclass import dataclass
 
 #: What GRANT may be about. table: also what stands without a word, and sequences.
 GrantKind = Literal["table", "sequence", "schema", "database", "function", "type", "domain"]

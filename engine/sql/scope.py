@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 from sqlglot import exp
@@ -26,6 +26,7 @@ from engine.sql.expr import Case, Column, ColumnRef, Expr, Row
 from engine.sql.suggestions import column_hint
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import (
     AmbiguousAlias,
     AmbiguousColumn,

@@ -7,12 +7,13 @@ class: the server's session takes those marked *session* (transactions, cursors,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from sqlglot import exp
 
 from engine.catalog.objects import Deferrable, KeyAction
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

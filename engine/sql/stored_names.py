@@ -12,7 +12,6 @@ those that one need not write.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
@@ -20,6 +19,7 @@ from sqlglot import exp
 from engine.sql.lexer import Token, tokenize
 from engine.sql.stored_text import quoted, sequence_literals
 from engine.sql.utility.reader import StatementReader
+from wire.dataclass import dataclass
 
 #: Before and after what is marked: a letter that says what it is, and an OID.
 MARK: Final = "\1"

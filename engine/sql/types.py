@@ -9,12 +9,12 @@ assumed; a value that does not fit raises 22003, never a rounded answer in silen
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 from wire import types as t
 from wire.carriers import UNKNOWN_SCALE, NumericScale
+from wire.dataclass import dataclass
 
 MAX_PRECISION: Final = 38
 #: (precision, scale) of a numeric of which nothing is known.

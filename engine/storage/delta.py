@@ -17,7 +17,6 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
@@ -32,6 +31,7 @@ from engine.catalog.objects import DataFile, TableColumn
 from engine.remembered import Remembered
 from engine.storage.durable import sync
 from engine.storage.types import file_schema
+from wire.dataclass import dataclass
 from wire.errors import DataCorrupted, IoError
 
 APPLICATION: Final = "sluice"

@@ -16,7 +16,6 @@ A folder of a dropped table is removed here too, an hour after the commit that d
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from engine.storage import delta, tables
 from engine.storage.delta import Published
 from engine.storage.tables import FileChange
+from wire.dataclass import dataclass
 from wire.errors import DataCorrupted, IoError
 
 if TYPE_CHECKING:

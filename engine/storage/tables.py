@@ -14,7 +14,7 @@ import hashlib
 import shutil
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +23,7 @@ from engine.remembered import Remembered
 from engine.storage import delta
 from engine.storage.staging import require_partition
 from engine.storage.types import file_schema
+from wire.dataclass import dataclass
 
 #: How long a dropped table's folder stays for those who began to read it before.
 DROPPED_SECONDS: Final = 3600

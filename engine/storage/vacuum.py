@@ -29,7 +29,6 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
@@ -39,6 +38,7 @@ import msgspec
 from engine.catalog.objects import Table
 from engine.storage import delta
 from engine.storage.underway import UNDERWAY
+from wire.dataclass import dataclass
 from wire.errors import DataCorrupted, IoError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from sqlglot import exp
@@ -50,6 +50,7 @@ from engine.utility.questions import Question, keys_twice, not_null, violated, w
 from engine.utility.renaming import move, rename, rename_column, rename_constraint, rename_found
 from engine.utility.sequence import altered
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import (
     DatatypeMismatch,
     DuplicateColumn,

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -41,6 +40,7 @@ from engine.sql.statements import Analyze, QualifiedName
 from engine.sql.types import SqlType
 from engine.utility.vacuum import may_look_after
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import DuplicateColumn, FeatureNotSupported, InvalidSchemaName, Notice, UndefinedColumn, UndefinedTable
 from wire.text_output import EncodedColumn, OutputSettings, text_column
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from engine.authority import Authority
 from engine.catalog.objects import Constraint, Sequence, StoredRelation, Table, View, formulas_of
@@ -17,6 +16,7 @@ from engine.sql.statements import QualifiedName
 from engine.sql.stored_names import with_types_qualified
 from engine.utility.names import key_named, pg_type_named
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import (
     InsufficientPrivilege,
     InvalidSchemaName,

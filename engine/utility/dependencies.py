@@ -10,7 +10,7 @@ reverse of that. Source: PostgreSQL 15, dependency.c (findDependentObjects, repo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -21,6 +21,7 @@ from engine.catalog.transaction import SessionCatalog
 from engine.catalog.user_types import Attribute, CompositeType, DomainType, UserType
 from engine.sql.stored_names import names_type
 from engine.sql.stored_text import columns_of, quoted, sequences_of
+from wire.dataclass import dataclass
 from wire.errors import DependentObjectsStillExist, FeatureNotSupported, InvalidTableDefinition
 
 #: Takes a notice, and its detail.

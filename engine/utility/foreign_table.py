@@ -12,7 +12,7 @@ it would have the rows that were deleted since.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, cast, get_args
 
 from engine.authority import UNBOUNDED, Authority
@@ -25,6 +25,7 @@ from engine.lakes import iceberg
 from engine.lakes import tables as lakes
 from engine.sql.statements import CreateForeignTable
 from engine.sql.type_names import resolve_type
+from wire.dataclass import dataclass
 from wire.errors import (
     DuplicateColumn,
     FeatureNotSupported,

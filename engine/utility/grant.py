@@ -9,7 +9,7 @@ Source: PostgreSQL 15, aclchk.c (ExecuteGrantStmt, ExecGrant_Relation, ExecGrant
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from engine.authority import denied
@@ -27,6 +27,7 @@ from engine.utility.dependencies import kind_of
 from engine.utility.names import key_named
 from engine.utility.rights_draft import RightsDraft
 from engine.utility.role_ground import RoleGround, type_of_users
+from wire.dataclass import dataclass
 from wire.errors import (
     FeatureNotSupported,
     InsufficientPrivilege,

@@ -7,7 +7,6 @@ Source: PostgreSQL 15, tablecmds.c (ATRewriteTable), index.c and tuplesort's com
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 from sqlglot import exp
@@ -17,6 +16,7 @@ from engine.mutation.foreign_keys import half_null, pairs_of, unmatched
 from engine.mutation.unique import key_types, twice_in
 from engine.mutation.violations import about_constraint, half_null_key, no_such_key, shown_parts
 from engine.sql.stored_text import read_formula
+from wire.dataclass import dataclass
 from wire.errors import About, CheckViolation, NotNullViolation, SqlError, UniqueViolation
 from wire.text_output import OutputSettings
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from engine.authority import Authority
 from engine.catalog.rights import Judge
@@ -15,6 +14,7 @@ from engine.catalog.user_types import UserType
 from engine.settings import SessionSettings
 from engine.sql.statements import QualifiedName, RoleName
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, Notice, UndefinedObject
 from wire.text_settings import InputSettings
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from engine.catalog.objects import Sequence, Table
@@ -14,6 +14,7 @@ from engine.sql.types import SqlType
 from engine.utility.definer import Definer
 from engine.utility.names import Names
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import (
     DuplicateTable,
     FeatureNotSupported,

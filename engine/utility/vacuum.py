@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from engine.authority import UNBOUNDED, Authority
 from engine.catalog.objects import Table
@@ -14,6 +13,7 @@ from engine.catalog.system import SystemCatalog
 from engine.settings import size_text
 from engine.sql.statements import QualifiedName, Vacuum
 from engine.storage.vacuum import Swept
+from wire.dataclass import dataclass
 from wire.errors import Notice, UndefinedTable
 
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import uvicorn
 
-from server.config import Address
+from server.address import Address
 from server.http.connection import Connection
 from server.http.guard import guarded
 from server.http.routes import application

@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from server.client_tls import ClientTls
 from server.gate import Visitor
 from server.startup import Beginning
+from wire.dataclass import dataclass
 from wire.errors import InvalidAuthorizationSpecification
 
 

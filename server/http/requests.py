@@ -8,7 +8,6 @@ and EXECUTE finds its statement in the request. Its values are put into the tree
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote_plus
 
@@ -18,6 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from engine.catalog.objects import DATABASE
 from server.http import relations
 from server.http.dialect import TRINO, read
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidCatalogName, InvalidSqlStatementName, SqlError, SqlSyntaxError
 
 #: What Trino knows as a catalog that is none here: of relations about the server.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from engine.sql.types import of
 from server.http.types import family, signature, trino_name
 from server.http.values import rows
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import Notice, SqlError
 
 

@@ -26,13 +26,13 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from pydantic import ConfigDict
 
 from engine.catalog.objects import DATABASE
-from server import __version__
 from server.gate import Gate
 from server.http.connection import Connection, Query
 from server.http.failure import Failure, failure
 from server.http.login import Credentials, credentials, visitor
 from server.http.requests import require_catalog
 from server.http.result import Ending
+from server.version import VERSION
 from wire.errors import (
     FatalError,
     FeatureNotSupported,
@@ -90,7 +90,7 @@ class _Routes:
 
     async def info(self) -> dict[str, Any]:
         return {
-            "nodeVersion": {"version": f"sluice {__version__}"},
+            "nodeVersion": {"version": f"sluice {VERSION}"},
             "environment": DATABASE,
             "coordinator": True,
             "starting": False,

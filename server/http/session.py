@@ -13,7 +13,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from buenavista import core
@@ -38,6 +37,7 @@ from server.session import STATES, Host
 from server.session_settings import SettingsView
 from server.startup import as_fatal
 from server.visits import Visits
+from wire.dataclass import dataclass
 from wire.errors import (
     FatalError,
     FeatureNotSupported,

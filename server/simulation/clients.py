@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from random import Random
 from typing import Final, Literal
 
@@ -16,6 +16,7 @@ from engine.plan.topology import Topology
 from server.simulation.member import SimulatedMember
 from server.simulation.statements import Asked
 from server.simulation.tasks import in_tasks
+from wire.dataclass import dataclass
 from wire.errors import SqlError
 
 #: What `sluice.spool_limit` is to them: bytes.

@@ -13,7 +13,6 @@ from __future__ import annotations
 import gc
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Any, Final
@@ -25,6 +24,7 @@ from server.simulation.network import Network
 from server.simulation.scenario import Fault, Scenario, Visit, name_of, scenario
 from server.simulation.verdict import judge, left_over, strangers, too_many_cancels
 from server.simulation.world import World
+from wire.dataclass import dataclass
 
 #: Virtual seconds that a phase may take, at most.
 _MEET: Final = 30.0

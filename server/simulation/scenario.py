@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from typing import Final, Literal
 
@@ -11,6 +11,7 @@ from engine.fault_policy import Policy
 from engine.plan.topology import Link, Topology, TopologyNode
 from server.simulation.clients import Manner
 from server.simulation.statements import Asked, ask
+from wire.dataclass import dataclass
 
 #: kill: SIGKILL; power: the whole host; leave: SIGTERM. Those come again, or not. pause: SIGSTOP for a while. cut: all connections
 #: of two members are reset; cut one: a single one is. part: a partition, for a while. slow: a member's network, for a while.

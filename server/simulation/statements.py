@@ -10,10 +10,11 @@ run; the others are new, and show what the repertoire does not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from random import Random
 from typing import Final
+
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

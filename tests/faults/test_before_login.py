@@ -16,8 +16,8 @@ from support.session_server import eventually, raw, raw_to, serve
 
 from engine.runtime import listener as mesh
 from server import console
+from server.address import Address
 from server.client_stream import INBOUND_STRANGER_BYTES_MAX
-from server.config import Address
 from server.console import ConsoleServer
 from server.gate import Access, Gate
 from server.hba import parse

@@ -26,6 +26,7 @@ from engine.plan.spec import MemberSpec, SharedSpec
 from engine.sql import types as st
 from engine.sql.parser import parse
 from server import config, hba, topology
+from server.config_errors import ConfigurationError
 from server.cursor_pages import page_rows
 from wire import types as t
 from wire.carriers import carrier
@@ -622,21 +623,19 @@ TARGETS: Final = {
             _described,
             (RemoteProtocolError,),
         ),
-        Target(
-            "topology", _in_file("t.yaml", topology.load_topology), lambda: [_YAML], (config.ConfigurationError,), 5
-        ),
+        Target("topology", _in_file("t.yaml", topology.load_topology), lambda: [_YAML], (ConfigurationError,), 5),
         Target(
             "configuration",
             _in_file("c.toml", lambda path: config.load(path, {}, {})),
             lambda: [_TOML],
-            (config.ConfigurationError,),
+            (ConfigurationError,),
             5,
         ),
         Target(
             "configuration_yaml",
             _in_file("c.yaml", lambda path: config.load(path, {}, {})),
             lambda: [b"spark:\n  master: local\n"],
-            (config.ConfigurationError,),
+            (ConfigurationError,),
             5,
         ),
         Target("hba", _rules, lambda: [_HBA], (hba.HbaError,)),

@@ -19,7 +19,7 @@ import psycopg
 from engine.config import EngineConfig, SparkConfig
 from engine.engine import Engine
 from engine.runtime.listener import DataListener
-from server.config import Address
+from server.address import Address
 from server.gate import Access, Gate
 from server.http.door import Door
 from server.http.session import Bounds

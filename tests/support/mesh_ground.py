@@ -29,7 +29,7 @@ from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime
 from engine.sequences import SessionSequences
 from engine.spark.executor import SparkExecutor
-from server.config import Address
+from server.address import Address
 from server.membership import Timing
 from server.mesh_link import LinkOptions, MeshLink, new_incarnation
 from wire.mesh.control_messages import Identity

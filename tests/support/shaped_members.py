@@ -20,7 +20,8 @@ import psycopg
 import pyarrow as pa
 
 from engine.local.database import LocalCursor
-from server.config import Address, Config
+from server.address import Address
+from server.config import Config
 from server.member import Member
 from support.member_process import wait_until
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from wire.byte_columns import Bools, Bytes2D, Ints, binary_array
+from wire.dataclass import dataclass
 
 Bytes1D = npt.NDArray[np.uint8]
 

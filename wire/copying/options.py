@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from wire.dataclass import dataclass
 
 Header = Literal["none", "present", "match"]
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import codecs
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -28,6 +27,7 @@ from wire.client_encodings import codec, from_client
 from wire.copying import plain, quoted, text
 from wire.copying.block import Bytes1D, Marks, Rows
 from wire.copying.options import Layout
+from wire.dataclass import dataclass
 from wire.errors import BadCopyFileFormat, CharacterNotInRepertoire, SqlError
 
 #: Bytes that are taken apart at once, and the most that a row may have.

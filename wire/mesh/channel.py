@@ -30,9 +30,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from wire.dataclass import dataclass
 from wire.mesh.credits import CreditError, ReceiveCredits, SendCredits
 from wire.mesh.error_fields import ErrorFields
 from wire.mesh.framing import PREFACE, Frame, FrameReader, LocalProtocolError, RemoteProtocolError

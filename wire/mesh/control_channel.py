@@ -35,9 +35,9 @@ from __future__ import annotations
 import enum
 import hmac
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from wire.dataclass import dataclass
 from wire.mesh.control_messages import (
     WITH_BODY,
     ControlMessage,

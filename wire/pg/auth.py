@@ -24,16 +24,16 @@ from __future__ import annotations
 
 import hmac
 import re
-from typing import Final, Protocol
-
-from scramp import ScramException, ScramMechanism
-from scramp.utils import ServerError
+from typing import TYPE_CHECKING, Final, Protocol
 
 from wire import verifiers
 from wire.errors import InvalidAuthorizationSpecification, InvalidPassword, ProtocolViolation
 from wire.pg import messages as m
 from wire.pg.body import Body
 from wire.verifiers import ScramVerifier
+
+if TYPE_CHECKING:
+    from scramp import ScramException
 
 #: What is sent next, in order; where AuthenticationOk is the last of it, the client is let in.
 Step = tuple[m.AuthenticationRequest | m.AuthenticationOk, ...]
@@ -157,6 +157,9 @@ class _Exchange:
     """The messages of one SCRAM exchange, which scramp reads and makes."""
 
     def __init__(self, verifier: ScramVerifier, mechanism: str, binding: tuple[str, str] | None, nonce: str) -> None:
+        # With it comes a reader of certificates; a member whose clients are trusted needs neither.
+        from scramp import ScramMechanism
+
         if mechanism not in (PLAIN, *((PLUS,) if binding is not None else ())):
             raise ProtocolViolation("client selected an invalid SASL authentication mechanism")
         known = (verifier.salt, verifier.stored_key, verifier.server_key, verifier.iterations)
@@ -169,6 +172,8 @@ class _Exchange:
 
     def first(self, text: str) -> bytes:
         """server-first-message. Raises ProtocolViolation, InvalidAuthorizationSpecification."""
+        from scramp import ScramException
+
         match = _FIRST.fullmatch(text)
         if match is None:
             raise _unlike_a_first(text)
@@ -209,6 +214,9 @@ class _Exchange:
 
     def last(self, text: str) -> bytes | None:
         """server-final-message; None where the client has not proved anything. Raises as `first`."""
+        from scramp import ScramException
+        from scramp.utils import ServerError
+
         match = _LAST.fullmatch(text)
         if match is not None and match["nonce"] != str(self._server.nonce):
             raise ProtocolViolation("invalid SCRAM response", detail="Nonce does not match.")

@@ -26,9 +26,9 @@ from __future__ import annotations
 
 import enum
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from wire.dataclass import dataclass
 from wire.errors import CharacterNotInRepertoire, FatalError, ProtocolViolation
 from wire.pg import messages as m
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from wire.client_encodings import codec, to_client
+from wire.dataclass import dataclass
 from wire.errors import About, Notice, ProtocolViolation, SqlError
 from wire.pg.body import Body
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import abc
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any, Final, Literal
 
@@ -19,6 +19,7 @@ from engine.runtime.mesh import MemberInfo
 from engine.settings import SessionSettings
 from engine.sql import types as st
 from wire import types as t
+from wire.dataclass import dataclass
 
 PG_CATALOG: Final = "pg_catalog"
 INFORMATION_SCHEMA: Final = "information_schema"

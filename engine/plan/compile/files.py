@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
@@ -23,6 +22,7 @@ from engine.plan.compile.unsupported import Unsupported
 from engine.plan.logical import FILE, ROW
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.dataclass import dataclass
 
 _GLOB: Final = str.maketrans({"*": "[*]", "?": "[?]", "[": "[[]"})
 _WILD: Final = re.compile(r"[*?[]")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from engine.catalog.objects import Table
@@ -28,6 +28,7 @@ from engine.plan.conjuncts import conjunction, conjuncts
 from engine.plan.logical import TableReader
 from engine.sql.expr import And, Call, ColumnRef, Const, Expr, InList, IsNull, Not, Or, ParamRef
 from wire import types as t
+from wire.dataclass import dataclass
 
 #: The reader's number in a scan's statement: its files are `$r1`.
 READER: Final = 1

@@ -7,7 +7,7 @@ not found here is an outer query's, and since every alias is unique in the state
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from engine.plan.compile.trees import QueryTree
 from engine.plan.compile.unsupported import Unsupported
 from engine.plan.logical import Node
 from engine.sql.expr import Column
+from wire.dataclass import dataclass
 
 if TYPE_CHECKING:
     from engine.plan.compile.scans import Scan

@@ -20,7 +20,7 @@ listens to its input's order, or where its result cannot cross an edge.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from engine.plan.distribute.assembly import Assembly, references_to
@@ -34,6 +34,7 @@ from engine.plan.passes.relax_orderings import LISTENS
 from engine.sql import types as st
 from engine.sql.expr import AggregateCall, Column, ColumnRef, Const, Expr
 from wire import types as t
+from wire.dataclass import dataclass
 
 #: Bytes that a single row of aggregates is taken to have.
 _ONE_ROW: Final = 64

@@ -8,7 +8,7 @@ turned out to be read where they are needed) is left out by `finish`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 from typing import Any
 
@@ -35,6 +35,7 @@ from engine.sql import types as st
 from engine.sql.expr import Column, ColumnRef, Const
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.dataclass import dataclass
 
 
 class NotDistributable(Exception):

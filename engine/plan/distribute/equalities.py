@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from engine.plan.compile.block import is_volatile
 from engine.plan.conjuncts import conjuncts
@@ -13,6 +13,7 @@ from engine.plan.distribute.hashing import hash_class
 from engine.plan.free_columns import references
 from engine.plan.logical import Evaluator, Join, Node
 from engine.sql.expr import Call, Column, ColumnRef, Expr, IsDistinct, Subquery
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ A `Flow` is a fragment that has not been cut yet. Operators that need no movemen
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from engine.plan.logical import Limit, Node, Ordering
 from engine.plan.physical import Instance
 from engine.sql.expr import Column
+from wire.dataclass import dataclass
 
 #: Ids of columns that hold equal values in each row.
 Equals = frozenset[int]

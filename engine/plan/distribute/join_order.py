@@ -23,7 +23,7 @@ engine chooses again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from engine.plan.cardinality import Estimate, filtered
 from engine.plan.cardinality import joined as estimated_join
@@ -40,6 +40,7 @@ from engine.plan.splits_by_key import Keyed
 from engine.sql import types as st
 from engine.sql.expr import Call, Column, ColumnRef, Expr, Or, Subquery
 from wire import types as t
+from wire.dataclass import dataclass
 
 
 def order_joins(node: Node, assembly: Assembly) -> Node:

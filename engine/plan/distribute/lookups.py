@@ -25,7 +25,6 @@ Rejected: setting up an instance when the first row for it arrives, as the RFC c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from engine.plan.distribute.assembly import Assembly
@@ -38,6 +37,7 @@ from engine.plan.rewrite import subplans
 from engine.sql.expr import ColumnRef, Expr
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.dataclass import dataclass
 
 #: The table has at least so many rows for each one that looks up.
 _ROWS_FOR_EACH: Final = 10

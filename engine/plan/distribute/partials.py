@@ -12,7 +12,7 @@ all digits of values that lie far from zero and close together.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
@@ -33,6 +33,7 @@ from engine.sql.functions.division import divide
 from engine.sql.functions.registry import registry
 from engine.sql.types import SqlType, numeric
 from wire import types as t
+from wire.dataclass import dataclass
 
 _INT8: Final = st.of(t.INT8)
 _FLOAT8: Final = st.of(t.FLOAT8)

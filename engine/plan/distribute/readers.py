@@ -9,7 +9,7 @@ turn, or sends rows to those that have their keys, asks for that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from engine.catalog.objects import SystemTable, Table
 from engine.plan.distribute.assembly import Assembly, is_carriable
@@ -20,6 +20,7 @@ from engine.plan.physical import Instance
 from engine.plan.rewrite import map_inputs
 from engine.plan.splits import Reading, reading, reading_in_order
 from engine.sql.expr import Column, ColumnRef
+from wire.dataclass import dataclass
 
 
 def table_reader(node: TableReader, assembly: Assembly) -> Flow:

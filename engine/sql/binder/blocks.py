@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from engine.plan.logical import Evaluator, Limit, Node, Ordering
 from engine.sql.expr import Column, ColumnRef, Expr
 from engine.sql.scope import NOBODYS, BindContext, Rows
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ Source: PostgreSQL 15, parse_func.c (ParseFuncOrColumn, func_get_detail), parse_
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, NoReturn, cast
 
 from sqlglot import exp
@@ -44,6 +44,7 @@ from engine.sql.functions.signatures import PG_FUNCTIONS
 from engine.sql.scope import Scope, cursor, position
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import (
     AmbiguousFunction,
     FeatureNotSupported,

@@ -7,7 +7,7 @@ unless it is MATERIALIZED; one that nobody reads is only checked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -20,6 +20,7 @@ from engine.sql.expr import AggregateCall, Expr
 from engine.sql.positions import branch_position, leftmost
 from engine.sql.scope import CommonTable, Scope, cursor, position
 from engine.sql.types import MAX_PRECISION, SqlType
+from wire.dataclass import dataclass
 from wire.errors import (
     DatatypeMismatch,
     DuplicateAlias,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
@@ -24,6 +23,7 @@ from engine.sql.expr import Call, Column, ColumnRef, ContextRef, Expr
 from engine.sql.scope import BindContext, Scope, Source, SourceColumn, cursor, position
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import DatatypeMismatch, FeatureNotSupported, InvalidObjectDefinition, SqlError, UndefinedParameter
 
 _DEFAULTS: Final = "DEFAULT expressions"

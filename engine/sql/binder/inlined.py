@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.catalog.lookups import CALLS, INFORMATION_SCHEMA, SCALARS, TABLES
+from engine.catalog.lookups import CALLS, INFORMATION_SCHEMA, TABLES, scalars
 from engine.catalog.snapshot import TEMPORARY
 from engine.sql.binder.privilege_calls import query_text
 from engine.sql.lexer import tokenize
@@ -23,7 +23,7 @@ _BY_SESSION: Final = ("pg_get_serial_sequence", "current_setting")
 
 def query_of(node: exp.Anonymous, scope: Scope) -> exp.Expression | None:
     """The query that a call stands for; None where it is a function as others are."""
-    text = SCALARS.get((str(node.this), len(node.expressions))) or query_text(
+    text = scalars().get((str(node.this), len(node.expressions))) or query_text(
         str(node.this), node.expressions, scope.context.role_oid
     )
     if text is None or node.args.get("schema") not in _schemas(str(node.this)):

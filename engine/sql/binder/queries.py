@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -22,6 +22,7 @@ from engine.sql.expr import Column, Const, Expr
 from engine.sql.scope import BindContext, RowLock, Scope
 from engine.sql.statements import Query
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
 
 

@@ -10,12 +10,12 @@ parse_coerce.c (check_generic_type_consistency, enforce_generic_type_consistency
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from engine.sql.binder.casts import POLYMORPHIC, can_coerce
 from engine.sql.functions import Function
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import AmbiguousFunction, DatatypeMismatch, UndefinedFunction, UndefinedObject
 from wire.text_multiranges import MULTIRANGES, RANGES, subtype_of
 from wire.text_ranges import SUBTYPES

@@ -10,13 +10,13 @@ Source: PostgreSQL 15, rowtypes.c (record_eq, record_cmp).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from engine.sql import types as st
 from engine.sql.binder import literals
 from engine.sql.binder.values import row_items
 from engine.sql.expr import And, Case, Const, Expr, IsNull, Not, Or, ParamRef, Row
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import DatatypeMismatch
 
 _BOOL = st.of(t.BOOL)

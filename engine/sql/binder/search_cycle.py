@@ -10,7 +10,7 @@ Source: PostgreSQL 15, rewriteSearchCycle.c; parse_cte.c: analyzeCTE.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from sqlglot import exp
@@ -25,6 +25,7 @@ from engine.sql.grammar.recursion import CycleClause, SearchClause
 from engine.sql.scope import Scope, cursor, position
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import DuplicateColumn, FeatureNotSupported, SqlSyntaxError
 
 if TYPE_CHECKING:

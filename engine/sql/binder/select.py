@@ -7,7 +7,7 @@ WHERE, groups, windows, sets, select list, DISTINCT, ORDER BY, LIMIT.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -23,6 +23,7 @@ from engine.sql.binder.values import row_items
 from engine.sql.expr import Column, Expr
 from engine.sql.positions import leftmost
 from engine.sql.scope import Scope, SourceColumn, cursor, position
+from wire.dataclass import dataclass
 from wire.errors import InvalidColumnReference, SqlSyntaxError, WindowingError
 
 if TYPE_CHECKING:

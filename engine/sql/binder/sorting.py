@@ -8,7 +8,7 @@ An item of ORDER BY, GROUP BY or DISTINCT ON is SQL-92's (an output column's nam
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, NoReturn
 
 from sqlglot import exp
@@ -20,6 +20,7 @@ from engine.sql.expr import Expr
 from engine.sql.positions import leftmost
 from engine.sql.scope import Scope, Source, cursor, position
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import (
     AmbiguousColumn,
     FeatureNotSupported,

@@ -27,13 +27,13 @@ the engine's own means with the text `SQLSTATE:xxxxx:message` (see `raising`), w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlglot import exp
 
 from engine.sql.types import SqlType
 from wire import types as t
+from wire.dataclass import dataclass
 
 if TYPE_CHECKING:
     from engine.sql.expr import AggregateCall, Call, Expr

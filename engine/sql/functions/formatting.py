@@ -9,7 +9,6 @@ Numbers are formatted in `number_formats`; texts are read by templates in `readi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +32,7 @@ from engine.sql.functions.moments import (
 from engine.sql.functions.timefields import moment_field, to_local
 from engine.sql.functions.trees import both, bound, concat, constant_text, integer, is_null, required_text, sql, text
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
 
 if TYPE_CHECKING:

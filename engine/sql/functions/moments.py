@@ -10,7 +10,6 @@ for it: `to_instant` takes the later of the two instants that a wall clock shows
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
@@ -18,6 +17,7 @@ from sqlglot import exp
 from engine.executor import EngineName
 from engine.sql.functions.trees import bound, raises, sql
 from wire import types as t
+from wire.dataclass import dataclass
 
 SECOND: Final = 1_000_000
 MINUTE: Final = 60 * SECOND

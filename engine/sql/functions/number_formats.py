@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -39,6 +38,7 @@ from engine.sql.functions.trees import (
 from engine.sql.types import SqlType, numeric
 from wire import types as t
 from wire.carriers import NumericScale
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, SqlError
 
 if TYPE_CHECKING:

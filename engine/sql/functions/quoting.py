@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -19,6 +18,7 @@ from engine.sql.functions.building import fn
 from engine.sql.functions.textual import as_text
 from engine.sql.functions.trees import concat, integer, on, required_text, sql, text
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidParameterValue, NullValueNotAllowed, NumericValueOutOfRange
 from wire.text_numbers import whole
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -36,6 +35,7 @@ from engine.sql.functions.trees import (
     text,
 )
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ cannot be asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +36,7 @@ from engine.sql.functions.trees import (
 from engine.sql.regex.agreement import lengths, longest_first, mandatory, same_groups, same_span
 from engine.sql.regex.render import Flavour, render, render_test
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidParameterValue
 from wire.regular_expressions import Assertion, Group, Look, Node, Options, Pattern, read, read_options
 

@@ -10,7 +10,6 @@ Infinite timestamps have no number for a field that grows for ever; extract refu
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -40,6 +39,7 @@ from engine.sql.functions.zones import in_zone, to_zone
 from engine.sql.types import SqlType, numeric
 from wire import types as t
 from wire.carriers import NumericScale
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidParameterValue
 
 if TYPE_CHECKING:

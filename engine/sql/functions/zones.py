@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -23,6 +22,7 @@ from engine.sql.functions.moments import DAY, SECOND, fields, micros_of, modulo,
 from engine.sql.functions.trees import EngineBuilder, bound, concat, constant_text, integer, on, pack, raises, sql, text
 from wire import time_zone_abbreviations as abbreviations
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidParameterValue
 from wire.time_zones import canonical_name, find_zone, zone
 

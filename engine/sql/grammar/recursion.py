@@ -5,11 +5,10 @@ They are left in `meta["search"]` and `meta["cycle"]` of the item's CTE.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sqlglot import exp
 
 from engine.sql.grammar.expressions import ExpressionGrammar
+from wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

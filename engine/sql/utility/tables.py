@@ -5,7 +5,6 @@ What PostgreSQL has here and Sluice has not is refused by name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
@@ -27,6 +26,7 @@ from engine.sql.statements import (
 )
 from engine.sql.utility.columns import column, options, table_constraint, table_constraint_at, take_tablespace
 from engine.sql.utility.reader import StatementReader
+from wire.dataclass import dataclass
 from wire.errors import InvalidTableDefinition, UndefinedObject
 
 _LIKE_OPTIONS: Final = (

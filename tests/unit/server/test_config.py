@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from support.certificates import Authority
 
-from server.config import Address, ConfigurationError, load
+from server.address import Address
+from server.config import load
+from server.config_errors import ConfigurationError
 
 
 def test_needs_no_configuration() -> None:

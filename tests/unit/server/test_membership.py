@@ -18,7 +18,7 @@ from support.session_server import eventually, open_files
 
 from engine.runtime.listener import DataListener
 from engine.runtime.mesh import MemberInfo
-from server.config import Address
+from server.address import Address
 from server.membership import Actions, Close, Dial, Log, Lost, Membership, Proceed, Say, Timing
 from server.mesh_link import ControlConnection, LinkOptions, MeshLink
 from wire.mesh.control_messages import (

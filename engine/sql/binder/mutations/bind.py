@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from engine.api import ResultColumn
 from engine.plan.compile.block import is_volatile
@@ -16,6 +16,7 @@ from engine.sql.depth import bounded
 from engine.sql.scope import BindContext, RowLock, Scope
 from engine.sql.statements import Delete, Insert, Merge, MutationStatement, Update
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
 
 

@@ -15,7 +15,7 @@ first; where only one key has such rows that is the same, else the statement is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -45,6 +45,7 @@ from engine.sql.expr import And, Case, Coalesce, Column, Const, Expr, IsDistinct
 from engine.sql.scope import Scope, Source, cursor, position
 from engine.sql.statements import Insert, OnConflict
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import (
     About,
     FeatureNotSupported,

@@ -7,7 +7,7 @@ checked and not cut. Unlike INSERT, COPY may write an identity column that is GE
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from sqlglot import exp
@@ -36,6 +36,7 @@ from engine.sql.depth import bounded
 from engine.sql.expr import Column, Expr
 from engine.sql.scope import BindContext, Scope, Source, cursor, position
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidColumnReference, SqlError, UndefinedColumn
 from wire.text_settings import InputSettings
 

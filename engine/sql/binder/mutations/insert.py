@@ -8,7 +8,7 @@ parameter in the select list of a query.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -42,6 +42,7 @@ from engine.sql.statements import Insert, MergeWhen
 from engine.sql.stored_text import sequence_of
 from engine.sql.types import of
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import SqlSyntaxError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ volatile; values of sequences that nothing was said of are taken as rows are wri
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.catalog import acl
@@ -40,6 +40,7 @@ from engine.sql.expr import Case, Coalesce, Column, Const, Expr, InList, IsNull
 from engine.sql.scope import Scope
 from engine.sql.statements import Merge, MergeWhen
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import DuplicateAlias, FeatureNotSupported, SqlSyntaxError
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ expression of RETURNING may fail for a row that the statement does not concern.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -24,6 +23,7 @@ from engine.sql.binder.mutations.target import Target, checks, row_source
 from engine.sql.expr import Case, Coalesce, Column, ColumnRef, Const, Expr
 from engine.sql.scope import Scope, Source
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -27,6 +26,7 @@ from engine.sql.expr import Call, Column, Const, Expr
 from engine.sql.scope import Scope, Source, SourceColumn, cursor, position
 from engine.sql.stored_text import read_formula
 from wire import types as t
+from wire.dataclass import dataclass
 from wire.errors import (
     DatatypeMismatch,
     DuplicateColumn,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from sqlglot import exp
@@ -28,6 +28,7 @@ from engine.sql.binder.mutations.target import RIGHTS, Target, find_relation, re
 from engine.sql.expr import And, Column, Expr
 from engine.sql.scope import Scope, Source, SourceColumn
 from engine.sql.updatable import NOT_ONE, definition_of, why_not
+from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, ObjectNotInPrerequisiteState, SqlSyntaxError
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from support.store_ground import BUCKET, SECRET, Connection, attach, files, put,
 from engine.lakes import stores
 from engine.lakes.stores import Store
 from engine.local.errors import translate
-from server.config import ConfigurationError, load
+from server.config import load
+from server.config_errors import ConfigurationError
 
 
 @pytest.fixture(scope="module")

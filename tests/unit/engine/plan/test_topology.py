@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from engine.plan.topology import Link, PhysicalSource, Topology, TopologyNode, tables
-from server.config import ConfigurationError
+from server.config_errors import ConfigurationError
 from server.topology import load_topology
 
 WHOLE = """\

@@ -1,0 +1,36 @@
+"""What the command line and a member import before they need it: a list, which holds on every machine, in place of a time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+#: Not before a command runs that needs them.
+_NOT_BY_THE_COMMAND_LINE = (
+    "aiohttp", "duckdb", "engine", "msgspec", "numpy", "psycopg", "pyarrow", "pydantic", "rich", "server.config", "server.member",
+    "sqlglot", "wire", "yaml",
+)  # fmt: skip
+#: With the console, the HTTP door, the configuration, Spark, a table of Iceberg, a client that proves its password.
+_NOT_BY_A_MEMBER = (
+    "aiohttp", "asn1crypto", "buenavista", "fastapi", "psycopg", "py4j", "pydantic", "pyiceberg", "pyspark", "scramp",
+    "server.config", "server.console", "server.http.door", "typer", "uvicorn", "xml.etree", "yaml",
+)  # fmt: skip
+
+
+def test_the_command_line_imports_no_engine() -> None:
+    assert _loaded("server.cli", _NOT_BY_THE_COMMAND_LINE) == []
+
+
+def test_a_member_imports_what_every_start_needs() -> None:
+    assert _loaded("server.member", _NOT_BY_A_MEMBER) == []
+
+
+def test_what_is_looked_for_would_be_found() -> None:
+    assert _loaded("server.console", ("aiohttp",)) == ["aiohttp"]
+
+
+def _loaded(module: str, names: tuple[str, ...]) -> list[str]:
+    """Those of the names that a process has loaded when it has imported a module."""
+    code = f"import sys, {module}; print(*(name for name in {names!r} if name in sys.modules))"
+    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return told.stdout.split()
