@@ -4,9 +4,13 @@ Each batch ends in a binary column `sort_key` that compares bytewise as the orde
 the merge knows nothing of types, directions or nulls, and takes the column away.
 
 **Theory.** With a batch at the head of each stream that has not ended, let the *bound* be the least of the heads' last keys.
-No key that is still to come is less than it, so all rows up to the bound may go: in each head that is a prefix, found by
-bisection, and one head, the one that the bound is of, goes whole. The prefixes are joined and sorted by one Arrow kernel;
-where only one of them has rows (streams whose ranges hardly overlap) nothing is copied. So the work in Python is per batch,
+No key that is still to come is less than it, so all rows below the bound may go: in each head that is a prefix, found by
+bisection. So may rows at the bound, by stream: where a head goes whole, more of them may follow, and later streams keep theirs
+until then. The prefixes are joined and sorted by one Arrow kernel, which is stable; where only one of them has rows (streams
+whose ranges hardly overlap) nothing is copied. Rows that tie come by stream, then, and in their stream's order, wherever batches
+end: those of one set, which no key tells apart, stay together.
+
+So the work in Python is per batch,
 not per row, and a stream is asked for its next batch only when its head has been used up: what is held is a batch a stream.
 
 Considered and rejected: a heap of rows (a Python step a row), and concatenating everything before one sort (an ORDER BY
@@ -15,7 +19,7 @@ with a LIMIT that the client never reads to its end would read all of every stre
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Awaitable, Callable
 
 import pyarrow as pa
@@ -48,13 +52,15 @@ class OrderedMerge:
 
     def _take_up_to(self, bound: bytes) -> list[pa.RecordBatch]:
         taken = []
-        for number, head in list(self._heads.items()):
-            count = bisect_right(range(head.num_rows), bound, key=lambda row, head=head: _key(head, row))  # type: ignore[misc]
+        bisect: Callable[..., int] = bisect_right
+        for number, head in sorted(self._heads.items()):
+            count = bisect(range(head.num_rows), bound, key=lambda row, head=head: _key(head, row))
             if count:
                 taken.append(head.slice(0, count))
             if count == head.num_rows:
                 del self._heads[number]
                 self._wanted.add(number)
+                bisect = bisect_left
             else:
                 self._heads[number] = head.slice(count)
         return taken

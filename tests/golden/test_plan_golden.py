@@ -39,6 +39,11 @@ STATEMENTS: Final = {
     "sort_below_a_join": "select * from (select n_regionkey from nation order by n_name) as n, region",
     "ordered_union": "select n_name from nation union select r_name from region order by 1",
     "distinct_on": "select distinct on (n_regionkey) n_regionkey, n_name from nation order by n_regionkey, n_name desc",
+    "sets_run_over_rows_in_order": "select n_name, generate_series(1, n_regionkey) from nation order by n_regionkey, n_nationkey"
+    " limit 7",
+    "sets_run_over_the_first_rows": "select distinct on (n_regionkey) unnest(array[1, 2]), n_name from nation"
+    " order by n_regionkey, n_name desc",
+    "sets_that_are_sorted_by": "select n_name, unnest(array[2, 1]) as u from nation order by n_regionkey, u",
     "window_over_an_aggregate": "select o_orderdate, sum(count(*)) over (order by o_orderdate) from orders group by 1"
     " order by 1",
     "grouping_sets": "select n_regionkey, n_name, count(*), grouping(n_name) from nation"

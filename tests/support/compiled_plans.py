@@ -694,6 +694,19 @@ def sets_in_the_select_list(d: Data) -> Node:
     return ProjectSet(columns, values, (call(SERIES, const(1), upto), call(SERIES, const(1), const(1)), name))
 
 
+@case([(1, 1), (2, 1), (1, 2), (2, 2), (1, 3), (2, 3)], ordered=True)
+def sets_over_rows_in_order(d: Data) -> Node:
+    """Rows of one set are alike in the required order."""
+    values = d.values([3], [1], [2])
+    key_ = values.columns[0]
+    in_order = Limit((key_,), values, requirement=(key(key_),))
+    (numbers, passed) = d.columns(INT4, INT4)
+    sets = ProjectSet(
+        (numbers, passed), Sort((key_,), in_order, (key(key_),)), (call(SERIES, const(1), const(2)), ref(key_))
+    )
+    return Final((numbers, passed), sets, (key(passed),))
+
+
 # -- common table expressions ---------------------------------------------------------------------------------------
 
 

@@ -128,15 +128,25 @@ class Block:
             select.set("offset", exp.Offset(expression=self.offset))
         return select
 
-    def derived(self, extra: Mapping[str, exp.Expression] | None = None, *, keep_order: bool = False) -> Block:
+    def derived(
+        self,
+        extra: Mapping[str, exp.Expression] | None = None,
+        *,
+        keep_order: bool = False,
+        move_order: bool = False,
+    ) -> Block:
         """This SELECT as a derived table that a new one reads.
 
         extra: further expressions of this SELECT to have in the table, by label (`extra_column`).
-        keep_order: order the new SELECT as this one is, by columns of the table.
+        keep_order: order the new SELECT as this one is, by columns of the table. move_order: and do not sort this one, which may
+            have no LIMIT.
         """
+        assert not (move_order and self.stage is Stage.LIMITED)
         alias = self.compilation.alias()
         trees = {f"c{id_}": tree for id_, tree in self.scope.columns.items()} | dict(extra or {})
-        order = self._exported_order(trees, alias) if keep_order else []
+        order = self._exported_order(trees, alias) if keep_order or move_order else []
+        if move_order:
+            self.order = []
         query = self.whole
         if query is None:
             query = self.close_trees(list(trees.values()), list(trees))

@@ -10,7 +10,7 @@ from sqlglot import exp
 from engine.plan.compile.block import Block, Stage
 from engine.plan.compile.expressions import render
 from engine.plan.compile.keys import equality_key
-from engine.plan.compile.ordering import order_by, sorted_block, unmet
+from engine.plan.compile.ordering import in_order, order_by
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.storage import storage_type
 from engine.plan.compile.trees import call, case, cast, equals, integer, operand, ordered, string
@@ -29,7 +29,7 @@ def limit(node: Limit, block: Block) -> Block:
     count, offset = (_row_count(e, c, block.scope) for e, c in ((node.count, "LIMIT"), (node.offset, "OFFSET")))
     if node.with_ties and count is not None:
         return _with_ties(node, block, count, offset)
-    block = sorted_block(block, unmet(node))
+    block = in_order(node, block)
     if count is None and offset is None:
         return block
     block = block.flat()
@@ -72,19 +72,19 @@ def _computed_row_count(count: Expr, clause: str, scope: Scope) -> exp.Expressio
 
 def _with_ties(node: Limit, block: Block, count: exp.Expression, offset: exp.Expression | None) -> Block:
     """The rows whose rank is among the first `count` after `offset`: those that tie with the last have its rank."""
-    block = _with_plain_keys(block.at_most(Stage.FILTERED), [key.column for key in node.requirement])
+    block = _with_plain_keys(in_order(node, block).at_most(Stage.FILTERED), [key.column for key in node.requirement])
     order = exp.Order(expressions=order_by(block, node.requirement))
     extra = {
         "rank_": exp.Window(this=call("RANK"), order=order),
-        "number_": exp.Window(this=call("ROW_NUMBER"), order=order.copy()),
+        "number_": exp.Window(this=call("ROW_NUMBER"), order=exp.Order(expressions=[i.copy() for i in block.order])),
     }
-    block = block.derived(extra)
+    block = block.derived(extra, move_order=True)
     last = count if offset is None else exp.Add(this=operand(count), expression=operand(offset.copy()))
     block.where.append(exp.LTE(this=block.extra_column("rank_"), expression=last))
     if offset is not None:
         block.where.append(exp.GT(this=block.extra_column("number_"), expression=offset))
     block.stage = Stage.FILTERED
-    return sorted_block(block, node.requirement)
+    return block
 
 
 def distinct_on(node: DistinctOn, block: Block) -> Block:

@@ -8,7 +8,7 @@ from engine.plan.compile.block import Block, Stage, is_cheap
 from engine.plan.compile.keys import order_keys
 from engine.plan.compile.trees import ordered
 from engine.plan.logical import Final, Limit, Ordering
-from engine.plan.ordering import is_read_in_order
+from engine.plan.ordering import is_read_in_order, ordering_of, satisfies
 
 
 def sorted_block(block: Block, keys: Ordering) -> Block:
@@ -30,9 +30,14 @@ def sorted_block(block: Block, keys: Ordering) -> Block:
     return block
 
 
-def unmet(node: Final | Limit) -> Ordering:
-    """The order by which the node's input is still to be sorted: none where files have it."""
-    return () if is_read_in_order(node.input, node.requirement) else node.requirement
+def in_order(node: Final | Limit, block: Block) -> Block:
+    """The input of `node`, in the order that it requires. A block that is so already keeps its order, which may tell apart rows
+    that are alike in the required one, as those of one set are (`engine.plan.compile.sources.project_set`)."""
+    if is_read_in_order(node.input, node.requirement):
+        return block
+    if block.order and satisfies(ordering_of(node.input), node.requirement):
+        return block
+    return sorted_block(block, node.requirement)
 
 
 def order_by(block: Block, keys: Ordering) -> list[exp.Ordered]:

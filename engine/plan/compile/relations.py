@@ -14,7 +14,7 @@ from engine.plan.compile.block import Block, Stage, volatile_ids
 from engine.plan.compile.expressions import render
 from engine.plan.compile.filters import filtered
 from engine.plan.compile.interruptible import interruptible
-from engine.plan.compile.ordering import sorted_block, unmet
+from engine.plan.compile.ordering import in_order, sorted_block
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.trees import QueryTree
 from engine.plan.compile.windows import render_window
@@ -86,7 +86,7 @@ def _relation(node: Node, scope: Scope) -> Block:
         case Limit():
             return _only(limits.limit(node, relation(node.input, scope)), node.columns)
         case Final():
-            return _only(sorted_block(relation(node.input, scope), unmet(node)), node.columns)
+            return _only(in_order(node, relation(node.input, scope)), node.columns)
         case _:
             raise AssertionError(f"{type(node).__name__} is no node of the logical plan")
 

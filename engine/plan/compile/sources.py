@@ -24,6 +24,7 @@ from engine.plan.compile.trees import (
     integer,
     label,
     name,
+    ordered,
     string,
     table_alias,
 )
@@ -289,7 +290,10 @@ def _never_null(array: exp.Expression, element: SqlType, scope: Scope) -> exp.Ex
 def project_set(node: ProjectSet, block: Block) -> Block:
     """Set-returning functions in a select list: rows as many as the longest gives, none where all are empty."""
     engine = block.scope.engine
-    block = (block.at_most(Stage.FILTERED) if engine == "local" else block.derived()).ready_for(node.emit)
+    block = block.at_most(Stage.FILTERED)
+    if engine == "spark":
+        block = block.derived(move_order=True)
+    block = block.ready_for(node.emit)
     sets = {c.id: e for c, e in zip(node.columns, node.emit, strict=True) if _is_set(e)}
     if engine == "local":
         unnested: dict[int, exp.Expression] = {id_: call("UNNEST", _rows_of(e, block.scope)) for id_, e in sets.items()}
@@ -297,10 +301,23 @@ def project_set(node: ProjectSet, block: Block) -> Block:
         unnested = _spark_lateral(sets, block)
     columns = zip(node.columns, node.emit, strict=True)
     block.scope.columns = {c.id: unnested[c.id] if c.id in sets else render(e, block.scope) for c, e in columns}
-    if engine == "spark":
-        return block
-    # A SELECT of its own: whoever reads it may leave the calls' columns out, but not the rows that they make.
-    return block.derived(keep_order=True)
+    if engine == "local":
+        # A SELECT of its own: whoever reads it may leave the calls' columns out, but not the rows that they make.
+        block = block.derived(move_order=True)
+    return _in_turn(block) if block.order else block
+
+
+def _in_turn(block: Block) -> Block:
+    """The rows of sets over rows that are in order: all of one row's set before the next one's, each set in its own order.
+
+    No key of that order tells the rows of a set apart, and neither engine's sort is stable. So their place in the stream is its
+    last key: it rises within a set, which one thread writes. DuckDB counts on one thread, Spark in each partition by itself."""
+    number: exp.Expression = exp.Window(this=call("ROW_NUMBER"))
+    if block.scope.engine == "spark":
+        number = call("MONOTONICALLY_INCREASING_ID")
+    block = block.derived({"place_": number}, move_order=True)
+    block.order.append(ordered(block.extra_column("place_"), descending=False, nulls_first=False))
+    return block
 
 
 def _is_set(expr: Expr) -> TypeGuard[Call]:

@@ -30,7 +30,7 @@ from engine.plan.physical import (
     Synchronizer,
     Unsynchronized,
 )
-from engine.plan.rewrite import walk_all
+from engine.plan.rewrite import rewrite_plan, walk_all
 from engine.sql import types as st
 from engine.sql.expr import Column, ColumnRef, Const
 from engine.sql.types import SqlType
@@ -110,14 +110,24 @@ class Assembly:
         target = member or self.setting.initiator
         if flow.members == (target,):
             return flow
-        moved = self.exchange(flow, SingleRouter(), (Instance(target),))
+        moved = self.in_order(flow, lambda below: self.exchange(below, SingleRouter(), (Instance(target),)))
         node, order = moved.node, flow.order
-        if order:
-            node = Sort(node.columns, node, order)
         if flow.limit is not None:
             node = replace(flow.limit, input=node)
             order = order if {key.column for key in order} <= set(node.columns) else ()
         return replace(moved, node=node, order=order)
+
+    def in_order(self, flow: Flow, move: Callable[[Flow], Flow]) -> Flow:
+        """The flow, moved, and sorted where the rows arrive if they have an order; below its sets, if it has any of these."""
+        below = flow.before_sets if flow.order and flow.before_sets is not None else flow
+        moved = move(below)
+        node = Sort(moved.node.columns, moved.node, below.order) if below.order else moved.node
+        if below is flow:
+            return replace(moved, node=node, order=flow.order)
+        moved = replace(moved, node=node, order=below.order)
+        inputs = (*moved.inputs, *(edge for edge in flow.inputs if edge not in below.inputs))
+        above = rewrite_plan(flow.node, lambda part: node if part is below.node else part)
+        return replace(moved, node=above, inputs=inputs, order=flow.order, before_sets=moved)
 
     def for_output(self, flow: Flow, node: Node) -> Flow:
         """The flow where `node` may be computed of it: on the initiator, if the node's columns cannot go there."""

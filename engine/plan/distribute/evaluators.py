@@ -21,7 +21,10 @@ def evaluator(node: Evaluator | ProjectSet, assembly: Assembly) -> Flow:
         below = assembly.gather(below)
     spread = replace(node, input=below.node)
     order = ordering_of(spread) if below.order else ()
-    return replace(below, node=spread, parted=_renamed(below.parted, node), order=order)
+    before_sets = below.before_sets
+    if isinstance(node, ProjectSet) and order and before_sets is None:
+        before_sets = below
+    return replace(below, node=spread, parted=_renamed(below.parted, node), order=order, before_sets=before_sets)
 
 
 def _renamed(parted: tuple[Equals, ...] | None, node: Evaluator | ProjectSet) -> tuple[Equals, ...] | None:

@@ -29,6 +29,8 @@ class Flow:
         that is how the rows are parted: where a value is then follows from the files, and from no hash.
     order: every instance gives its rows in this order, by columns of `node`.
     in_turn: whether each instance's rows precede the next one's in that order.
+    before_sets: the flow below a PROJECT SET over rows in order. No key tells the rows of a set apart, so where streams are not
+        merged but sorted again, it is this flow's that are, and the sets run after that.
     limit: a LIMIT whose first stage each instance has done, and whose second is still to be done over all of them.
     size: bytes of column data below it, as far as known: what a choice between moving one side or the other goes by.
     """
@@ -40,6 +42,7 @@ class Flow:
     by_range: tuple[Column, ...] = ()
     order: Ordering = ()
     in_turn: bool = False
+    before_sets: Flow | None = None
     limit: Limit | None = None
     size: int = 0
 

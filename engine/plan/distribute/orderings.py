@@ -27,7 +27,7 @@ from wire import types as t
 
 def sort(node: Sort, assembly: Assembly) -> Flow:
     below = assembly.flow(node.input)
-    return replace(below, node=replace(node, input=below.node), order=node.keys)
+    return replace(below, node=replace(node, input=below.node), order=node.keys, before_sets=None)
 
 
 def limit(node: Limit, assembly: Assembly) -> Flow:

@@ -28,7 +28,6 @@ from engine.plan.logical import (
     CteReader,
     Join,
     Node,
-    Sort,
     TableReader,
     With,
 )
@@ -54,9 +53,9 @@ def with_results_sent(node: Node, assembly: Assembly) -> tuple[Node, tuple[Flow,
         if not isinstance(expr, Subquery) or not _is_worth_sending(expr.plan, assembly):
             return expr
         flow = assembly.flow(order_joins(expr.plan, assembly))
-        moved = assembly.mirror(flow, assembly.here())
+        moved = assembly.in_order(flow, lambda below: assembly.mirror(below, assembly.here()))
         arriving.append(moved)
-        return replace(expr, plan=Sort(moved.node.columns, moved.node, flow.order) if flow.order else moved.node)
+        return replace(expr, plan=moved.node)
 
     return map_expressions(node, lambda expr: rewrite_expr(expr, sent)), tuple(arriving)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from engine.plan.logical import Aggregator, DistinctOn, Node, Ordering, OrderKey
+from engine.plan.logical import Aggregator, DistinctOn, Limit, Node, Ordering, OrderKey
 from engine.sql.binder import from_clause, row_locks, set_returning, sorting, windows
 from engine.sql.binder.blocks import Bound, extended, filtered, project, refer
 from engine.sql.binder.grouping import GroupBy, aggregated, bind_group_by, is_grouped
@@ -48,15 +48,16 @@ def bind(binder: QueryBinder, tree: exp.Select, scope: Scope, settle: bool) -> B
         for target in targets:
             target.expr = binder.expressions.settle(target.expr)
     node, exprs = _computed(binder, node, targets, group, having, scope)
-    if distinct is not None and distinct.before_sets:
-        node, exprs = _first_rows(binder, node, exprs, distinct, order)
+    sets_last = _has_sets_last(exprs, distinct, order)
+    if sets_last:
+        node, exprs = _in_order(binder, node, exprs, distinct, order)
     node, exprs = set_returning.expanded(binder.context, node, exprs)
     plan: Node = project(binder.context, node, exprs, [x.name for x in targets])
     names = tuple(x.name for x in targets if not x.hidden)
     requirement = sorting.ordering(plan, order)
     rows = row_locks.rows_of(tree, plan, base, scope)
     row_locks.lock(binder.context, tree, rows, scope)
-    if distinct is not None and not distinct.before_sets:
+    if distinct is not None and not sets_last:
         plan = _distinct(plan, distinct, order)
     return sorting.limited(binder, tree, scope, Bound(plan, names, requirement, rows))
 
@@ -131,15 +132,10 @@ def _group_by(binder: QueryBinder, tree: exp.Select, targets: list[Target], scop
 
 @dataclass(frozen=True, slots=True)
 class _Distinct:
-    """The targets that DISTINCT compares; on: DISTINCT ON, which keeps a whole row of each group.
-
-    before_sets: set-returning calls run over the rows that are kept, as they do where there is an ORDER BY and it asks for
-    none of them (planner.c: make_sort_input_target).
-    """
+    """The targets that DISTINCT compares; on: DISTINCT ON, which keeps a whole row of each group."""
 
     keys: tuple[int, ...]
     on: bool
-    before_sets: bool = False
 
 
 def _bind_distinct(
@@ -156,9 +152,7 @@ def _bind_distinct(
     for key in keys:
         binder.expressions.require_equality(targets[key].expr)
     _check_leading(keys, on.expressions, order)
-    sorted_by = {*keys, *(item.target for item in order)}
-    sets = {n for n, target in enumerate(targets) if set_returning.has_sets(target.expr)}
-    return _Distinct(tuple(dict.fromkeys(keys)), True, bool(order) and bool(sets) and not sets & sorted_by)
+    return _Distinct(tuple(dict.fromkeys(keys)), True)
 
 
 def _check_leading(keys: Sequence[int], written: Sequence[exp.Expression], order: Sequence[SortItem]) -> None:
@@ -204,16 +198,27 @@ def _computed(
     return windows.computed(binder.context, node, exprs, scope)
 
 
-def _first_rows(
-    binder: QueryBinder, node: Node, exprs: list[Expr], distinct: _Distinct, order: Sequence[SortItem]
+def _has_sets_last(exprs: Sequence[Expr], distinct: _Distinct | None, order: Sequence[SortItem]) -> bool:
+    """Whether set-returning calls run over rows that are in order, as they do where there is an ORDER BY and neither it nor
+    DISTINCT asks for one of them (planner.c: make_sort_input_target)."""
+    compared = {*(distinct.keys if distinct is not None else ()), *(item.target for item in order)}
+    sets = {n for n, expr in enumerate(exprs) if set_returning.has_sets(expr)}
+    return bool(order) and bool(sets) and not sets & compared
+
+
+def _in_order(
+    binder: QueryBinder, node: Node, exprs: list[Expr], distinct: _Distinct | None, order: Sequence[SortItem]
 ) -> tuple[Node, list[Expr]]:
-    """The first row of each group, and the select list's expressions over these."""
-    known = sorted({*distinct.keys, *(item.target for item in order)})
+    """The rows in ORDER BY's order, of each of DISTINCT ON's groups the first; and the select list's expressions over these."""
+    keys = () if distinct is None else distinct.keys
+    known = sorted({*keys, *(item.target for item in order)})
     node, columns = extended(binder.context, node, [exprs[target] for target in known], "key")
     found = dict(zip(known, columns, strict=True))
     requirement = tuple(OrderKey(found[i.target], i.descending, i.nulls_first) for i in order)
-    first = _first(node, [found[key] for key in distinct.keys], requirement)
-    return first, [refer(found[n]) if n in found else expr for n, expr in enumerate(exprs)]
+    if distinct is not None:
+        node = _first(node, [found[key] for key in keys], requirement)
+    ordered = Limit(node.columns, node, requirement=requirement)
+    return ordered, [refer(found[n]) if n in found else expr for n, expr in enumerate(exprs)]
 
 
 def _distinct(plan: Node, distinct: _Distinct, order: Sequence[SortItem]) -> Node:

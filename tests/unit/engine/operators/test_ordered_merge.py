@@ -59,6 +59,28 @@ def test_merging_is_sorting(parts: list[tuple[list[bytes], list[int]]]) -> None:
     assert asyncio.run(_read(_merge(sources))) == expected
 
 
+_CUTS = st.lists(st.integers(1, 12), max_size=4)
+
+
+@given(st.lists(st.tuples(st.lists(st.integers(0, 2), max_size=12), _CUTS), max_size=4))
+def test_rows_that_tie_come_by_stream(parts: list[tuple[list[int], list[int]]]) -> None:
+    """Wherever batches end, and in their stream's order."""
+    sources = [Source([bytes([key]) for key in keys], cuts) for keys, cuts in parts]
+    numbers = itertools.count()
+    for source in sources:
+        source.batches = [
+            batch.set_column(0, "v", pa.array([next(numbers) for _ in range(batch.num_rows)], pa.int64()))
+            for batch in source.batches
+        ]
+    rows = [
+        (key, value)
+        for source in sources
+        for batch in source.batches
+        for value, key in zip(batch["v"].to_pylist(), batch["sort_key"].to_pylist(), strict=True)
+    ]
+    assert asyncio.run(_read(_merge(sources))) == [value for _, value in sorted(rows)]
+
+
 async def test_a_batch_a_stream_is_held() -> None:
     low = Source([bytes([i]) for i in range(6)], [3])
     high = Source([bytes([i]) for i in range(100, 106)], [3])

@@ -31,6 +31,7 @@ from engine.plan.physical import (
     PhysicalPlan,
     Sequential,
     SingleRouter,
+    Synchronizer,
     Unsynchronized,
 )
 
@@ -246,6 +247,36 @@ def test_operators(layout: Layout, database: LocalDatabase, text: str, ordered: 
     _same(layout, database, text, ordered=ordered)
     pinned = {file: member for t in layout.tables.values() for file, member in zip(t.files, "bccb", strict=True)}
     _same(replace(layout, pinned=pinned, mirror_limit=1 << 20), database, text, ordered=ordered)
+
+
+@pytest.mark.parametrize(
+    ("text", "synchronizer"),
+    [
+        ("select generate_series(1, 3) from t order by g", Ordered),
+        ("select generate_series(1, 3) from t order by g limit 50 offset 3", Ordered),
+        ("select generate_series(1, 3) from t order by g fetch first 50 rows with ties", Unsynchronized),
+        ("select s, g from (select generate_series(1, 3) as s, g from t order by g) x", Ordered),
+        ("select s from (select generate_series(1, 3) as s, g from t order by g) x", Unsynchronized),
+        ("select s from (select generate_series(1, 3) as s from t order by g) x", Unsynchronized),
+        ("select s from (select generate_series(1, 3) as s from t order by g limit 60) x", Unsynchronized),
+        ("select s + (select min(i2) - min(i2) from u) from (select generate_series(1, 3) as s, g from t order by g) x", None),
+        ("select unnest(array_agg(s)) from (select generate_series(1, 3) as s from t order by g) x", Unsynchronized),
+        ("select unnest(array(select generate_series(1, 3) from t order by g))", None),
+        ("select distinct on (g, i4) generate_series(1, 3) from t order by g, i4, id", Ordered),
+    ],
+)  # fmt: skip
+def test_sets_stay_together(
+    layout: Layout, database: LocalDatabase, text: str, synchronizer: type[Synchronizer] | None
+) -> None:
+    """No key tells a set's rows apart: streams of them are merged, or else the sets run where the rows have been sorted."""
+    plan = layout.plan(text)
+    pinned = {file: member for t in layout.tables.values() for file, member in zip(t.files, "bccb", strict=True)}
+    for place in (layout, replace(layout, pinned=pinned, mirror_limit=1 << 20)):
+        physical = distribute(plan, place.setting(), "it is asked for")
+        assert synchronizer is None or isinstance(physical.edges[-1].synchronizer, synchronizer), physical
+        rows = answer(physical, plan, database).rows
+        assert len(rows) >= 50
+        assert [row[0] for row in rows] == [str(n % 3 + 1) for n in range(len(rows))]
 
 
 # -- shapes ----------------------------------------------------------------------------------------------------------
