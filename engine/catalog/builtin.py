@@ -19,9 +19,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from engine.catalog.lookups import FOLDER, TABLES, scalars
+from engine.catalog.lookups import TABLES, postgres_rows, scalars
 from engine.sql.functions import Function
 from engine.sql.functions.registry import CALLABLE, registry
 from wire import types as t
@@ -72,7 +71,7 @@ def shapes() -> Mapping[tuple[str, str], Shape]:
             ", ".join(f"{name} {_here(typ)}" for name, typ in zip(row["columns"], row["types"], strict=True)),
             row["definition"] or "",
         )
-        for row in pq.read_table(FOLDER / "shapes.parquet").to_pylist()
+        for row in postgres_rows("shapes").to_pylist()
     }
 
 
@@ -89,7 +88,7 @@ def _here(name: str) -> str:
 @cache
 def rows(name: str) -> pa.Table:
     """The rows of `name` that hold here, in PostgreSQL's order of OIDs."""
-    whole = pq.read_table(FOLDER / f"{name}.parquet")
+    whole = postgres_rows(name)
     match name:
         case "pg_proc":
             return whole.filter(_listed(whole))

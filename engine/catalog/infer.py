@@ -93,7 +93,9 @@ def read_schema(file: str) -> pa.Schema:
 def _sniff(file: str, file_format: FileFormat, options: Mapping[str, str]) -> pa.Schema:
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
         if stores.is_remote(file):
-            connection.register_filesystem(stores.StoreFiles())
+            from engine.lakes.store_files import StoreFiles
+
+            connection.register_filesystem(StoreFiles())
         # What folders say is not what the file says (`engine.catalog.partitions`).
         if file_format == "json":
             relation = connection.read_json(file, hive_partitioning=False)

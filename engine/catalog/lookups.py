@@ -11,11 +11,12 @@ Source: PostgreSQL 15, sections 9.26 and 9.28; ruleutils.c, objectaddress.c, pgs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
@@ -255,9 +256,15 @@ _ROWS: Final = (
 _SESSIONS: Final = "select count(*)::int4 from pg_catalog.pg_stat_activity where $1 is not null"
 
 
+def postgres_rows(name: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """A file of PostgreSQL's own rows: as `pq.read_table` gives it, which imports pyarrow.dataset with every start."""
+    with pq.ParquetFile(FOLDER / f"{name}.parquet") as file:
+        return file.read(columns=columns)
+
+
 def _zeros() -> dict[tuple[str, int], str]:
     """Functions of PostgreSQL's statistics collector: of what is not counted here there were none, and never."""
-    functions = pq.read_table(FOLDER / "pg_proc.parquet", columns=["proname", "proargtypes", "prorettype", "proretset"])
+    functions = postgres_rows("pg_proc", ["proname", "proargtypes", "prorettype", "proretset"])
     counting = functions.filter(pc.starts_with(functions["proname"], "pg_stat_get_"))
     nothing = {20: "0::int8", 701: "0::float8", 1184: "null::timestamptz"}
     return {

@@ -8,8 +8,9 @@ given (environment, profile, instance role), by AWS' usual rules.
 There is one registry for the process, as files' names are all that reaches those who read them: DuckDB's scans, footers,
 members. Engines of one process agree on their stores, or the second is refused.
 
-DuckDB reads through `StoreFiles`, a file system of fsspec's interface; deltalake takes options (`delta_options`). Spark would need
-Hadoop's S3 connector, which no registry of Python's has: its tasks read through DuckDB too (`engine.plan.compile.scans`).
+DuckDB reads through `engine.lakes.store_files`, a file system of fsspec's interface; deltalake takes options (`delta_options`).
+Spark would need Hadoop's S3 connector, which no registry of Python's has: its tasks read through DuckDB too
+(`engine.plan.compile.scans`).
 
 Rejected: DuckDB's httpfs (downloaded from the internet when it is first used); s3fs (another S3 client, and another event loop);
 `CREATE SECRET` in SQL (statements are logged).
@@ -21,11 +22,9 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
-from fsspec import AbstractFileSystem
-from fsspec.implementations.arrow import ArrowFSWrapper
 from pyarrow import fs
 
 from wire.dataclass import dataclass
@@ -214,42 +213,6 @@ def size(path: str) -> int:
     return int(found.size)
 
 
-class StoreFiles(AbstractFileSystem):  # type: ignore[misc]
-    """The stores as DuckDB takes a file system: one for all buckets, as it goes by the scheme of a path."""
-
-    protocol = "s3"
-    cachable = False
-
-    def _of(self, path: str) -> tuple[ArrowFSWrapper, str]:
-        whole = path if path.startswith(_SCHEME) else _SCHEME + path
-        return ArrowFSWrapper(_REGISTRY.system(whole)), whole.removeprefix(_SCHEME)
-
-    @classmethod
-    def _strip_protocol(cls, path: str) -> str:
-        return path.removeprefix(_SCHEME).rstrip("/")
-
-    def _open(self, path: str, mode: str = "rb", **_options: Any) -> Any:
-        if mode != "rb":
-            raise PermissionError(f"{path} is read only")
-        system, where = self._of(path)
-        return system._open(where, mode)
-
-    def info(self, path: str, **_options: Any) -> Any:
-        system, where = self._of(path)
-        return system.info(where)
-
-    def exists(self, path: str, **_options: Any) -> bool:
-        """A store that cannot be asked is an error, where fsspec takes the file for missing."""
-        try:
-            self.info(path)
-        except FileNotFoundError:
-            return False
-        return True
-
-    def ls(self, path: str, detail: bool = True, **_options: Any) -> Any:
-        system, where = self._of(path)
-        return system.ls(where, detail=detail)
-
-    def modified(self, path: str) -> Any:
-        system, where = self._of(path)
-        return system.modified(where)
+def file_system(path: str) -> fs.S3FileSystem:
+    """Of the store that a path lies in. Raises InsufficientPrivilege for a bucket that is in no store."""
+    return _REGISTRY.system(path)

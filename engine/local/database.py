@@ -30,7 +30,6 @@ from sqlglot import exp
 
 from engine.catalog.objects import SystemTable, Table
 from engine.config import EngineConfig
-from engine.lakes import stores
 from engine.local import udf
 from engine.local.confined import CONFINED
 from engine.local.zone_names import zone_name
@@ -240,7 +239,9 @@ class LocalDatabase:
         self._root = duckdb.connect(":memory:", config=_settings(config, self._spill))
         udf.install(self._root)
         if config.stores:
-            self._root.register_filesystem(stores.StoreFiles())
+            from engine.lakes.store_files import StoreFiles
+
+            self._root.register_filesystem(StoreFiles())
         self._root.execute("SET GLOBAL allowed_configs = ['TimeZone', 'enable_profiling']")
         self._root.execute("SET GLOBAL lock_configuration = true")
         self._lock = threading.Lock()

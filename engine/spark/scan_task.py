@@ -51,7 +51,9 @@ class ScanUnits:
         numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
         with duckdb.connect(":memory:", config=_SETTINGS) as connection:
             if self.stores:
-                connection.register_filesystem(stores.StoreFiles())
+                from engine.lakes.store_files import StoreFiles
+
+                connection.register_filesystem(StoreFiles())
             connection.execute("SET TimeZone = $1", [self.time_zone])
             try:
                 for number in numbers:

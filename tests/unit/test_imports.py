@@ -12,7 +12,7 @@ _NOT_BY_THE_COMMAND_LINE = (
 )  # fmt: skip
 #: With the console, the HTTP door, the configuration, Spark, a table of Iceberg, a client that proves its password.
 _NOT_BY_A_MEMBER = (
-    "aiohttp", "asn1crypto", "buenavista", "fastapi", "psycopg", "py4j", "pydantic", "pyiceberg", "pyspark", "scramp",
+    "aiohttp", "asn1crypto", "buenavista", "fastapi", "fsspec", "psycopg", "py4j", "pydantic", "pyiceberg", "pyspark", "scramp",
     "server.config", "server.console", "server.http.door", "typer", "uvicorn", "xml.etree", "yaml",
 )  # fmt: skip
 

@@ -114,7 +114,9 @@ def test_a_store_that_does_not_answer(tmp_path: Path, store: Store) -> None:
     ):
         connection.execute("create foreign table t options (path 's3://gone-lake/t')")
     with duckdb.connect() as engine:
-        engine.register_filesystem(stores.StoreFiles())
+        from engine.lakes.store_files import StoreFiles
+
+        engine.register_filesystem(StoreFiles())
         with pytest.raises(Exception, match="AWS Error") as raised:
             engine.sql("select * from read_parquet('s3://gone-lake/t/f.parquet')")
     assert translate(raised.value).sqlstate == "58030"
