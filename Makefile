@@ -12,6 +12,8 @@ LISTEN ?= 127.0.0.1:5432
 MINUTES ?= 10
 SINCE ?= HEAD
 
+# Compiled modules are kept: otherwise each process of the tests compiles all of them anew.
+unexport PYTHONDONTWRITEBYTECODE
 # Processes that run tests, each with a Spark and a PostgreSQL of its own where its tests ask for one.
 WORKERS ?= auto
 IN_PARALLEL := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
