@@ -16,7 +16,8 @@ import pyarrow as pa
 import pytest
 import uvloop
 from support.certificates import Authority, openssl
-from support.mesh_ground import MeshMember, gathered, mesh, rows, until
+from support.mesh_ground import MeshMember, gathered, mesh, rows
+from support.session_server import eventually
 
 from engine.operators.mesh_tls import HandshakeFailed, MeshTls, MeshTlsError, TlsFiles, TlsPeer
 from engine.operators.outbound import open_remote
@@ -52,7 +53,7 @@ async def members(authority: Authority, tmp_path: Path) -> AsyncIterator[list[Me
 
 
 async def logged(caplog: pytest.LogCaptureFixture, told: str) -> None:
-    await until(lambda: told in caplog.text)
+    await eventually(lambda: told in caplog.text)
 
 
 # -- members ----------------------------------------------------------------------------------------------------------
@@ -170,7 +171,7 @@ async def test_a_sender_shows_its_token_to_the_right_member_only(ground: Ground,
     opening = Open(VERSION, "channel", ground.token, 0, 0, 0, 0, b"")
     with pytest.raises(ConnectionFailure, match=told):
         await open_remote(*ground.listener.address, opening, tls=ground.tls, member="m2")
-    await until(lambda: ground.listener.connections == 0)
+    await eventually(lambda: ground.listener.connections == 0)
     assert ground.listener.denied == 0
 
 
