@@ -330,7 +330,7 @@ def test_sqlalchemy(member: LocalMember) -> None:
 
 
 def test_who_stays_away_is_taken_for_gone(tmp_path: Path) -> None:
-    with local_member(tmp_path, http=Bounds(abandoned_after=0.2)) as member:
+    with local_member(tmp_path, http=Bounds(abandoned_after=3)) as member:
         headers = {"X-Trino-User": "ann"}
         address = f"http://127.0.0.1:{member.http_port}/v1/statement"
         uri = requests.post(address, "select pg_sleep(600)", headers=headers, timeout=30).json()["nextUri"]

@@ -109,7 +109,7 @@ class MemberProcess:
         status = self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
-        _, alive = psutil.wait_procs([p for p in family if p.pid != self.pid], timeout=10)
+        _, alive = psutil.wait_procs([p for p in family if p.pid != self.pid], timeout=60)
         left = [" ".join(p.cmdline())[:200] for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
         for process in alive:
             process.kill()
