@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import gc
 import logging
 import socket
 import ssl
@@ -25,6 +26,7 @@ from engine.operators.receive import Receiver
 from engine.operators.send import Edge, StreamSender
 from engine.operators.spool import Spooler
 from engine.runtime.listener import DataListener
+from engine.runtime.tls_server import TlsServer
 from wire.errors import ConnectionFailure
 from wire.mesh.framing import PREFACE
 from wire.mesh.messages import VERSION, Open
@@ -278,6 +280,19 @@ def test_whoever_connects_on_uvloop(
 
 
 # -- files that are not right -----------------------------------------------------------------------------------------
+
+
+async def test_a_server_that_ends_as_somebody_connects_leaves_no_socket_open(authority: Authority) -> None:
+    """However far it has come with them; a socket that is open yet is warned of when it is collected."""
+    tls = tls_of(authority, "m1")
+    for turns in range(8):
+        server = await TlsServer.listen(tls, asyncio.Protocol, "127.0.0.1", 0)
+        with socket.create_connection(server.sockets[0].getsockname()):
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            server.close()
+            await server.wait_closed()
+    gc.collect()
 
 
 @pytest.mark.parametrize(
