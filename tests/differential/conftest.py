@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 import pytest_asyncio
+import support.unhurried_examples  # noqa: F401
 from function_rows import Engine
 from psycopg import sql
 from support.answers import Connection
