@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import support.unhurried_examples  # noqa: F401 - before the properties are decorated
 from support.packages import postgres_programs, require
 from support.postgres_server import Database, PostgresServer
 from support.recoveries import MEASURED

@@ -38,8 +38,12 @@ class TlsServer:
         self._tls = tls
         self._factory = factory
         self._closing = False
+        self._loop = asyncio.get_running_loop()
         self._handshakes: set[asyncio.Task[None]] = set()
-        self._accepting = [asyncio.ensure_future(self._accept(listening)) for listening in self.sockets]
+        #: Those that were accepted and whose handshake has not begun: a task that is cancelled before does not begin at all.
+        self._accepted: set[socket.socket] = set()
+        for listening in self.sockets:
+            self._loop.add_reader(listening, self._accept, listening)
 
     @classmethod
     async def listen(cls, tls: MeshTls, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> TlsServer:
@@ -62,36 +66,47 @@ class TlsServer:
 
     def close(self) -> None:
         """Accept nothing more, and give up the handshakes that are under way."""
+        if self._closing:
+            return
         self._closing = True
-        for task in (*self._accepting, *self._handshakes):
-            task.cancel()
+        for listening in self.sockets:
+            self._loop.remove_reader(listening)
+        for handshake in self._handshakes:
+            handshake.cancel()
 
     async def wait_closed(self) -> None:
         """Wait until nothing is left of what `close` ended."""
-        await asyncio.gather(*self._accepting, *self._handshakes, return_exceptions=True)
-        for listening in self.sockets:
-            listening.close()
+        await asyncio.gather(*self._handshakes, return_exceptions=True)
+        for left in (*self._accepted, *self.sockets):
+            left.close()
+        self._accepted.clear()
 
-    async def _accept(self, listening: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                connection, peer = await loop.sock_accept(listening)
-            except ConnectionError:
-                continue  # It has gone again.
-            except OSError as error:
-                _log.error("the mesh port cannot accept connections: %s", error.strerror)
-                await asyncio.sleep(_PAUSE_SECONDS)
-                continue
-            handshake = loop.create_task(self._shake_hands(connection, peer))
-            self._handshakes.add(handshake)
-            handshake.add_done_callback(self._handshakes.discard)
+    def _accept(self, listening: socket.socket) -> None:
+        """Somebody has connected. Not `loop.sock_accept`: a task that is cancelled as it returns loses the connection."""
+        try:
+            connection, peer = listening.accept()
+        except (BlockingIOError, InterruptedError, ConnectionError):
+            return  # It has gone again.
+        except OSError as error:
+            _log.error("the mesh port cannot accept connections: %s", error.strerror)
+            self._loop.remove_reader(listening)
+            self._loop.call_later(_PAUSE_SECONDS, self._resume, listening)
+            return
+        connection.setblocking(False)
+        self._accepted.add(connection)
+        handshake = self._loop.create_task(self._shake_hands(connection, peer))
+        self._handshakes.add(handshake)
+        handshake.add_done_callback(self._handshakes.discard)
+
+    def _resume(self, listening: socket.socket) -> None:
+        if not self._closing:
+            self._loop.add_reader(listening, self._accept, listening)
 
     async def _shake_hands(self, connection: socket.socket, peer: Any) -> None:
-        loop = asyncio.get_running_loop()
+        self._accepted.discard(connection)
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            await loop.connect_accepted_socket(
+            await self._loop.connect_accepted_socket(
                 self._factory,
                 connection,
                 ssl=self._tls.accepting,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-import time
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -19,6 +18,7 @@ from psycopg import generators
 from psycopg.pq.abc import PGresult
 from psycopg.types.json import Jsonb
 from support.local_member import LocalMember, local_member
+from support.member_process import wait_until
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -170,8 +170,7 @@ def test_nothing_is_left_of_a_statement_that_is_cancelled(connection: Connection
 
 
 def cancel_once_it_writes(member: LocalMember, pid: int) -> None:
-    while not data_files(member):
-        time.sleep(0.01)
+    wait_until(lambda: data_files(member))
     with member.connect() as other:
         other.execute("select pg_cancel_backend(%s)", (pid,))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 from support.local_member import LocalMember, local_member
+from support.member_process import wait_until
 from support.postgres_server import PostgresServer
 from support.session_server import RawClient, raw_to
 
@@ -140,9 +140,13 @@ def test_progress_is_told(connection: Connection, sluice: LocalMember) -> None:
     with sluice.connect() as watcher:
         with connection.cursor() as cursor, cursor.copy(b"copy t from stdin where a >= 1000") as copy:
             copy.write(data)
-            deadline = time.monotonic() + 100
-            while not (found := progress(watcher)) or found[0][5] < 1 << 22 or not found[0][7]:
-                assert time.monotonic() < deadline
+            found: list[tuple[Any, ...]] = []
+
+            def some_are_taken() -> bool:
+                found[:] = progress(watcher)
+                return bool(found) and found[0][5] >= 1 << 22 and bool(found[0][7])
+
+            wait_until(some_are_taken, seconds=100)
             [(*told, taken, size, rows, excluded)] = found
             assert told == [pid, "sluice", True, "COPY FROM", "PIPE"]
             assert taken <= len(data)

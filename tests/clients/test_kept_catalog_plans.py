@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from support.local_member import LocalMember, local_member
+from support.member_process import wait_until
 
 from engine.sql.binder import bind_query
 
@@ -72,6 +73,8 @@ def test_sessions_are_those_of_now(sluice: LocalMember, connection: Connection) 
     for number in (1, 2):
         with sluice.connect(application_name="counted"):
             assert connection.execute(query).fetchone() == (1,), number
+        # The server hears of its end a moment later.
+        wait_until(lambda: connection.execute(query).fetchone() == (0,))
     assert connection.execute("select pid from pg_stat_activity where pid = pg_backend_pid()").fetchone() is not None
 
 

@@ -314,7 +314,7 @@ def test_pg_cancel_backend(member: MemberProcess) -> None:
 
 
 def test_statement_timeout(member: MemberProcess) -> None:
-    with member.connect(options="-c sluice.engine=spark -c statement_timeout=700ms") as connection:
+    with member.connect(options="-c sluice.engine=spark -c statement_timeout=2s") as connection:
         with pytest.raises(psycopg.errors.QueryCanceled, match="statement timeout"):
             connection.execute(ENDLESS)
         connection.execute("set statement_timeout = 0")

@@ -14,6 +14,7 @@ from pathlib import Path
 import asyncpg
 import psycopg
 import pytest
+from psycopg import sql
 from support.answers import value
 from support.certificates import Authority
 from support.local_member import LocalMember, local_member, say
@@ -40,6 +41,27 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMember]:
         yield running
 
 
+_SHARED = "rolname !~ '^pg_' and rolname not in ('tester', 'ann', 'bi')"
+
+
+@pytest.fixture(autouse=True)
+def roles_end_with_their_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield
+    if "local" in request.fixturenames:
+        local = request.getfixturevalue("local")
+        with local.connect() as admin:
+            for (role,) in admin.execute(f"select rolname from pg_roles where {_SHARED}").fetchall():
+                wait_until_gone(local, role)
+                admin.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+
+
+def wait_until_gone(local: LocalMember, user: str) -> None:
+    """Until the server has heard that all sessions of that user have been closed."""
+    with local.connect() as watcher:
+        theirs = "select from pg_stat_activity where usename = %s"
+        wait_until(lambda: watcher.execute(theirs, (user,)).fetchone() is None)
+
+
 def test_nobody_is_locked_out_by_the_first_role(local: LocalMember) -> None:
     with local.connect(user="somebody") as other:
         assert value(other, "select current_setting('is_superuser')") == "on"
@@ -57,6 +79,7 @@ def test_a_role_begins_with_its_settings(local: LocalMember) -> None:
         assert value(bi, "select current_schema()") == "sales"
         with pytest.raises(psycopg.OperationalError, match='too many connections for role "bi"'):
             local.connect(user="bi")
+    wait_until_gone(local, "bi")
     with local.connect(user="bi", options="-c statement_timeout=1min") as bi:
         assert value(bi, "show statement_timeout") == "1min"
         bi.execute("set statement_timeout = 0")
@@ -203,7 +226,7 @@ def test_a_role_cannot_lift_its_limits(local: LocalMember) -> None:
     with local.connect() as admin:
         admin.execute("create role kept login createrole")
         admin.execute("alter role kept set sluice.rows_max = 1")
-        admin.execute("alter role kept set sluice.statement_timeout_max = '100ms'")
+        admin.execute("alter role kept set sluice.statement_timeout_max = '3s'")
     with local.connect(user="kept") as kept:
         for name in ("sluice.memory_max", "sluice.rows_max", "sluice.statement_timeout_max", "sluice.statements_max"):
             for forbidden in (
@@ -222,7 +245,7 @@ def test_a_role_cannot_lift_its_limits(local: LocalMember) -> None:
             kept.execute("select pg_sleep(60)")
     with local.connect(user="kept") as again:
         assert value(again, "show sluice.rows_max") == "1"
-        assert value(again, "show sluice.statement_timeout_max") == "100ms"
+        assert value(again, "show sluice.statement_timeout_max") == "3s"
 
 
 def test_psql(local: LocalMember) -> None:

@@ -46,8 +46,12 @@ def nothing_left(member: LocalMember) -> Iterator[None]:
     """After every test no session of its clients is left."""
     yield
     with member.connect() as connection:
-        others = "select count(*) from pg_stat_activity where pid <> pg_backend_pid()"
-        wait_until(lambda: connection.execute(others).fetchone() == (0,))
+        _wait_until_alone(connection)
+
+
+def _wait_until_alone(connection: psycopg.Connection[Any]) -> None:
+    others = "select count(*) from pg_stat_activity where pid <> pg_backend_pid()"
+    wait_until(lambda: connection.execute(others).fetchone() == (0,))
 
 
 def _connect(member: LocalMember, **more: Any) -> Connection:
@@ -330,7 +334,7 @@ def test_sqlalchemy(member: LocalMember) -> None:
 
 
 def test_who_stays_away_is_taken_for_gone(tmp_path: Path) -> None:
-    with local_member(tmp_path, http=Bounds(abandoned_after=0.2)) as member:
+    with local_member(tmp_path, http=Bounds(abandoned_after=3)) as member:
         headers = {"X-Trino-User": "ann"}
         address = f"http://127.0.0.1:{member.http_port}/v1/statement"
         uri = requests.post(address, "select pg_sleep(600)", headers=headers, timeout=30).json()["nextUri"]
@@ -340,8 +344,7 @@ def test_who_stays_away_is_taken_for_gone(tmp_path: Path) -> None:
             begun = told.json().get("nextUri")
         assert told.headers["X-Trino-Started-Transaction-Id"]
         with member.connect() as connection:
-            others = "select count(*) from pg_stat_activity where pid <> pg_backend_pid()"
-            wait_until(lambda: connection.execute(others).fetchone() == (0,))
+            _wait_until_alone(connection)
         assert requests.get(uri, timeout=30).status_code == 404
 
 
@@ -373,6 +376,16 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalMem
             ):
                 connection.execute(statement)
         yield member, str(authority.certificate)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_of_the_guarded(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After every test that used it; a role of it may have one session."""
+    yield
+    if "guarded" in request.fixturenames:
+        member, _ = request.getfixturevalue("guarded")
+        with member.connect(user="admin") as connection:
+            _wait_until_alone(connection)
 
 
 def _guarded(ground: tuple[LocalMember, str], user: str, password: str | None, **more: Any) -> Connection:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import select
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -36,6 +38,11 @@ def refused(member: MemberProcess) -> None:
         member.connect()
 
 
+def wait_told(idle: psycopg.Connection[Any]) -> None:
+    """Until the server has said something to a client that asks nothing."""
+    assert select.select([idle.fileno()], [], [], 60)[0]
+
+
 def test_a_member_finishes_what_it_does_for_others(ground: Ground) -> None:
     m1, m2, m3 = ground.three(cluster={"drain_seconds": "60"})
     with connect(m1) as connection, connect(m1) as other:
@@ -49,7 +56,7 @@ def test_a_member_finishes_what_it_does_for_others(ground: Ground) -> None:
         assert len(connection.execute("fetch all from c").fetchall()) == ROWS - 10
         connection.execute("commit")
         assert m3.wait() == (0, [])
-        assert states(m1)["m3"] == "left"
+        wait_until(lambda: states(m1)["m3"] == "left")
         wait_clean(m1, m2)
 
 
@@ -61,6 +68,7 @@ def test_a_member_finishes_what_its_clients_have_begun(ground: Ground) -> None:
         assert len(list(suspended(connection))) == 10
         m1.send(signal.SIGTERM)
         wait_until(lambda: states(m2)["m1"] == "draining")
+        wait_told(idle)
         with pytest.raises(psycopg.errors.AdminShutdown):
             idle.execute("select 1")
         refused(m1)

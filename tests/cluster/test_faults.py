@@ -13,6 +13,7 @@ import pytest
 from support.fault_ground import (
     ENDLESS,
     ROWS,
+    STRICT,
     Ground,
     Running,
     Wire,
@@ -106,7 +107,7 @@ def test_a_participant_is_killed_while_it_computes(ground: Ground) -> None:
 @pytest.mark.long
 def test_a_participant_is_killed_before_it_has_seen_the_start(ground: Ground) -> None:
     """It is stopped when the query begins: the others' streams to it are being opened, and never will be."""
-    m1, m2, m3 = ground.three(cluster={"failure_after": "60"})
+    m1, m2, m3 = ground.three()
     with connect(m1) as connection:
         m3.send(signal.SIGSTOP)
         running = Running(connection, "select x % 1000, count(*) from t group by 1")
@@ -149,12 +150,12 @@ def test_a_participant_is_killed_while_the_query_is_cancelled(ground: Ground) ->
 
 @pytest.mark.long
 def test_a_participant_stands_still_and_goes_on(ground: Ground) -> None:
-    m1, m2, m3 = ground.three()
+    m1, m2, m3 = ground.three(cluster=STRICT)
     with connect(m1) as connection:
         begin_suspended(connection)
         wait_running(m2, m3)
         m3.send(signal.SIGSTOP)
-        fault = Recovery("a participant stands still (failure_after 2 s)")
+        fault = Recovery("a participant stands still (failure_after 5 s)")
         expect_transient(lambda: connection.execute("fetch all from c").fetchall())
         fault.reached("told")
         connection.execute("rollback")
@@ -197,7 +198,7 @@ def test_the_initiator_is_killed(ground: Ground, computes: bool) -> None:
 
 @pytest.mark.long
 def test_the_initiator_stands_still_and_goes_on(ground: Ground) -> None:
-    m1, m2, m3 = ground.three()
+    m1, m2, m3 = ground.three(cluster=STRICT)
     with connect(m1) as connection:
         begin_suspended(connection)
         wait_running(m2, m3)
@@ -259,7 +260,8 @@ def test_clients_cancel_run_out_of_time_and_leave(ground: Ground) -> None:
     with connect(m1) as connection:
         for end in ("cancel", "timeout"):
             if end == "timeout":
-                connection.execute("set statement_timeout = '1s'")
+                # Long enough to see that all take part.
+                connection.execute("set statement_timeout = '10s'")
             running = Running(connection, ENDLESS)
             wait_running(*members)
             if end == "cancel":

@@ -72,7 +72,7 @@ def run(connection: Connection, statement: str, query: str) -> psycopg.Cursor[tu
 
 
 def counters(cluster: LocalCluster, member: str) -> dict[str, dict[str, int]]:
-    with urllib.request.urlopen(f"http://{cluster.members[member]['console']}/status", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://{cluster.members[member]['console']}/status", timeout=30) as answer:
         told: dict[str, dict[str, int]] = json.load(answer)["counters"]
     return told
 
@@ -181,7 +181,7 @@ def test_an_owner_that_is_stopped_does_not_hold_a_timeout(tmp_path: Path) -> Non
         query = declare(owner)
         fetch = sql.SQL("fetch 5 from {}").format(sql.Identifier(query))
         assert len(stranger.execute(fetch, prepare=True).fetchall()) == 5
-        stranger.execute("set statement_timeout = '300ms'")
+        stranger.execute("set statement_timeout = '1s'")
         stopped = int(cluster.members["m1"]["pid"])
         os.kill(stopped, signal.SIGSTOP)
         try:

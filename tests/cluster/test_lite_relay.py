@@ -85,7 +85,10 @@ async def test_portals_stay_suspended_and_many_bytes_pass_at_the_clients_pace() 
             client.parse("", "select i, repeat('x', 1000) from range(50000) t(i)").bind("p", "").execute("p", 2).flush()
             assert (await client.until("s"))[-3:] == ["D", "D", "s"]
             client.execute("p", 0).sync()
-            await asyncio.sleep(0.2)  # nobody reads: what is on its way fills the windows and stops
+            # Nobody reads: what is on its way fills the windows and stops.
+            await client.writer.drain()
+            [session] = server.listener._sessions.values()
+            await eventually(lambda: session._stream.congested)
             kinds = await client.until("Z")
             assert kinds.count("D") == 49_998
         await eventually(lambda: len(server.listener.registry) == 0)

@@ -30,7 +30,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         def begin(name: str, /, *seeds: MemberProcess, folder: str = "", **more: str) -> MemberProcess:
             cluster = {
                 "seeds": ",".join(f"127.0.0.1:{seed.mesh[1]}" for seed in seeds),
-                "secret": "for the tests only", "heartbeat": "0.1", "failure_after": "2", **more,
+                "secret": "for the tests only", "heartbeat": "0.1", "failure_after": "5", **more,
             }  # fmt: skip
             environment = {f"SLUICE_CLUSTER__{key.upper()}": value for key, value in cluster.items() if value}
             environment |= {"SLUICE_MEMBER": name, "SLUICE_SPARK__START": "lazy"}

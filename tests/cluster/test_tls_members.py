@@ -33,7 +33,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         def begin(name: str, *seeds: MemberProcess, tls: TlsFiles | None = None) -> MemberProcess:
             cluster = {
                 "seeds": ",".join(f"127.0.0.1:{seed.mesh[1]}" for seed in seeds),
-                "secret": "for the tests only", "heartbeat": "0.1", "failure_after": "2",
+                "secret": "for the tests only", "heartbeat": "0.1", "failure_after": "60",
             }  # fmt: skip
             if tls is not None:
                 cluster |= {"tls__certificate": tls.certificate, "tls__key": tls.key, "tls__authority": tls.authority}

@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 import pytest_asyncio
 from function_rows import Engine
+from psycopg import sql
 from support.answers import Connection
 from support.member_process import MemberProcess, register_tpch
 from support.postgres_server import PostgresServer
@@ -20,6 +22,22 @@ from support.tpch import generate, load_into_postgres
 from engine.config import EngineConfig, SparkConfig
 from engine.local.executor import LocalExecutor
 from engine.spark.executor import SparkExecutor
+
+
+@pytest.fixture
+def postgres_roles(postgres: PostgresServer) -> Iterator[None]:
+    """Roles belong to the whole of PostgreSQL, which other tests ask too: those that the test made are gone at its end, whatever
+    its end. To be asked for before what they own."""
+    with psycopg.connect(postgres.dsn, autocommit=True) as admin:
+        before = _roles(admin)
+        yield
+        for statement in ("drop owned by {} cascade", "drop role {}"):
+            for role in _roles(admin) - before:
+                admin.execute(sql.SQL(statement).format(sql.Identifier(role)))
+
+
+def _roles(admin: psycopg.Connection[Any]) -> set[str]:
+    return {name for (name,) in admin.execute("select rolname from pg_roles").fetchall()}
 
 
 @pytest.fixture(scope="package")

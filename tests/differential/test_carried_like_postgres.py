@@ -201,7 +201,9 @@ _TEXTS = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(_TEXTS)
 def test_values_by_chance(
     pair: tuple[psycopg.Connection[Any], psycopg.Connection[Any]], given_value: tuple[str, str]

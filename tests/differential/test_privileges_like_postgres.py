@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 from support.local_member import LocalMember, Said, local_member, say
-from support.postgres_server import PostgresServer
+from support.postgres_server import Database
 
 pytestmark = pytest.mark.postgres
 
@@ -51,10 +51,6 @@ class Speakers:
             connection.close()
 
 
-def _theirs(postgres: PostgresServer) -> Speakers:
-    return Speakers(postgres.dsn)
-
-
 def _ours(member: LocalMember) -> Speakers:
     with member.connect(user=FIRST) as first:
         first.execute("create role unused")
@@ -63,9 +59,9 @@ def _ours(member: LocalMember) -> Speakers:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_same(script: Path, tmp_path: Path, postgres: PostgresServer) -> None:
+def test_same(script: Path, tmp_path: Path, postgres_roles: None, postgres_database: Database) -> None:
     with local_member(tmp_path) as member:
-        theirs, ours = _theirs(postgres), _ours(member)
+        theirs, ours = Speakers(postgres_database.dsn), _ours(member)
         try:
             for who, statement in spoken(script):
                 assert ours.say(who, statement) == theirs.say(who, statement), f"{who}: {statement}"

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import psycopg
 import pytest
 from support.local_member import local_member, say
-from support.postgres_server import PostgresServer
+from support.postgres_server import Database
 
 pytestmark = pytest.mark.postgres
 
@@ -25,10 +24,10 @@ BEFORE = (
 )
 
 
-def test_same(tmp_path: Path, postgres: PostgresServer) -> None:
+def test_same(tmp_path: Path, postgres_roles: None, postgres_database: Database) -> None:
     with (
         local_member(tmp_path) as member,
-        psycopg.connect(postgres.dsn, autocommit=True) as theirs,
+        postgres_database.connect() as theirs,
         member.connect(user="postgres") as ours,
     ):
         for statement in BEFORE:

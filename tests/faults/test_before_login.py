@@ -71,14 +71,14 @@ async def _told(port: int, said: bytes) -> bytes:
 @pytest.mark.parametrize("said", [b"", _HEAD, _HEAD + b"\r\n" + _HEAD])
 async def test_the_door_waits_so_long_for_a_request(said: bytes) -> None:
     """Nothing, half a head, and half of a second one, whose first byte ends uvicorn's own patience."""
-    async with _door(seconds=0.3) as port:
+    async with _door(seconds=1) as port:
         answer = await _told(port, said)
     assert answer.count(b"HTTP/1.1 200") == said.count(b"\r\n\r\n")
 
 
 async def test_the_door_waits_so_long_for_a_statement() -> None:
     head = b"POST /v1/statement HTTP/1.1\r\nHost: x\r\nX-Trino-User: ann\r\nContent-Length: 1000\r\n\r\nsel"
-    async with _door(seconds=0.3) as port:
+    async with _door(seconds=1) as port:
         assert (await _told(port, head)).startswith(b"HTTP/1.1 408")
 
 

@@ -21,8 +21,6 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 SUM = (ROWS, ROWS * (ROWS - 1) // 2)
 QUERY = "select count(*), sum(x) from t"
 ALONE = "-c sluice.engine=local -c sluice.distribution=off"
-#: Who stands still is waited for.
-PATIENT = {"failure_after": "60"}
 
 
 @pytest.fixture
@@ -33,7 +31,7 @@ def stack() -> Iterator[ExitStack]:
 
 def test_a_participant_stands_still_for_a_while(tmp_path: Path, stack: ExitStack) -> None:
     """Before its start, in mid-stream, and when nearly all has been read."""
-    m1, m2, m3 = Ground(tmp_path, stack).three(cluster=PATIENT)
+    m1, m2, m3 = Ground(tmp_path, stack).three()
     with connect(m1) as connection, m2.connect(options=ALONE) as neighbour:
         for rows in (0, 10, ROWS - 10):
             if rows:
@@ -54,7 +52,7 @@ def test_a_participant_stands_still_for_a_while(tmp_path: Path, stack: ExitStack
 def test_a_black_hole_before_the_first_batch(tmp_path: Path, stack: ExitStack) -> None:
     """Data connections to the initiator are taken and carried nowhere: the query waits, and can be cancelled."""
     wire = stack.enter_context(Wire())
-    m1, m2, m3 = Ground(tmp_path, stack).three(wire, cluster=PATIENT)
+    m1, m2, m3 = Ground(tmp_path, stack).three(wire)
     with connect(m1) as connection, m2.connect(options=ALONE) as neighbour:
         wire.hold(True)
         running = Running(connection, QUERY)

@@ -125,7 +125,9 @@ CONDITIONS = some.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(condition=CONDITIONS, table=some.sampled_from(["foreign_rows", "stored_rows", "parted_rows"]))
 @example(condition="f > 3", table="foreign_rows")
 @example(condition="f = 'NaN'", table="foreign_rows")

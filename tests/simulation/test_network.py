@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.session_server import eventually
 
 from server.simulation.network import Network
 from server.simulation.world import Process, World
@@ -92,8 +93,7 @@ async def _converse(near: tuple[Act | None, Act | None], far: tuple[Act | None, 
     server = await loop.create_server(lambda: End(there, *far), "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()[:2]
     await loop.create_connection(lambda: End(here, *near), host, port)
-    while not (here and there and "lost" in here[-1] and "lost" in there[-1]):  # noqa: ASYNC110 - protocols have no event
-        await asyncio.sleep(0.001)
+    await eventually(lambda: here and there and "lost" in here[-1] and "lost" in there[-1])
     server.close()
     await server.wait_closed()
     return here, there

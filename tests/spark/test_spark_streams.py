@@ -23,6 +23,7 @@ import sqlglot
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 from support import tpch
+from support.session_server import eventually
 
 from engine.catalog.infer import infer_columns
 from engine.catalog.objects import Table
@@ -89,10 +90,14 @@ class Ground:
         assert not self.executor.statistics()["streams"]
         assert not self.executor._spooler.bytes_used
         # A sender's socket closes a moment after its stream.
-        while self.executor.statistics()["connections"]:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await eventually(lambda: not self.executor.statistics()["connections"])
         assert [t.name for t in threading.enumerate() if t.name.startswith("sluice-") and "spool" not in t.name] == []
         assert await self.executor.call(self._active_in_spark) == ([], [])
+
+    async def at_work(self) -> None:
+        """Until Spark runs tasks."""
+        while not await self.executor.call(self._tasks_active):  # noqa: ASYNC110 - it is asked of the JVM
+            await asyncio.sleep(0.02)
 
     @property
     def runtime(self) -> SparkRuntime:
@@ -104,6 +109,11 @@ class Ground:
         runtime.settle()
         tracker = runtime.context.statusTracker()
         return list(tracker.getActiveJobsIds()), list(tracker.getActiveStageIds())
+
+    def _tasks_active(self) -> int:
+        tracker = self.runtime.context.statusTracker()
+        infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        return sum(info.numActiveTasks for info in infos if info is not None)
 
 
 async def drain(stream: SparkStream, limit: int = 1 << 60) -> pa.Table:
@@ -333,8 +343,7 @@ async def test_a_slow_consumer_holds_spark_back(ground: Ground) -> None:
     stream = await ground.open(ground.star("lineitem"), page_bytes=1 << 18)
     await drain(stream, 1)
     receiver = stream._receiver
-    while len(receiver.streams_blocked(receiver.now() - 0.3)) < 2:  # noqa: ASYNC110
-        await asyncio.sleep(0.05)
+    await eventually(lambda: len(receiver.streams_blocked(receiver.now())) == 2)
     held = [inbound.held for inbound in receiver._streams.values()]
     assert all(0 < size <= receiver.window for size in held)
     assert len(held) == 2
@@ -357,16 +366,18 @@ async def test_cancel_wherever_it_is(ground: Ground, phase: str) -> None:
         "planning": ground.fragment(" union all ".join(["select l_orderkey from {lineitem}"] * 150)),
     }.get(phase) or ground.star("lineitem")
     stream = await ground.open(fragment)
-    if phase == "first rows":
+    receiver = stream._receiver
+    if phase in ("first rows", "suspended"):
         await drain(stream, 1)
-    elif phase == "suspended":
-        await drain(stream, 1)
-        await asyncio.sleep(0.5)
-    elif phase != "at once":
-        await asyncio.sleep({"planning": 0.1, "scan": 0.3}.get(phase, 1.5))
+    if phase == "suspended":
+        await eventually(lambda: receiver.streams_blocked(receiver.now()))
+    elif phase == "planning":
+        await eventually(lambda: stream._job._java_thread is not None)
+    elif phase in ("scan", "sort", "aggregate", "driver"):
+        await ground.at_work()
     waiting = asyncio.create_task(stream.next_batch())
     await asyncio.sleep(0)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await stream.close()
     await ground.idle()
     with contextlib.suppress(SqlError):
@@ -421,12 +432,10 @@ def python_workers() -> list[psutil.Process]:
 @pytest.mark.long
 async def test_a_killed_worker_whose_rows_nobody_read_is_tried_again(ground: Ground) -> None:
     stream = await ground.open(ground.star("lineitem"), page_bytes=1 << 16)
-    while len(stream._receiver._streams) < 2:  # noqa: ASYNC110
-        await asyncio.sleep(0.02)
+    await eventually(lambda: len(stream._receiver._streams) >= 2)
     for worker in python_workers():
         os.kill(worker.pid, signal.SIGKILL)
-    while stream._receiver.statistics()["streams"] < 4:  # noqa: ASYNC110
-        await asyncio.sleep(0.02)
+    await eventually(lambda: stream._receiver.statistics()["streams"] >= 4)
     assert (await drain(stream)).num_rows == LINEITEMS
     await stream.close()
 
@@ -480,7 +489,8 @@ async def test_a_member_may_stop_while_spark_starts(tmp_path: Path) -> None:
         "    executor = SparkExecutor(SparkConfig('local[1]'), Path(sys.argv[1]))\n"
         "    await executor.start()\n"
         "    waiting = asyncio.create_task(executor.ready())\n"
-        "    await asyncio.sleep(1)\n"
+        "    while not psutil.Process().children():\n"
+        "        await asyncio.sleep(0.01)\n"
         "    await executor.close()\n"
         "    [error] = await asyncio.gather(waiting, return_exceptions=True)\n"
         "    assert isinstance(error, AdminShutdown), error\n"

@@ -29,6 +29,8 @@ ROWS = FILES * ROWS_A_FILE
 ENDLESS = "select count(*) from t a join t b on a.x % 10 = b.x % 10 where a.x * b.x % 7 = 3"
 _CONTROL = PREFACE + HELLO_KIND.to_bytes(2, "big")
 _NONE: Mapping[str, str] = {}
+#: For members of which one is made to stand still: so that it is lost soon, and those that a busy machine delays are not.
+STRICT: Mapping[str, str] = {"failure_after": "5"}
 _SETTINGS = "-c sluice.engine=local -c sluice.distribution=always"
 
 
@@ -145,12 +147,13 @@ class Ground:
     def start(
         self, name: str, *seeds: str, wire: Wire | None = None, cluster: Mapping[str, str] = _NONE
     ) -> MemberProcess:
-        """A member. seeds: addresses. wire: what it is advertised behind. cluster: further keys of that section."""
+        """A member. seeds: addresses. wire: what it is advertised behind. cluster: further keys of that section. Unless they say
+        otherwise (`STRICT`), it is lost when its connections break, as those of a process that is killed do, and not before."""
         self._starts += 1
         data = self._folder / f"{name}-{self._starts}"
         data.mkdir()
         section = {
-            "seeds": ",".join(seeds), "heartbeat": "0.2", "failure_after": "2",
+            "seeds": ",".join(seeds), "heartbeat": "0.2", "failure_after": "60",
             "secret": "for the tests only", "advertise": wire.address if wire else "",
             "drain_seconds": "0.5", **cluster,
         }  # fmt: skip

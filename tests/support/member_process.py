@@ -102,7 +102,7 @@ class MemberProcess:
         family = [p for p in psutil.process_iter() if _session(p.pid) == self.pid]
         status = self._process.wait()
         self._process.stdout.close()
-        _, alive = psutil.wait_procs([p for p in family if p.pid != self.pid], timeout=10)
+        _, alive = psutil.wait_procs([p for p in family if p.pid != self.pid], timeout=60)
         left = [" ".join(p.cmdline())[:200] for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
         for process in alive:
             process.kill()

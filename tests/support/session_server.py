@@ -13,6 +13,7 @@ from typing import Any, Self
 import psycopg
 
 from engine.api import Client
+from server.client_stream import ClientStream
 from server.listener import Listener, ListenerOptions
 from support.duckdb_sessions import Counters, DuckEngine, DuckSession
 
@@ -77,6 +78,12 @@ async def eventually(condition: Any) -> None:
     """Wait until a condition holds; the test's own timeout is what ends it."""
     while not condition():  # noqa: ASYNC110 -- conditions of many kinds, none of which tells when it changes
         await asyncio.sleep(0.01)
+
+
+def stream_of(server: Server, client: RawClient) -> ClientStream:
+    """The server's side of a client's socket."""
+    [found] = [s._stream for s in server.listener._sessions.values() if s.pid == client.pid]
+    return found
 
 
 async def connect(server: Server, **more: Any) -> psycopg.AsyncConnection[tuple[Any, ...]]:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import psycopg
 import pytest
-from support.session_server import RawClient, Server, connect, eventually, raw, serve
+from support.session_server import RawClient, Server, connect, eventually, raw, serve, stream_of
 
 from server import client_stream
 
@@ -105,7 +105,7 @@ async def test_cancel_a_client_that_does_not_read(server: Server) -> None:
         client.query(MANY)
         assert await client.until("T") == ["T"]
         await running(server)
-        await asyncio.sleep(0.2)
+        await eventually(lambda: stream_of(server, client).congested)
         await cancel(server, client.pid, client.key)
         kinds = await client.until("Z")
         assert kinds[-2:] == ["E", "Z"]
@@ -148,7 +148,7 @@ async def test_fifty_cancels_leave_a_usable_connection(server: Server) -> None:
 
 async def test_statement_timeout(server: Server) -> None:
     async with await connect(server, autocommit=True) as connection:
-        await connection.execute("set statement_timeout = '150ms'")
+        await connection.execute("set statement_timeout = '1s'")
         for prepare in (False, True):
             with pytest.raises(psycopg.errors.QueryCanceled, match="canceling statement due to statement timeout"):
                 await connection.execute(ENDLESS, prepare=prepare)
@@ -223,10 +223,10 @@ async def test_a_client_that_vanishes_behind_a_full_buffer(server: Server, monke
     async with raw(server) as client:
         client.query(ENDLESS)
         await running(server)
-        for _ in range(20):
+        for _ in range(40):
             client.query("select 'much more than fits'")
         await client.writer.drain()
-        await asyncio.sleep(0.1)
+        await eventually(lambda: not stream_of(server, client)._reading)
         client.writer.close()
         await eventually(lambda: server.listener.connections == 0)
 

@@ -98,7 +98,8 @@ async def test_a_cancel_reaches_a_command_and_not_what_follows() -> None:
         await asyncio.sleep(0)
         with interrupts.idle():
             loop.call_soon(interrupts.request, QueryCanceled("not while idle"))
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
         task = asyncio.current_task()
         assert task is not None
         assert task.cancelling() == 0
@@ -110,19 +111,26 @@ async def test_a_cancel_reaches_a_command_and_not_what_follows() -> None:
 async def test_a_commit_is_not_left_half_way() -> None:
     done: list[str] = []
 
-    async def commit() -> None:
-        await asyncio.sleep(0.01)
-        done.append("committed")
-
     async def work(interrupts: Interrupts) -> None:
         loop = asyncio.get_running_loop()
+
+        async def commit(cause: SqlError) -> None:
+            requested = asyncio.Event()
+
+            def request() -> None:
+                interrupts.request(cause)
+                requested.set()
+
+            loop.call_soon(request)
+            await requested.wait()
+            await asyncio.sleep(0)
+            done.append("committed")
+
         with interrupts.command():
-            loop.call_soon(interrupts.request, QueryCanceled("dropped"))
-            await interrupts.undisturbed(commit)
+            await interrupts.undisturbed(lambda: commit(QueryCanceled("dropped")))
             await asyncio.sleep(0)
         with interrupts.command():
-            loop.call_soon(interrupts.request, AdminShutdown("end"))
-            await interrupts.undisturbed(commit)
+            await interrupts.undisturbed(lambda: commit(AdminShutdown("end")))
         with interrupts.idle():
             raise AssertionError("an ended session goes on")
 

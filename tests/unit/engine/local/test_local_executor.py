@@ -17,6 +17,7 @@ import pytest_asyncio
 import sqlglot
 from support.compiled_plans import Data
 from support.plans import table
+from support.session_server import eventually
 
 from engine.catalog.objects import SystemTable, TableColumn
 from engine.config import EngineConfig
@@ -119,7 +120,7 @@ async def test_close_interrupts_a_running_pull(executor: LocalExecutor) -> None:
     slow = fragment("SELECT SUM(a.range * b.range) AS c1 FROM RANGE(1000000) AS a, RANGE(1000000) AS b", numeric(38, 0))
     stream = await executor.open(slow, context())
     pull = asyncio.ensure_future(stream.next_batch())
-    await asyncio.sleep(0.05)
+    await eventually(lambda: stream._cursor is not None)
     await asyncio.gather(stream.close(), stream.close())
     with pytest.raises(QueryCanceled):
         await pull
@@ -137,9 +138,11 @@ async def test_close_before_anything_ran(executor: LocalExecutor) -> None:
 async def test_a_cancelled_wait_leaves_the_stream_to_close(executor: LocalExecutor) -> None:
     slow = fragment("SELECT SUM(a.range * b.range) AS c1 FROM RANGE(1000000) AS a, RANGE(1000000) AS b", numeric(38, 0))
     stream = await executor.open(slow, context())
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.05):
-            await stream.next_batch()
+    pull = asyncio.ensure_future(stream.next_batch())
+    await eventually(lambda: bool(stream._waiters))
+    pull.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await pull
     await stream.close()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from support.session_server import eventually
 
 from engine.config import EngineConfig
 from engine.local import database, inputs
@@ -158,7 +159,7 @@ async def test_closing_while_inputs_arrive_leaves_nothing(engine: LocalExecutor)
     stream = engine.run(LocalWork(_TOTALS, _RESULT, 2048, inputs={"edge_1": source}))
     waiting = asyncio.ensure_future(stream.next_batch())
     source.queue.put_nowait(_batch(0, 100))
-    await asyncio.sleep(0.01)
+    await eventually(source.queue.empty)
     await stream.close()
     with pytest.raises(QueryCanceled):
         await waiting

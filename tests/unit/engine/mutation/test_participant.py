@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.mesh_ground import until
+from support.session_server import eventually
 
 from engine.catalog.objects import Constraint, Sequence, Storage, Table, TableColumn
 from engine.catalog.store import CatalogStore
@@ -170,7 +170,7 @@ async def test_one_that_is_stopped_leaves_nothing(source: Source, area: StagingA
 
     intents = source(Endless([("x", 2, True, True)]), told(area=area.path.name))
     running = asyncio.ensure_future(intents.next_batch())
-    await until(lambda: list(area.path.iterdir()) != [])
+    await eventually(lambda: list(area.path.iterdir()) != [])
     running.cancel()
     await asyncio.wait([running])
     await intents.close()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from support.session_server import eventually
 
 from engine.operators.receive import Receiver
 from engine.operators.send import Edge, StreamRefused, StreamSender
@@ -124,12 +125,6 @@ async def numbers(receiver: Receiver, count: int | None = None) -> list[int]:
     return found
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-
-
 async def test_unordered_streams_arrive_whole(tmp_path: Path) -> None:
     async with mesh(tmp_path) as m:
         receiver, edge = m.receiver()
@@ -162,7 +157,7 @@ async def test_a_partition_that_never_comes_is_passed_over_at_the_end(tmp_path: 
     async with mesh(tmp_path) as m:
         receiver, edge = m.receiver(ordered=True)
         m.send(edge, 2, range(1))
-        await until(lambda: receiver.statistics()["streams"] == 1)
+        await eventually(lambda: receiver.statistics()["streams"] == 1)
         receiver.finish([2])
         assert await numbers(receiver) == [0]
 
@@ -180,15 +175,15 @@ async def test_a_slow_consumer_holds_its_senders_back(tmp_path: Path) -> None:
         receiver, edge = m.receiver()
         m.send(edge, 0, range(100))
         [stream] = await opened(receiver, 1)
-        await until(lambda: stream.blocked(receiver.now()))
+        await eventually(lambda: stream.blocked(receiver.now()))
         assert 1 <= len(stream.entries) <= 3, "what is in flight is what was granted"
         assert await numbers(receiver, 50) == list(range(50))
-        await until(lambda: stream.blocked(receiver.now()))
+        await eventually(lambda: stream.blocked(receiver.now()))
         assert len(stream.entries) <= 3
 
 
 async def opened(receiver: Receiver, count: int) -> list:  # type: ignore[type-arg]
-    await until(lambda: receiver.streams_open == count)
+    await eventually(lambda: receiver.streams_open == count)
     return [stream for stream in receiver._streams.values() if stream.open]
 
 
@@ -217,7 +212,7 @@ async def test_a_failed_attempt_that_nobody_read_is_replaced(tmp_path: Path) -> 
         lost: list[tuple[int, bool]] = []
         receiver, edge = m.receiver(on_lost=lambda o, consumed: lost.append((o.attempt, consumed)))
         m.send(edge, 0, range(2), attempt=1, fail=True)
-        await until(lambda: bool(lost))
+        await eventually(lambda: bool(lost))
         assert lost == [(1, False)]
         m.send(edge, 0, range(5), attempt=2)
         got = asyncio.create_task(numbers(receiver))
@@ -232,7 +227,7 @@ async def test_an_attempt_that_is_still_sending_is_replaced_by_a_later_one(tmp_p
         m.send(edge, 0, range(100), attempt=1)
         await opened(receiver, 1)
         m.send(edge, 0, range(5), attempt=2)
-        await until(lambda: receiver.statistics()["streams"] == 2)
+        await eventually(lambda: receiver.statistics()["streams"] == 2)
         got = asyncio.create_task(numbers(receiver))
         await asyncio.gather(*m.threads)
         receiver.finish([0])
@@ -297,7 +292,7 @@ async def test_a_sender_may_come_before_its_receiver(tmp_path: Path) -> None:
         receiver, edge = m.receiver("early")
         token, _ = m.listener._channels.pop("early")
         m.send(edge, 0, range(3))
-        await until(lambda: m.listener.denied > 0)
+        await eventually(lambda: m.listener.denied > 0)
         m.listener._channels["early"] = (token, receiver)
         got = asyncio.create_task(numbers(receiver))
         await asyncio.gather(*m.threads)
@@ -358,7 +353,7 @@ async def test_nobody_spools_while_nobody_waits(tmp_path: Path) -> None:
         idle, edge = m.receiver("idle")
         m.send(edge, 0, range(50))
         [stream] = await opened(idle, 1)
-        await until(lambda: stream.blocked(idle.now() - 0.5))
+        await eventually(lambda: stream.blocked(idle.now() - 0.5))
         assert idle.statistics()["spooled_bytes"] == 0
 
 
@@ -381,7 +376,7 @@ async def test_the_spool_keeps_to_its_budget(tmp_path: Path) -> None:
         await opened(idle, 1)
         waiting, _ = m.receiver("waiting")
         got = asyncio.create_task(waiting.next_batch())
-        await until(lambda: m.spooler.bytes_used > 8 * BATCH_BYTES)
+        await eventually(lambda: m.spooler.bytes_used > 8 * BATCH_BYTES)
         assert m.spooler.bytes_used <= m.spooler.bytes_max
         waiting.finish()
         assert await got is None
@@ -394,7 +389,7 @@ async def test_a_spooled_stream_can_be_dropped(tmp_path: Path) -> None:
         m.send(edge, 0, range(1000))
         waiting, _ = m.receiver("waiting")
         got = asyncio.create_task(waiting.next_batch())
-        await until(lambda: idle.statistics()["spooled_bytes"] > 0)
+        await eventually(lambda: idle.statistics()["spooled_bytes"] > 0)
         await idle.close()
         waiting.finish()
         assert await got is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import gc
 import logging
 import socket
 import ssl
@@ -16,7 +17,8 @@ import pyarrow as pa
 import pytest
 import uvloop
 from support.certificates import Authority, openssl
-from support.mesh_ground import MeshMember, gathered, mesh, rows, until
+from support.mesh_ground import MeshMember, gathered, mesh, rows
+from support.session_server import eventually
 
 from engine.operators.mesh_tls import HandshakeFailed, MeshTls, MeshTlsError, TlsFiles, TlsPeer
 from engine.operators.outbound import open_remote
@@ -24,6 +26,7 @@ from engine.operators.receive import Receiver
 from engine.operators.send import Edge, StreamSender
 from engine.operators.spool import Spooler
 from engine.runtime.listener import DataListener
+from engine.runtime.tls_server import TlsServer
 from wire.errors import ConnectionFailure
 from wire.mesh.framing import PREFACE
 from wire.mesh.messages import VERSION, Open
@@ -52,7 +55,7 @@ async def members(authority: Authority, tmp_path: Path) -> AsyncIterator[list[Me
 
 
 async def logged(caplog: pytest.LogCaptureFixture, told: str) -> None:
-    await until(lambda: told in caplog.text)
+    await eventually(lambda: told in caplog.text)
 
 
 # -- members ----------------------------------------------------------------------------------------------------------
@@ -170,7 +173,7 @@ async def test_a_sender_shows_its_token_to_the_right_member_only(ground: Ground,
     opening = Open(VERSION, "channel", ground.token, 0, 0, 0, 0, b"")
     with pytest.raises(ConnectionFailure, match=told):
         await open_remote(*ground.listener.address, opening, tls=ground.tls, member="m2")
-    await until(lambda: ground.listener.connections == 0)
+    await eventually(lambda: ground.listener.connections == 0)
     assert ground.listener.denied == 0
 
 
@@ -277,6 +280,19 @@ def test_whoever_connects_on_uvloop(
 
 
 # -- files that are not right -----------------------------------------------------------------------------------------
+
+
+async def test_a_server_that_ends_as_somebody_connects_leaves_no_socket_open(authority: Authority) -> None:
+    """However far it has come with them; a socket that is open yet is warned of when it is collected."""
+    tls = tls_of(authority, "m1")
+    for turns in range(8):
+        server = await TlsServer.listen(tls, asyncio.Protocol, "127.0.0.1", 0)
+        with socket.create_connection(server.sockets[0].getsockname()):
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            server.close()
+            await server.wait_closed()
+    gc.collect()
 
 
 @pytest.mark.parametrize(

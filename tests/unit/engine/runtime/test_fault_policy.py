@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from sqlglot import exp
-from support.mesh_ground import MeshMember, gathered, mesh, rows, until
+from support.mesh_ground import MeshMember, gathered, mesh, rows
+from support.session_server import eventually
 
 from engine.distribution import CompiledQuery, DistributedQuery, Terms
 from engine.executor import BatchStream, CompiledFragment, ExecutionContext, OutputColumn, QueryId
@@ -88,7 +89,7 @@ class Asked:
 
 async def _lose(members: list[MeshMember], asked: Asked) -> None:
     """The last member goes, as soon as all take part."""
-    await until(lambda: all(member.runtime.load for member in members))
+    await eventually(lambda: all(member.runtime.load for member in members))
     lost = members.pop()
     asked.members = members
     await lost.leave()
@@ -175,7 +176,7 @@ async def test_wait_goes_on_when_the_member_is_back(members: list[MeshMember], t
     asked = Asked(members, "wait")
     running = asyncio.ensure_future(rows(await asked.begin()))
     await _lose(members, asked)
-    await until(lambda: bool(asked.notices))
+    await eventually(lambda: bool(asked.notices))
     _told(asked, "it waits for m3")
     assert len(asked.attempts) == 1
     back = MeshMember("m3", tmp_path / "again", [members[0].address])
@@ -189,7 +190,7 @@ async def test_waiting_ends_with_its_stream(members: list[MeshMember]) -> None:
     stream = await asked.begin()
     running = asyncio.ensure_future(stream.next_batch())
     await _lose(members, asked)
-    await until(lambda: bool(asked.notices))
+    await eventually(lambda: bool(asked.notices))
     await stream.close()
     with pytest.raises(SqlError) as caught:
         await running
@@ -205,18 +206,17 @@ async def test_spool_lets_producers_finish_while_the_consumer_is_away(members: l
     stream = await _spooling(members, 1 << 30).begin()
     first = await stream.next_batch()
     assert first is not None
-    await until(lambda: not any(member.runtime.load for member in members[1:]))
+    await eventually(lambda: not any(member.runtime.load for member in members[1:]))
     assert members[0].spooler.bytes_used > 1 << 20
     found = await rows(stream)
     assert sorted(found + [(x,) for x in first.column(0).to_pylist()]) == sorted([(n,) for n in range(1_000_000)] * 3)
-    await until(lambda: members[0].spooler.bytes_used == 0)
+    await eventually(lambda: members[0].spooler.bytes_used == 0)
 
 
 async def test_spooling_has_a_limit(members: list[MeshMember]) -> None:
     limit = 1 << 20
     stream = await _spooling(members, limit).begin()
-    await until(lambda: members[0].spooler.bytes_used > limit // 2)
-    await asyncio.sleep(0.3)
+    await eventually(lambda: members[0].spooler.bytes_used > limit // 2 and members[0].waits_to_be_read(3))
     assert members[0].spooler.bytes_used <= limit
     assert all(member.runtime.load for member in members)
     assert len(await rows(stream)) == 3_000_000

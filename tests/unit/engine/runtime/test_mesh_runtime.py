@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pytest
-from support.mesh_ground import MeshMember, gathered, mesh, rows, until
+from support.mesh_ground import MeshMember, gathered, mesh, rows
+from support.session_server import eventually
 
 from engine.plan.spec import ChannelSpec, EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, RouterSpec, SharedSpec
 from engine.runtime.query_run import QueryRun
@@ -65,7 +66,7 @@ async def test_a_stream_whose_turn_is_far_is_not_begun(members: list[MeshMember]
     statement = "select range as c1 from range($number * 1000000000, $number * 1000000000 + 1000000000)"
     stream = _open(members, gathered(members, statement, _ONE, synchronizer="sequential", count=10))
     assert await stream.next_batch() is not None
-    await asyncio.sleep(0.1)
+    await eventually(lambda: members[0].waits_to_be_read(2))
     assert members[2].local.statistics()["streams"] == 0
     assert await rows(stream) == []
 
@@ -93,7 +94,7 @@ async def test_a_portal_that_is_closed_early_leaves_nothing(members: list[MeshMe
 async def test_a_stopped_consumer_holds_no_more_than_its_windows(members: list[MeshMember]) -> None:
     stream = _open(members, gathered(members, "select range as c1 from range(1000000000000)", _ONE))
     assert await stream.next_batch() is not None
-    await asyncio.sleep(0.3)
+    await eventually(lambda: members[0].waits_to_be_read(3))
     window = 2 * (1 << 16)
     assert members[0].runtime.statistics()["held_bytes"] <= 3 * (window + (1 << 17))
     await stream.close()
@@ -146,7 +147,7 @@ async def test_a_lost_participant_fails_the_query_with_its_name(members: list[Me
         await rows(stream)
     assert caught.value.sqlstate in ("40001", "57P01")
     await lost.close()
-    await until(lambda: not any(members[0].held().values()))
+    await eventually(lambda: not any(members[0].held().values()))
 
 
 async def test_a_lost_initiator_ends_its_queries_everywhere(members: list[MeshMember]) -> None:
@@ -154,15 +155,15 @@ async def test_a_lost_initiator_ends_its_queries_everywhere(members: list[MeshMe
     assert await stream.next_batch() is not None
     assert members[1].runtime.load == 1
     await members[0].leave()
-    await until(lambda: not any(members[1].held().values()) and not any(members[2].held().values()))
+    await eventually(lambda: not any(members[1].held().values()) and not any(members[2].held().values()))
     await stream.close()
 
 
 async def test_a_member_may_leave_when_no_query_needs_it(members: list[MeshMember]) -> None:
     """Its part is over and all its rows are with the initiator, whose portal has not given them yet."""
     stream = _open(members, gathered(members, "select range as c1 from range(1000)", _ONE))
-    await until(lambda: members[0].runtime.statistics()["held_bytes"] >= 3 * 8 * 1000)
-    await until(lambda: members[1].runtime.load == 0)
+    await eventually(lambda: members[0].runtime.statistics()["held_bytes"] >= 3 * 8 * 1000)
+    await eventually(lambda: members[1].runtime.load == 0)
     leaving = asyncio.ensure_future(members[1].runtime.idle())
     assert await stream.next_batch() is not None
     assert not leaving.done()

@@ -1,0 +1,15 @@
+"""Hypothesis without its clock: that an example takes longer than 200 ms, or the making of some longer than a second, says how
+busy the machine is. The tests' conftest imports it, before the properties are decorated."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+from engine.sql.depth import bounded
+
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
+
+# The first statement that a process reads raises Python's recursion limit for good; hypothesis warns where that is in an example.
+with bounded():
+    pass
