@@ -16,7 +16,8 @@ SINCE ?= HEAD
 unexport PYTHONDONTWRITEBYTECODE
 # Processes that run tests, each with a Spark and a PostgreSQL of its own where its tests ask for one.
 WORKERS ?= auto
-IN_PARALLEL := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+IN_PARALLEL := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --quiet --durations=20
+TEST_FLAGS ?=
 
 .PHONY: help setup java demo check test test-long test-all lint format fuzz bench clients client-packages mutants simulate catalog golden soak audit clean
 
@@ -39,13 +40,13 @@ check: setup ## The verdict on an edit: format, lint, types, import contracts, t
 	@$(BIN)/python scripts/check.py --since $(SINCE)
 
 test: setup ## Run the tests but the long ones, on all cores, in random order (WORKERS=auto)
-	$(BIN)/pytest -m "not long" $(IN_PARALLEL) --durations=20
+	$(BIN)/pytest -m "not long" $(IN_PARALLEL) $(TEST_FLAGS)
 
 test-long: setup ## Run the long tests alone
-	$(BIN)/pytest -m long $(IN_PARALLEL) --durations=20
+	$(BIN)/pytest -m long $(IN_PARALLEL) $(TEST_FLAGS)
 
 test-all: setup ## Run the long tests too
-	$(BIN)/pytest $(IN_PARALLEL)
+	$(BIN)/pytest $(IN_PARALLEL) $(TEST_FLAGS)
 
 mutants: setup ## Plant faults into the protocol, one at a time, and see that exploration or simulation find them
 	$(BIN)/python tests/exploration/mutants.py

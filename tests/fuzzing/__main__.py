@@ -18,7 +18,8 @@ import io
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,6 +56,7 @@ def main() -> int:
         "--runs", type=int, default=-1, help="inputs of each target, at most; fewer where one takes long"
     )
     arguments.add_argument("--seed", type=int, help="fixes chance, and leaves out what was learnt before")
+    arguments.add_argument("--workers", type=int, default=os.cpu_count(), help="targets that run at the same time")
     arguments.add_argument("--replay", type=Path)
     said = arguments.parse_args()
     if said.replay is not None:
@@ -64,7 +66,7 @@ def main() -> int:
         return 0
     limits = Limits(said.seconds, said.runs, said.seed)
     targets = _instrumented()
-    failed = [name for name in said.targets or targets if _in_a_process(targets[name], limits)]
+    failed = _run_all([targets[name] for name in said.targets or targets], limits, said.workers)
     print("broken: " + ", ".join(failed) if failed else "no target is broken")
     return bool(failed)
 
@@ -78,19 +80,38 @@ def _instrumented() -> Mapping[str, Target]:
     return TARGETS
 
 
-def _in_a_process(target: Target, limits: Limits) -> int:
-    """The exit code; what libFuzzer said is in a file, and its last lines are printed."""
-    print(f"== {target.name}", flush=True)
+def _run_all(targets: Sequence[Target], limits: Limits, workers: int) -> list[str]:
+    """Run each target in a process of its own, `workers` at a time; the names of those that failed."""
+    failed, waiting = list[str](), deque(targets)
+    running: dict[int, tuple[Target, contextlib.ExitStack]] = {}
+    while waiting or running:
+        while waiting and len(running) < workers:
+            target, resources = waiting.popleft(), contextlib.ExitStack()
+            running[_start(target, limits, resources)] = target, resources
+        pid, status = os.wait()
+        target, resources = running.pop(pid)
+        resources.close()
+        code = os.waitstatus_to_exitcode(status)
+        lines = _log(target).read_text(errors="replace").splitlines()
+        print(f"== {target.name}", *(lines[-40:] if code else lines[-1:]), sep="\n", flush=True)
+        if code:
+            failed.append(target.name)
+    return failed
+
+
+def _start(target: Target, limits: Limits, resources: contextlib.ExitStack) -> int:
+    """Fork the target's process; its number. resources: what is to be closed when it has ended."""
     _FOLDER.mkdir(parents=True, exist_ok=True)
-    log = _FOLDER / f"{target.name}.log"
-    with _corpus(target.name, remembers=limits.seed is None) as corpus:
-        child = os.fork()
-        if child == 0:
-            _fuzz(target, corpus, limits, log)
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    lines = log.read_text(errors="replace").splitlines()
-    print("\n".join(lines[-40:] if code else lines[-1:]), flush=True)
-    return code
+    corpus = resources.enter_context(_corpus(target.name, remembers=limits.seed is None))
+    child = os.fork()
+    if child == 0:
+        _fuzz(target, corpus, limits, _log(target))
+    return child
+
+
+def _log(target: Target) -> Path:
+    """Where libFuzzer's messages go."""
+    return _FOLDER / f"{target.name}.log"
 
 
 @contextlib.contextmanager
