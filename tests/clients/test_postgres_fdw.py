@@ -150,13 +150,14 @@ def test_sends_the_same(both: list[psycopg.Connection[Any]]) -> None:
 
 def test_what_needs_a_ctid_is_refused(both: list[psycopg.Connection[Any]]) -> None:
     """Changes that PostgreSQL computes row by row; that they cannot be made is said before any row changes."""
+    before = _said(both[0], ("select * from kinds order by id",))
     for statement in (
         "update kinds set kind = left(kind || random()::text, 4) where id = 1",
         "delete from kinds where random() < 2",
         "select ctid from kinds",
     ):
         assert _said(both[0], (statement,)) == [("0A000", "not supported: the system column ctid", None)]
-    assert _said(both[0], ("select * from kinds",)) == [("SELECT 1", [(1, "alone")])]
+    assert _said(both[0], ("select * from kinds order by id",)) == before
 
 
 def test_estimates_are_its_own(both: list[psycopg.Connection[Any]], postgres: PostgresServer) -> None:
@@ -167,4 +168,4 @@ def test_estimates_are_its_own(both: list[psycopg.Connection[Any]], postgres: Po
         admin.execute("alter server member options (drop use_remote_estimate)")
     assert state == "XX000"
     assert message.startswith("could not interpret EXPLAIN output")
-    assert _said(both[0], ("select count(*) from kinds",)) == [("SELECT 1", [(1,)])]
+    assert _said(both[0], ("select count(*) from kinds",)) == _said(both[1], ("select count(*) from kinds",))
