@@ -130,13 +130,11 @@ class _Job:
             for task in work:
                 task.cancel()
             await asyncio.gather(*work, return_exceptions=True)
-        having: dict[int, list[int]] = {}
-        rows = dict.fromkeys(self._edges, 0)
+        rows: dict[int, dict[int, int]] = {}
         for number, counts in enumerate(whole):
             for receiver, count in counts.items():
-                having.setdefault(receiver, []).append(self._base + number)
-                rows[receiver] += count
-        return Sent(having, rows, 0, 0, 0)
+                rows.setdefault(receiver, {})[self._base + number] = count
+        return Sent(rows, 0, 0, 0)
 
     async def _partition(self, number: int, batches: Sequence[pa.RecordBatch]) -> dict[int, int]:
         """Rows by receiver that has the partition's stream whole. Raises SerializationFailure after too many attempts."""
