@@ -8,7 +8,7 @@ would take it for the partition and stop the attempt that the receiver listens t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
@@ -19,11 +19,13 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What the tasks of a job have sent. partitions, rows: by receiver: the streams that it is to have had, and their rows.
-    bytes, batches, stalls: of all streams. operators: what Spark counted, if that was wanted."""
+    """What the tasks of a job have sent, as their successful attempts report it.
 
-    partitions: Mapping[int, Sequence[int]]
-    rows: Mapping[int, int]
+    rows: by receiver and partition: of each stream that the receiver is to have had. bytes, batches, stalls: of all streams.
+    operators: what Spark counted, if that was wanted.
+    """
+
+    rows: Mapping[int, Mapping[int, int]]
     bytes: int
     batches: int
     stalls: int

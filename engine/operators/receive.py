@@ -17,6 +17,15 @@ Of the failed one, batches that nobody has consumed are dropped and the new atte
 second attempt can be told apart from it, so the query fails with 40001 (or with the cause, where `on_lost` can find it). A
 stream that arrived whole stays, whatever is tried afterwards.
 
+**Confirmed counts.** That a task's stream has ended does not make its partition complete. When an executor's JVM dies between two
+Arrow messages, its Python worker reads an end of input like any other and ends the stream properly, with part of the rows. So the
+producer names the rows of each stream with its end (`confirm`): those that Spark's result of the successful attempt reports. An
+attempt whose stream is here already from an earlier one counts its own input. Where what has arrived differs, the query fails
+with 40001, before its consumer is told the end. An ordered reader must not even go on to the next partition, whose rows would
+follow a part of this one: it waits until the attempt is known as successful (`on_ended`, `accept`), or all counts are there.
+Rejected: to let the worker tell the two ends of input apart (PySpark hides them from a function, and an upstream failure closes
+the same pipe), and a hash of the rows (batches of a retried task may come in another order; a part of the rows has fewer).
+
 **The end.** An edge ends when each of its producers has said so (`finish`, naming the partitions that sent something) and those
 streams have arrived whole; data connections and a producer's word travel apart. Where the streams are known beforehand, the
 receiver's owner says it in the producers' place.
@@ -96,6 +105,8 @@ class InboundStream:
         self.complete = False
         self.dead = False
         self.consumed = False
+        self.accepted = False
+        self.rows = 0
         self.entries: deque[_Entry] = deque()
         self.arrived_at = receiver.now()
         self.cost_max = 0
@@ -131,6 +142,7 @@ class InboundStream:
             return
         self.arrived_at = self._receiver.now()
         self.cost_max = max(self.cost_max, batch.cost)
+        self.rows += batch.rows
         if batch.rows:
             self.entries.append(_Entry(batch.body, batch.rows, batch.cost))
         self.complete = self.complete or batch.last
@@ -233,6 +245,8 @@ class Receiver:
     on_lost: told once of each attempt that failed: its opening and whether some of it was consumed. It may know the cause;
         whatever it learns, it says with `fail`. Without it, a consumed attempt fails the query as 40001.
     retried: whether a failed attempt may be followed by another. If not, `on_lost` is told of any stream that broke.
+    on_ended: told of each stream that has ended, where the next one is read only after it: whether its attempt succeeded is asked
+        elsewhere, and said with `accept`. Without it, a stream that has ended is taken for whole until counts are confirmed.
     on_change: called when something happened that `engine.operators.slots` may want to look at.
     """
 
@@ -245,6 +259,7 @@ class Receiver:
         spooler: Spooler,
         senders: int | None = 1,
         on_lost: Callable[[Open, bool], None] | None = None,
+        on_ended: Callable[[Open], None] | None = None,
         on_change: Callable[[], None] = lambda: None,
         retried: bool = True,
     ) -> None:
@@ -259,6 +274,7 @@ class Receiver:
         self.waiting_since: float | None = None
         self._loop = asyncio.get_running_loop()
         self._on_lost = on_lost
+        self._on_ended = on_ended if ordered else None
         self._on_change = on_change
         self.retried = retried
         self._streams: dict[int, InboundStream] = {}
@@ -266,6 +282,7 @@ class Receiver:
         self._ready: deque[InboundStream | pa.RecordBatch] = deque()
         self._current = 0
         self._promised: set[int] = set()
+        self._confirmed: dict[int, int] = {}
         self._senders = senders
         self._senders_done = 0
         self._error: SqlError | None = None
@@ -295,6 +312,7 @@ class Receiver:
         self._ready.clear()
         if not ordered:
             self._ready.extend(stream for stream in self._streams.values() for _ in stream.entries)
+        self._check_counts()
         self._bell.ring()
 
     def admit(self, opening: Open, link: Link) -> InboundStream:
@@ -303,6 +321,8 @@ class Receiver:
             raise Denied("closed", "the query is over")
         if self._fingerprint is not None and opening.schema != self._fingerprint:
             raise Denied("schema", "the stream's schema is not the edge's")
+        if self._missing(opening.partition):
+            raise Denied("superseded", "the job has ended without this stream")
         previous = self._streams.get(opening.partition)
         if previous is not None:
             self._supersede(previous, opening)
@@ -313,6 +333,9 @@ class Receiver:
         return stream
 
     def arrived(self, stream: InboundStream, batch: BatchArrived) -> None:
+        self._check_count(stream)
+        if batch.last and self._on_ended is not None:
+            self._on_ended(stream.opening)
         if batch.rows and not self.ordered:
             self._ready.append(stream)
         self._on_change()
@@ -344,7 +367,21 @@ class Receiver:
         self._promised.update(partitions)
         if self.retried and any((stream := self._streams.get(p)) is not None and stream.dead for p in self._promised):
             self.fail(_lost_at_the_end())
+        self._check_counts()
         self._bell.ring()
+
+    def confirm(self, rows: Mapping[int, int]) -> None:
+        """A producer on Spark is done. rows: by partition: of each stream that is to arrive, as Spark's result of the task attempt
+        reports them. Fails the query where other rows have arrived."""
+        self._confirmed.update(rows)
+        self.finish(rows)
+
+    def accept(self, opening: Open) -> None:
+        """The attempt has succeeded, for all that its engine knows: once its stream has been read, the next one's turn comes."""
+        stream = self._streams.get(opening.partition)
+        if stream is not None and stream.opening.attempt == opening.attempt:
+            stream.accepted = True
+            self._bell.ring()
 
     def fail(self, error: SqlError) -> None:
         """The query fails. The first error is the cause; later ones are echoes."""
@@ -463,6 +500,20 @@ class Receiver:
             raise Denied("superseded", "rows of an earlier attempt have been consumed")
         self._retired.append(previous)
 
+    def _check_counts(self) -> None:
+        for stream in self._streams.values():
+            self._check_count(stream)
+
+    def _check_count(self, stream: InboundStream) -> None:
+        """Fail the query if a stream is not what its producer has confirmed."""
+        partition = stream.opening.partition
+        if self._missing(partition):
+            # An attempt that Spark did not take; its successful one had no rows for this receiver.
+            if stream.consumed or (stream.rows and not stream.dead):
+                self.fail(_count_differs(stream.rows, 0))
+        elif stream.complete and stream.rows != (confirmed := self._confirmed.get(partition, stream.rows)):
+            self.fail(_count_differs(stream.rows, confirmed))
+
     async def _next_nowait(self) -> pa.RecordBatch | None:
         """The next batch if one is here."""
         while self._ready or self._offer_current():
@@ -488,11 +539,16 @@ class Receiver:
             if stream is not None and stream.entries:
                 self._ready.append(stream)
                 return True
-            if stream is not None and not stream.complete:
+            if stream is not None and not self._may_pass(stream):
                 return False
             self._current += 1
             self._next_turn()
         return False
+
+    def _may_pass(self, stream: InboundStream) -> bool:
+        """Whether a stream without further batches has been read to its true end."""
+        known = self._on_ended is None or stream.accepted or self._expected is not None
+        return stream.complete and known
 
     def _next_turn(self) -> None:
         waiters, self._turns = self._turns, []
@@ -527,6 +583,14 @@ class Receiver:
 
 def _lost_at_the_end() -> SqlError:
     return ConnectionFailure("a data connection was lost after its stream had been sent")
+
+
+def _count_differs(arrived: int, confirmed: int) -> SqlError:
+    return SerializationFailure(
+        f"a part of the query is incomplete: {arrived} rows of a partition have arrived, Spark reports {confirmed}",
+        detail="An executor was lost while it sent them.",
+        hint="The statement may be repeated.",
+    )
 
 
 def partly_consumed() -> SqlError:

@@ -66,7 +66,8 @@ class StreamSender:
 
     Leaving the block without `finish` gives the stream up and tells the receiver why.
     Counted are rows, bytes and batches that were sent, and stalls: how often one had to wait for credits.
-    `complete` is true when the receiver has this partition whole from an earlier attempt: there is nothing to send.
+    `complete` is true when the receiver has this partition's stream from an earlier attempt: nothing is sent, and `rows` are those
+    that the stream must have had. (The earlier attempt may have lost its executor, and ended its stream too soon.)
     """
 
     def __init__(self, edge: Edge, *, partition: int, attempt: int, stage: int) -> None:
@@ -94,7 +95,10 @@ class StreamSender:
 
     def send(self, batch: pa.RecordBatch) -> None:
         """Send a batch, cut into pieces of about `batch_bytes`; waits while there is no credit for it."""
-        if self.complete or not batch.num_rows:
+        if self.complete:
+            self.rows += batch.num_rows
+            return
+        if not batch.num_rows:
             return
         size = max(batch.nbytes, 1)
         rows = max(1, batch.num_rows * self._edge.batch_bytes // size)

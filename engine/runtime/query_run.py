@@ -85,7 +85,7 @@ class Host(Protocol):
         """Where a stream is to connect. Raises as `edge_output.Opener` says."""
         ...
 
-    def produced(self, query: str, edge: EdgeSpec, sender: int, receiver: int, partitions: Sequence[int]) -> None:
+    def produced(self, query: str, edge: EdgeSpec, sender: int, receiver: int, rows: Mapping[int, int]) -> None:
         """Tell a receiver which streams it is to have had."""
         ...
 
@@ -363,8 +363,8 @@ class QueryRun:
         try:
             sent = await asyncio.shield(production.ended)
             for receiver in range(len(edge.receivers)):
-                self._host.produced(self.query, edge, sender, receiver, sent.partitions.get(receiver, ()))
-            rows = [sent.rows.get(receiver, 0) for receiver in range(len(edge.receivers))]
+                self._host.produced(self.query, edge, sender, receiver, sent.rows.get(receiver, {}))
+            rows = [sum(sent.rows.get(receiver, {}).values()) for receiver in range(len(edge.receivers))]
             once = max(rows) if edge.router.kind == "mirror" else sum(rows)
             self.counters[f"instance.{instance.fragment}.{instance.instance}.begun"] = 1
             files = ((table_source(table.oid), table.files) for table in tables.values())

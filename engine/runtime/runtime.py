@@ -25,7 +25,7 @@ import logging
 import threading
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Mapping, Sequence, Set
+from collections.abc import Callable, Coroutine, Mapping, Set
 from dataclasses import replace
 from typing import Any, Final
 
@@ -225,13 +225,13 @@ class MeshRuntime:
             await mailbox.receiver.turn(sender)
         return ChannelOk(0, mailbox.channel, mailbox.token, *self._listener.address_from_afar)
 
-    def produced(self, query: str, edge: EdgeSpec, sender: int, receiver: int, partitions: Sequence[int]) -> None:
-        """Tell a receiver which streams of a producer it is to have had."""
+    def produced(self, query: str, edge: EdgeSpec, sender: int, receiver: int, rows: Mapping[int, int]) -> None:
+        """Tell a receiver which streams of a producer it is to have had, and how many rows each."""
         member = edge.receivers[receiver]
         if member == self._mesh.member:
-            self.mailboxes.find_or_make((query, edge.id, receiver)).receiver.finish(partitions)
+            self.mailboxes.find_or_make((query, edge.id, receiver)).receiver.confirm(rows)
         else:
-            self._mesh.send(member, Produced(query, edge.id, sender, receiver, tuple(partitions)))
+            self._mesh.send(member, Produced(query, edge.id, sender, receiver, tuple(rows.items())))
 
     async def _ask_channel(self, member: str, query: str, edge: int, sender: int, receiver: int) -> ChannelOk:
         with self._requests.open(member) as request:
@@ -277,7 +277,7 @@ class MeshRuntime:
         if state in ("running", "early") and not self._closing:
             mailbox = self.mailboxes.find_or_make((message.query, message.edge, message.receiver))
             if isinstance(message, Produced):
-                mailbox.receiver.finish(message.partitions)
+                mailbox.receiver.confirm(dict(message.rows))
             else:
                 self.spawn(self._offer(member, message, mailbox))
             return

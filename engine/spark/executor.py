@@ -17,7 +17,7 @@ import asyncio
 import functools
 import itertools
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -45,7 +45,7 @@ from engine.profile import Operator
 from engine.runtime.listener import DataListener
 from engine.spark.connection import embedded, own_connection
 from engine.spark.errors import translate
-from engine.spark.jobs import SparkJob, failure_of_task
+from engine.spark.jobs import SparkJob, failure_of_task, status_of_task
 from engine.spark.production import SparkProduction, send_frame
 from engine.spark.profile import operators
 from engine.spark.rows import SparkRows
@@ -66,6 +66,10 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 _log = logging.getLogger(__name__)
 _CALL_THREADS: Final = 4
+#: Between two looks at how a task has ended: the first and the longest.
+_LOOK_SECONDS: Final = 0.01
+_LOOK_SECONDS_MAX: Final = 0.2
+_TASK_ENDED: Final = ("SUCCESS", "FAILED", "KILLED")
 _STARTING: Final = "waiting for Spark to start"
 
 
@@ -324,6 +328,7 @@ class SparkStream:
             window=WINDOW_BATCHES * context.page_bytes,
             spooler=executor._spooler,
             on_lost=self._attempt_lost,
+            on_ended=self._stream_ended,
             on_change=self._slots.changed,
         )
         self._closing: asyncio.Task[None] | None = None
@@ -394,7 +399,7 @@ class SparkStream:
             return fitted(self._schema, to_arrow_schema(frame.schema))
         return self._schema
 
-    def _send(self, statement: exp.Expression, session: SparkSession) -> Sequence[int]:
+    def _send(self, statement: exp.Expression, session: SparkSession) -> Mapping[int, int]:
         frame = self._frame(session, statement)
         schema = self._fitted(frame)
         self._loop.call_soon_threadsafe(self._receiver.expect, schema)
@@ -404,7 +409,7 @@ class SparkStream:
         send = SendPartition((edge,), always=self._fragment.ordered)
         sent = send_frame(frame, send, analyze=self._analyze)
         self.operators = sent.operators
-        return sent.partitions.get(0, ())
+        return sent.rows.get(0, {})
 
     def _job_done(self, result: Any, error: SqlError | None) -> None:
         self._loop.call_soon_threadsafe(self._producer_ended, result, error)
@@ -418,13 +423,32 @@ class SparkStream:
             self._receiver.deliver(result)
             self._receiver.finish()
         else:
-            self._receiver.finish(result)
+            self._receiver.confirm(result)
 
     def _attempt_lost(self, opening: Open, consumed: bool) -> None:
         """A task failed under way. If that is the query's own fault, trying again is of no use."""
-        lookup = self._loop.create_task(self._explain(opening.attempt, consumed))
+        self._look_up(self._explain(opening.attempt, consumed))
+
+    def _stream_ended(self, opening: Open) -> None:
+        """A task has ended its stream. Whether it has succeeded, Spark knows."""
+        self._look_up(self._accept(opening))
+
+    def _look_up(self, work: Coroutine[Any, Any, None]) -> None:
+        lookup = self._loop.create_task(work)
         self._lookups.add(lookup)
         lookup.add_done_callback(self._lookups.discard)
+
+    async def _accept(self, opening: Open) -> None:
+        """Accept the stream when its task has succeeded. Otherwise the job's counts decide."""
+        pause = _LOOK_SECONDS
+        while self._closing is None and self._job.running:
+            status = await self._executor.call(functools.partial(_status, self._runtime, opening.attempt))
+            if status == "SUCCESS":
+                self._receiver.accept(opening)
+            if status in _TASK_ENDED:
+                return
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LOOK_SECONDS_MAX)
 
     async def _explain(self, task: int, consumed: bool) -> None:
         cause = await self._executor.call(functools.partial(_cause, self._runtime, task))
@@ -460,6 +484,12 @@ def _without_offset(fragment: CompiledFragment) -> tuple[exp.Expression, int]:
     statement = statement.copy()
     statement.set("offset", None)
     return statement, int(offset.expression.name)
+
+
+def _status(runtime: SparkRuntime, task: int) -> str | None:
+    with own_connection(), runtime.unless_ended():
+        return status_of_task(runtime, task)
+    return None
 
 
 def _cause(runtime: SparkRuntime, task: int) -> SqlError | None:

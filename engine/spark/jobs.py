@@ -145,10 +145,17 @@ def _stages(job: Any) -> list[int]:
     return list(job.stageIds) if job is not None else []
 
 
+def status_of_task(runtime: SparkRuntime, task: int) -> str | None:
+    """What Spark's status store says of a task attempt: RUNNING, SUCCESS, FAILED, KILLED; None: it does not know it."""
+    store, kind = _task_store(runtime)
+    with contextlib.suppress(Exception):
+        return str(store.read(kind, task).status())
+    return None
+
+
 def failure_of_task(runtime: SparkRuntime, task: int) -> SqlError | None:
     """Why a task attempt failed, if Spark's status store says it within a second and it is an error of the query's."""
-    store = runtime.context._jsc.sc().statusStore().store()
-    kind = runtime.jvm.java.lang.Class.forName("org.apache.spark.status.TaskDataWrapper")
+    store, kind = _task_store(runtime)
     deadline = time.monotonic() + _CAUSE_SECONDS
     while time.monotonic() < deadline:
         with contextlib.suppress(Exception):
@@ -157,3 +164,9 @@ def failure_of_task(runtime: SparkRuntime, task: int) -> SqlError | None:
                 return translate_text(message.get())
         time.sleep(_POLL_SECONDS)
     return None
+
+
+def _task_store(runtime: SparkRuntime) -> tuple[Any, Any]:
+    """Where Spark keeps what it knows of tasks, and under which class."""
+    store = runtime.context._jsc.sc().statusStore().store()
+    return store, runtime.jvm.java.lang.Class.forName("org.apache.spark.status.TaskDataWrapper")

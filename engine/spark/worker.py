@@ -22,7 +22,8 @@ from wire.dataclass import dataclass
 if TYPE_CHECKING:
     import duckdb
 
-#: The summary: a row for each stream that was opened.
+#: The summary: a row for each stream that was opened, or that its receiver had from an earlier attempt: then its rows were counted
+#: and not sent.
 SUMMARY_SCHEMA: Final = "receiver int, partition int, rows bigint, bytes bigint, batches bigint, stalls bigint"
 _COUNTED: Final = ("rows", "bytes", "batches", "stalls")
 _SUMMARY: Final = pa.schema(
@@ -113,15 +114,13 @@ def idle(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def sent_by(summaries: Iterable[pa.RecordBatch]) -> Sent:
     """What a job's summaries tell."""
-    partitions: defaultdict[int, list[int]] = defaultdict(list)
-    rows: defaultdict[int, int] = defaultdict(int)
+    rows: defaultdict[int, dict[int, int]] = defaultdict(dict)
     totals = dict.fromkeys(_COUNTED, 0)
     for row in pa.Table.from_batches(summaries, _SUMMARY).to_pylist():
-        partitions[row["receiver"]].append(row["partition"])
-        rows[row["receiver"]] += row["rows"]
+        rows[row["receiver"]][row["partition"]] = row["rows"]
         for name in _COUNTED:
             totals[name] += row[name]
-    return Sent(partitions, rows, totals["bytes"], totals["batches"], totals["stalls"])
+    return Sent(rows, totals["bytes"], totals["batches"], totals["stalls"])
 
 
 def _summary(partition: int, streams: dict[int, StreamSender]) -> pa.RecordBatch:

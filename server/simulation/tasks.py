@@ -1,8 +1,9 @@
 """Spark's tasks, played: the rows of a fragment in partitions, each sent by a task that may die and be tried again.
 
 A task speaks as `engine.operators.send` does, over the real sender's machine. It dies at any moment: before it opens a stream, in
-the middle, after the receiver has everything and before anybody has heard of it; with a word or without one. Now and then two
-attempts of one partition run side by side, as speculative execution has it.
+the middle, after the receiver has everything and before anybody has heard of it; with a word or without one. Or its input ends
+too soon, since its executor was lost, and it ends its streams as if that were all. Now and then two attempts of one partition run
+side by side, as speculative execution has it.
 
 `in_tasks` makes what the planner has given to local engines theirs: which engine runs a fragment is nothing to those who receive
 its rows, but that its streams are made by tasks is.
@@ -43,8 +44,9 @@ from wire.mesh.messages import VERSION, Cancel, Deny, Open
 
 _ATTEMPTS: Final = 4
 _PARTITIONS: Final = 3
-#: How often a task dies where it may, and how often two attempts run at once.
+#: How often a task dies where it may, or its input is cut off there, and how often two attempts run at once.
 _DIES: Final = 0.08
+_CUT: Final = 0.02
 _SPECULATES: Final = 0.1
 _RETRY_SECONDS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 _REWRITTEN: Final = 4096
@@ -130,13 +132,11 @@ class _Job:
             for task in work:
                 task.cancel()
             await asyncio.gather(*work, return_exceptions=True)
-        having: dict[int, list[int]] = {}
-        rows = dict.fromkeys(self._edges, 0)
+        rows: dict[int, dict[int, int]] = {}
         for number, counts in enumerate(whole):
             for receiver, count in counts.items():
-                having.setdefault(receiver, []).append(self._base + number)
-                rows[receiver] += count
-        return Sent(having, rows, 0, 0, 0)
+                rows.setdefault(receiver, {})[self._base + number] = count
+        return Sent(rows, 0, 0, 0)
 
     async def _partition(self, number: int, batches: Sequence[pa.RecordBatch]) -> dict[int, int]:
         """Rows by receiver that has the partition's stream whole. Raises SerializationFailure after too many attempts."""
@@ -171,9 +171,12 @@ class _Job:
         edges = dict(self._edges)
         streams: dict[int, _TaskStream] = {}
         rows = dict.fromkeys(edges, 0)
-        mortal = attempt < _ATTEMPTS - 1
+        mortal, cut = attempt < _ATTEMPTS - 1, False
         try:
             for batch in batches:
+                place = self._chance.random() if mortal else 1.0
+                if cut := place < _CUT:
+                    break
                 for receiver, part in self._parts(batch):
                     if receiver not in edges:
                         continue
@@ -192,6 +195,8 @@ class _Job:
                 await stream.finish()
                 if stream.end == "failed" or (mortal and self._chance.random() < _DIES):
                     return None
+            if cut:
+                return None
             return {receiver: rows[receiver] for receiver, stream in streams.items() if stream.end != "over"}
         finally:
             for stream in streams.values():

@@ -52,7 +52,7 @@ def _line(world: World, state: State, step: Step) -> str:
             if kind == "arrive":
                 return arrow(world, sender, receiver, _frames(connection.to_receiver[0], by_sender=True))
             return arrow(world, receiver, sender, _frames(connection.to_sender[0], by_sender=False))
-        case "open" | "connect" | "offer" | "pass" | "ended" | "fail" | "twin":
+        case "open" | "connect" | "offer" | "pass" | "ended" | "fail" | "twin" | "cut":
             stream, who = state.streams[arguments[0]], world.senders[arguments[0]]
             batch = f" batch {stream.sent}" if kind == "offer" else ""
             attempt = "" if who.job is None else f", attempt {who.attempt}"

@@ -126,6 +126,13 @@ MUTANTS: Final = (
         "retry against partial delivery",
     ),
     Mutant(
+        "take the end of a stream for the end of its partition",
+        _RECEIVE,
+        "        self._confirmed.update(rows)",
+        "        pass",
+        "attempt cut short",
+    ),
+    Mutant(
         "tell a task that comes again that its rows are not wanted",
         _RECEIVE,
         'raise Denied("superseded", "rows of an earlier attempt have been consumed")',

@@ -253,8 +253,8 @@ class Inlets:
     def _adopt(self, query: str, edge: EdgeSpec, instance: int, page_bytes: int) -> None:
         self.mailboxes.adopt(query, edge, instance, page_bytes)
 
-    def _finish(self, query: str, edge: int, instance: int, partitions: tuple[int, ...]) -> None:
-        self.mailboxes.find_or_make((query, edge, instance)).receiver.finish(partitions)
+    def _confirm(self, query: str, edge: int, instance: int, rows: tuple[tuple[int, int], ...]) -> None:
+        self.mailboxes.find_or_make((query, edge, instance)).receiver.confirm(dict(rows))
 
     def _fail(self, query: str, sqlstate: str, message: str) -> None:
         for mailbox in self.mailboxes.of_query(query):

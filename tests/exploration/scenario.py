@@ -15,9 +15,13 @@ QUERY: Final = "a:1"
 
 #: crash: a member. part: a control connection breaks. sever: a data connection breaks. cancel: a user wants it to end, at any
 #: member. fail: an instance. close: the portal is closed before its end. unread: a member cannot read its plan.
-#: twin: a task is begun once more while it still runs. tick: the clock jumps, which it does as well when nothing else can happen.
-Mishap = Literal["crash", "part", "sever", "cancel", "fail", "close", "unread", "twin", "tick"]
-MISHAPS: Final[tuple[Mishap, ...]] = ("crash", "part", "sever", "cancel", "fail", "close", "unread", "twin", "tick")
+#: twin: a task is begun once more while it still runs. cut: an attempt's executor is lost at the end of a message: the attempt
+#: takes that for the end of its input, and the job never hears of it. tick: the clock jumps, which it does as well when nothing
+#: else can happen.
+Mishap = Literal["crash", "part", "sever", "cancel", "fail", "close", "unread", "twin", "cut", "tick"]
+MISHAPS: Final[tuple[Mishap, ...]] = (
+    "crash", "part", "sever", "cancel", "fail", "close", "unread", "twin", "cut", "tick",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,7 @@ class Stream(NamedTuple):
     source_ended: bool = False
     cause: Cause | None = None
     told: tuple[str, bytes] | None = None
+    cut: bool = False
 
 
 #: off: not run. ready: wants its stream opened. asking: has asked where. connecting: may connect. opening: has introduced
@@ -318,12 +319,20 @@ class World:
             for number, stream in enumerate(state.streams):
                 if stream.phase == "sending" and number + 1 < len(state.streams):
                     yield from (("twin", n) for n in self.attempts(number) if state.streams[n].phase == "off")
+        if left["cut"]:
+            for number, stream in enumerate(state.streams):
+                if self._may_cut(number, stream):
+                    yield ("cut", number)
         if left["close"] and state.root.state == "reading" and _INITIATOR in alive:
             yield ("close",)
         if left["unread"]:
             yield from (("unread", n) for n in alive if state.members[n].part == "waiting")
         if left["tick"]:
             yield ("tick",)
+
+    def _may_cut(self, number: int, stream: Stream) -> bool:
+        attempt = self.senders[number].job is not None and stream.phase == "open"
+        return attempt and not self.outlets.observed(stream.outlet).pending
 
     def attempts(self, job: int) -> range:
         """The places of the attempts at a job's task."""
@@ -673,6 +682,14 @@ class Draft:
         self.spend("twin")
         self.stream(number, phase="connecting")
 
+    def do_cut(self, number: int) -> None:
+        """An attempt at a task sends the end of its stream where its executor was lost."""
+        self.spend("cut")
+        stream = self.streams[number]
+        outlet, chunk = self.world.outlets.step(stream.outlet, "offer", b"", 0, True)
+        self.stream(number, outlet=outlet, phase="last", cut=True)
+        self.write(stream.connection, chunk)
+
     def do_tick(self) -> None:
         self.spend("tick")
         self.pass_time()
@@ -804,7 +821,7 @@ class Draft:
         state = self.coordinate(receiver, "channel", QUERY, self.now)
         if state in ("running", "early"):
             if isinstance(message, Produced):
-                self.inlet(receiver, "finish", QUERY, message.edge, 0, message.partitions)
+                self.inlet(receiver, "confirm", QUERY, message.edge, 0, message.rows)
                 return
             window = WINDOW_BATCHES * PAGE_BYTES
             channel, token = self.inlet(receiver, "open", QUERY, message.edge, 0, window)
@@ -859,9 +876,9 @@ class Draft:
             told = stream.told if self.world.senders[number].is_job else None
             self.stream(number, phase="done", cause=cause, held=b"", told=told)
             return
-        self.stream(number, phase="over", held=b"", outlet=-1, sent=0)
+        self.stream(number, phase="over", held=b"", outlet=-1, sent=0, cut=False)
         if self.streams[job].phase == "sending":
-            self.tried(job, stream, cause)
+            self.tried(job, stream, BROKEN if stream.cut else cause)
 
     def tried(self, job: int, attempt: Stream, cause: Cause | None) -> None:
         """An attempt at a job's task has ended. If it was not the last one, another follows."""
@@ -881,8 +898,8 @@ class Draft:
     def produced(self, job: int, *, whole: bool) -> None:
         """Tell the receiver what is to have arrived."""
         sender, member = self.world.senders[job], self.world.running_at[job]
-        partitions = (sender.partition,) if whole else ()
-        self.send(member, self.world.receiver_of(job), Produced(QUERY, sender.instance.edge, 0, 0, partitions))
+        rows = ((sender.partition, sender.instance.batches * sender.instance.rows),) if whole else ()
+        self.send(member, self.world.receiver_of(job), Produced(QUERY, sender.instance.edge, 0, 0, rows))
 
     # -- small changes ------------------------------------------------------------------------------------------
 

@@ -57,6 +57,7 @@ HASTY: Final[tuple[Scenario, ...]] = (
     Scenario("batch larger than a window", mishaps={"sever": 1, "cancel": 1}, **LARGE_PAIR),
     # RFC, work units that are tried again
     Scenario("retry against partial delivery", mishaps={"sever": 2}, **JOB),
+    Scenario("attempt cut short", mishaps={"cut": 1}, **JOB),
     Scenario("late open", mishaps={"close": 1}, **CHAIN),
     Scenario("plan fails before its stream opens", mishaps={"fail": 1}, **CHAIN),
     Scenario("crash of a member", mishaps={"crash": 1}, **SHORT_CHAIN),
@@ -83,6 +84,8 @@ PATIENT: Final[tuple[Scenario, ...]] = (
     Scenario("data connection lost in a chain", mishaps={"sever": 1, "close": 1}, **CHAIN),
     Scenario("data connection lost, and its cause", mishaps={"sever": 1, "crash": 1}, **CHAIN),
     Scenario("jobs tried again", mishaps={"sever": 1}, **JOBS),
+    Scenario("cut short, and begun twice", mishaps={"cut": 1, "twin": 1}, **JOB),
+    Scenario("jobs cut short", mishaps={"cut": 1, "sever": 1}, **JOBS),
     Scenario("jobs begun twice", mishaps={"twin": 1}, **JOBS),
     Scenario("check among three", mishaps={"tick": 1}, **FORK),
 )

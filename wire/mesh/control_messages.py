@@ -159,14 +159,15 @@ class ChannelDeny(ControlMessage, frozen=True):
 
 
 class Produced(ControlMessage, frozen=True):
-    """Sender's member to receiver's member: instance `sender` of the edge's producer is done; `partitions` are the
-    streams it opened, which are to arrive whole. Sent where their number was not known before (Spark's partitions)."""
+    """Sender's member to receiver's member: instance `sender` of the edge's producer is done; `rows`: the streams it opened,
+    by partition, each with the number of its rows as Spark's result of the task reports it. Sent where the streams were not known
+    before (Spark's partitions)."""
 
     query: str
     edge: int
     sender: int
     receiver: int
-    partitions: tuple[int, ...]
+    rows: tuple[tuple[int, int], ...]
 
 
 class Counted(ControlMessage, frozen=True):
@@ -303,7 +304,6 @@ _VOCABULARY: Final = Vocabulary[ControlMessage](
         74: OpenChannel,
         75: ChannelOk,
         76: ChannelDeny,
-        77: Produced,
         78: Counted,
         80: CancelRequest,
         81: CancelBackend,
@@ -317,6 +317,7 @@ _VOCABULARY: Final = Vocabulary[ControlMessage](
         89: CursorSettled,
         90: CursorAbandoned,
         91: Notified,
+        92: Produced,
     }
 )
 encode = _VOCABULARY.encode

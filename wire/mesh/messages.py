@@ -16,7 +16,7 @@ import msgspec
 from wire.mesh.error_fields import ErrorFields
 from wire.mesh.vocabulary import Vocabulary
 
-VERSION: Final = 4
+VERSION: Final = 5
 
 #: unknown: nobody has registered that channel (yet, or any more): try again. complete: the stream has been received whole
 #: from another attempt: nothing to send. The others are final.

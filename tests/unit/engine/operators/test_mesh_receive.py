@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pytest
 from support.session_server import eventually
@@ -43,7 +44,12 @@ class Mesh:
         self.refused: list[str] = []
 
     def receiver(
-        self, name: str = "edge", *, ordered: bool = False, on_lost: Callable[[Open, bool], None] | None = None
+        self,
+        name: str = "edge",
+        *,
+        ordered: bool = False,
+        on_lost: Callable[[Open, bool], None] | None = None,
+        on_ended: Callable[[Open], None] | None = None,
     ) -> tuple[Receiver, Edge]:
         receiver = Receiver(
             SCHEMA,
@@ -51,6 +57,7 @@ class Mesh:
             window=3 * BATCH_BYTES,
             spooler=self.spooler,
             on_lost=on_lost,
+            on_ended=on_ended,
             on_change=self.keeper.changed,
         )
         self.keeper.add(receiver)
@@ -151,6 +158,29 @@ async def test_ordered_streams_are_read_in_turn(tmp_path: Path) -> None:
         await asyncio.gather(*m.threads[1:])
         receiver.finish([0, 1, 3])
         assert await rest == [*range(10, 20), *range(30, 40)]
+
+
+async def test_a_partition_is_read_to_its_true_end_before_the_next_one(tmp_path: Path) -> None:
+    async with mesh(tmp_path) as m:
+        ended: list[Open] = []
+        receiver, edge = m.receiver(ordered=True, on_ended=ended.append)
+        for partition in range(3):
+            m.send(edge, partition, range(2 * partition, 2 * partition + 2))
+        assert await numbers(receiver, 2) == [0, 1]
+        await asyncio.gather(*m.threads)
+        assert sorted(opening.partition for opening in ended) == [0, 1, 2]
+        following = asyncio.create_task(numbers(receiver, 2))
+        await asyncio.sleep(0.05)
+        assert not following.done(), "nobody knows yet whether partition 0 had more rows"
+        first, second, _ = sorted(ended, key=lambda opening: opening.partition)
+        receiver.accept(msgspec.structs.replace(first, attempt=2))
+        receiver.accept(second)
+        await asyncio.sleep(0.05)
+        assert not following.done()
+        receiver.accept(first)
+        assert await following == [2, 3]
+        receiver.confirm(dict.fromkeys(range(3), 2 * ROWS))
+        assert await numbers(receiver) == [4, 5]
 
 
 async def test_a_partition_that_never_comes_is_passed_over_at_the_end(tmp_path: Path) -> None:

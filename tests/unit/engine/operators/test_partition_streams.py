@@ -16,6 +16,8 @@ from engine.operators.receive import Receiver
 from engine.operators.send import Edge, StreamRefused
 from engine.operators.spool import Spooler
 from engine.runtime.listener import DataListener
+from engine.spark.worker import SendPartition, sent_by
+from wire.errors import SerializationFailure
 
 SCHEMA = pa.schema([("n", pa.int64())])
 
@@ -28,8 +30,8 @@ class Ground:
         self.spooler = Spooler(folder, 1 << 20)
         self.receivers: list[Receiver] = []
 
-    def receiver(self) -> tuple[Receiver, Edge]:
-        receiver = Receiver(SCHEMA, ordered=False, window=1 << 20, spooler=self.spooler)
+    def receiver(self, *, ordered: bool = False) -> tuple[Receiver, Edge]:
+        receiver = Receiver(SCHEMA, ordered=ordered, window=1 << 20, spooler=self.spooler)
         name = f"edge {len(self.receivers)}"
         self.receivers.append(receiver)
         token = self.listener.register(name, receiver)
@@ -129,3 +131,133 @@ async def test_an_attempt_whose_place_is_taken_fails(ground: Ground) -> None:
     await in_task((edge,), work, attempt=3)
     receiver.finish([7])
     assert await everything(receiver) == [1]
+
+
+def sent_whole(*batches: pa.RecordBatch) -> Callable[[PartitionStreams], dict[int, dict[int, int]]]:
+    """A task that sends those to receiver 0 and reports, by receiver, the rows of its partition."""
+
+    def work(streams: PartitionStreams) -> dict[int, dict[int, int]]:
+        for batch in batches:
+            streams.send(0, batch)
+        return {receiver: {7: sender.rows} for receiver, sender in streams.finish().items()}
+
+    return work
+
+
+def cut_off(count: int, *batches: pa.RecordBatch) -> list[pa.RecordBatch]:
+    """What a Python worker reads of its input if the executor is killed after so many batches, at the end of a message."""
+    written = pa.BufferOutputStream()
+    with pa.ipc.new_stream(written, SCHEMA) as stream:
+        for batch in batches[:count]:
+            stream.write_batch(batch)
+        end = written.tell()
+    # Without the mark of its end: pyarrow reads that as an end all the same.
+    return list(pa.ipc.open_stream(written.getvalue()[:end]))
+
+
+WHOLE = [rows(1, 2), rows(3), rows(4, 5, 6)]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("read_first", [False, True])
+async def test_an_attempt_whose_input_was_cut_off_is_found_by_the_next_one(
+    ground: Ground, *, ordered: bool, read_first: bool
+) -> None:
+    receiver, edge = ground.receiver(ordered=ordered)
+    if ordered:
+        receiver._current = 7
+    short = cut_off(1, *WHOLE)
+    assert short == WHOLE[:1]
+    await in_task((edge,), sent_whole(*short), attempt=1)
+    if read_first:
+        assert await receiver.next_batch() == WHOLE[0]
+    reported = await in_task((edge,), sent_whole(*WHOLE), attempt=2)
+    assert reported == {0: {7: 6}}
+    receiver.confirm(reported[0])
+    with pytest.raises(SerializationFailure, match=r"incomplete: 2 rows of a partition have arrived, Spark reports 6"):
+        await everything(receiver)
+
+
+async def test_an_attempt_that_was_cut_off_before_its_first_row_is_found(ground: Ground) -> None:
+    receiver, edge = ground.receiver()
+
+    def nothing(streams: PartitionStreams) -> None:
+        streams.open(0)
+        streams.finish()
+
+    await in_task((edge,), nothing, attempt=1)
+    receiver.confirm((await in_task((edge,), sent_whole(*WHOLE), attempt=2))[0])
+    with pytest.raises(SerializationFailure, match=r"0 rows .* Spark reports 6"):
+        await everything(receiver)
+
+
+async def test_an_attempt_that_sent_everything_before_its_executor_was_lost_counts(ground: Ground) -> None:
+    receiver, edge = ground.receiver()
+    await in_task((edge,), sent_whole(*cut_off(3, *WHOLE)), attempt=1)
+    # In another order, and in other batches, as a shuffle may give them again.
+    receiver.confirm((await in_task((edge,), sent_whole(rows(6, 5), rows(4, 3, 2, 1)), attempt=2))[0])
+    assert await everything(receiver) == [1, 2, 3, 4, 5, 6]
+
+
+async def test_a_count_that_comes_before_the_rows_is_compared_as_well(ground: Ground) -> None:
+    receiver, edge = ground.receiver()
+    receiver.confirm({7: 6})
+    await in_task((edge,), sent_whole(*WHOLE[:2]))
+    with pytest.raises(SerializationFailure, match="3 rows"):
+        await everything(receiver)
+
+
+async def test_rows_of_an_attempt_that_spark_did_not_take_are_not_delivered_as_its_result(ground: Ground) -> None:
+    receiver, edge = ground.receiver()
+    await in_task((edge,), sent_whole(*WHOLE), attempt=1)
+    receiver.confirm({})
+    with pytest.raises(SerializationFailure, match="Spark reports 0"):
+        await everything(receiver)
+
+
+async def test_a_receiver_that_has_enough_compares_nothing(ground: Ground) -> None:
+    receiver, edge = ground.receiver()
+    await in_task((edge,), sent_whole(*WHOLE[:1]), attempt=1)
+    assert await receiver.next_batch() == WHOLE[0]
+    await receiver.close()
+    assert await in_task((edge,), sent_whole(*WHOLE), attempt=2) == {}
+    receiver.confirm({})
+
+
+class Task:
+    """What `pyspark.TaskContext` tells of an attempt at the task of partition 7."""
+
+    def __init__(self, attempt: int) -> None:
+        self._attempt = attempt
+
+    def taskAttemptId(self) -> int:  # noqa: N802
+        return self._attempt
+
+    def partitionId(self) -> int:  # noqa: N802
+        return 7
+
+    def stageId(self) -> int:  # noqa: N802
+        return 0
+
+
+@pytest.mark.parametrize(("kept", "arrived"), [(1, 2), (2, 3), (3, 6)])
+async def test_the_result_of_the_attempt_that_spark_takes_decides(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, kept: int, arrived: int
+) -> None:
+    receiver, edge = ground.receiver()
+    send = SendPartition((edge,), always=True)
+
+    def run(attempt: int, batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+        monkeypatch.setattr("pyspark.TaskContext.get", lambda: Task(attempt))
+        return list(send(batches))
+
+    lost = await asyncio.to_thread(run, 1, cut_off(kept, *WHOLE))
+    assert sent_by(lost).rows == {0: {7: arrived}}, "the attempt knows of nothing"
+    taken = await asyncio.to_thread(run, 2, WHOLE)
+    assert sent_by(taken).rows == {0: {7: 6}}
+    receiver.confirm(sent_by(taken).rows[0])
+    if arrived == 6:
+        assert await everything(receiver) == [1, 2, 3, 4, 5, 6]
+        return
+    with pytest.raises(SerializationFailure, match=f"{arrived} rows of a partition have arrived, Spark reports 6"):
+        await everything(receiver)

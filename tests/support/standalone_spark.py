@@ -1,0 +1,142 @@
+"""A standalone Spark cluster for tests: a master and workers from PySpark's own jars, on 127.0.0.1.
+
+Each worker has one core and the memory of one small executor. Everything that they write goes below one folder, and at the end
+nothing of their sessions runs.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import psutil
+import pyspark
+
+from support.member_process import wait_until
+from support.ports import free_port
+
+_HOME: Final = Path(pyspark.__file__).parent
+_EXECUTOR: Final = "CoarseGrainedExecutorBackend"
+_HEAP_MB: Final = 512
+#: Of a worker: what Spark counts for an executor with that heap.
+_WORKER_MB: Final = 1024
+_START_SECONDS: Final = 120
+_STOP_SECONDS: Final = 20
+_LOCALHOST: Final = "127.0.0.1"
+
+
+class StandaloneSpark:
+    """A context manager around one cluster. master: its URL. conf: what an application needs to fit into it."""
+
+    def __init__(self, folder: Path, workers: int = 2) -> None:
+        self._folder = folder
+        self._workers = workers
+        self._port = free_port()
+        self._stack = ExitStack()
+        self._servers: list[subprocess.Popen[bytes]] = []
+        self.master = f"spark://{_LOCALHOST}:{self._port}"
+        self.conf = {
+            "spark.driver.host": _LOCALHOST,
+            "spark.driver.bindAddress": _LOCALHOST,
+            "spark.executor.memory": f"{_HEAP_MB}m",
+            "spark.executor.extraJavaOptions": self._java_options,
+        }
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.callback(self._stop)
+            for name in ("tmp", "local", "work"):
+                (self._folder / name).mkdir(parents=True)
+            ui = str(free_port())
+            self._start("master", "--host", _LOCALHOST, "--port", str(self._port), "--webui-port", ui)
+            self._wait_for("master", "I have been elected leader")
+            for number in range(self._workers):
+                name = f"worker{number}"
+                size = ("--cores", "1", "--memory", f"{_WORKER_MB}m", "--work-dir", str(self._folder / "work"))
+                self._start(name, "--host", _LOCALHOST, "--webui-port", str(free_port()), *size, self.master)
+            for number in range(self._workers):
+                self._wait_for(f"worker{number}", "Successfully registered with master")
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def executors(self) -> list[psutil.Process]:
+        """The JVMs of the executors that run."""
+        return [child for child in self._family() if _is_executor(child)]
+
+    @property
+    def _java_options(self) -> str:
+        return f"-Djava.io.tmpdir={self._folder / 'tmp'} -XX:-UsePerfData"
+
+    def _start(self, name: str, *arguments: str) -> None:
+        kind = name.rstrip("0123456789")
+        environment = {
+            **os.environ,
+            "SPARK_HOME": str(_HOME),
+            "SPARK_LOCAL_DIRS": str(self._folder / "local"),
+            "SPARK_DAEMON_MEMORY": "256m",
+            # An application whose executors are killed again and again goes on.
+            "SPARK_DAEMON_JAVA_OPTS": f"{self._java_options} -Dspark.deploy.maxExecutorRetries=-1",
+            "PYSPARK_PYTHON": sys.executable,
+        }
+        command = [str(_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}.{kind.title()}", *arguments]
+        with self._log(name).open("wb") as log:
+            self._servers.append(
+                subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+            )
+
+    def _log(self, name: str) -> Path:
+        return self._folder / f"{name}.log"
+
+    def _wait_for(self, name: str, words: str) -> None:
+        def has_said() -> bool:
+            if any(server.poll() is not None for server in self._servers):
+                raise RuntimeError(f"the cluster did not start: {self._log(name).read_text()[-2000:]}")
+            return words in self._log(name).read_text()
+
+        wait_until(has_said, _START_SECONDS)
+
+    def _family(self) -> list[psutil.Process]:
+        """Every process of the servers' sessions: also Python workers whose executor is gone."""
+        sessions = {server.pid for server in self._servers}
+        return [process for process in psutil.process_iter() if _session(process.pid) in sessions]
+
+    def _stop(self) -> None:
+        """End the workers, which end their executors, then the master; and kill what is left."""
+        family = self._family()
+        for server in reversed(self._servers):
+            server.terminate()
+        for server in self._servers:
+            try:
+                server.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
+        _, left = psutil.wait_procs(family, _STOP_SECONDS)
+        for process in left:
+            process.kill()
+        psutil.wait_procs(left, _STOP_SECONDS)
+
+
+def _session(pid: int) -> int:
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return -1
+
+
+def _is_executor(process: psutil.Process) -> bool:
+    try:
+        words = process.cmdline()
+    except psutil.Error:
+        return False
+    return any(word.endswith(_EXECUTOR) for word in words)
