@@ -25,7 +25,7 @@ _DIMENSIONS_MAX: Final = 6
 _SPACE: Final = " \t\n\r\v\f"
 
 _BOUNDS: Final = re.compile(
-    r"\[[ \t\n\r\v\f]*(?:([+-]?[0-9]+)[ \t\n\r\v\f]*:)?[ \t\n\r\v\f]*([+-]?[0-9]+)[ \t\n\r\v\f]*\]"
+    r"\[[ \t\n\r\v\f]*+(?:([+-]?[0-9]++)[ \t\n\r\v\f]*+:[ \t\n\r\v\f]*+)?([+-]?[0-9]++)[ \t\n\r\v\f]*+\]"
 )
 _TOKEN: Final = re.compile(
     r"[ \t\n\r\v\f]*(?:(?P<brace>[{}])|(?P<comma>,)"
@@ -68,11 +68,19 @@ def _malformed(text: str, detail: str) -> SqlError:
     return InvalidTextRepresentation(f'malformed array literal: "{text}"', detail=detail)
 
 
+def _too_many_dimensions(number: int) -> SqlError:
+    return ProgramLimitExceeded(
+        f"number of array dimensions ({number}) exceeds the maximum allowed ({_DIMENSIONS_MAX})"
+    )
+
+
 def _dimensions(text: str) -> tuple[str, list[tuple[int, int]]]:
     """The literal after its `[1:2][1:3]=`, and those bounds."""
     body = text.lstrip(_SPACE)
     bounds: list[tuple[int, int]] = []
     while match := _BOUNDS.match(body):
+        if len(bounds) == _DIMENSIONS_MAX:
+            raise _too_many_dimensions(len(bounds) + 1)
         lower, upper = whole(match[1] or "1"), whole(match[2])
         if upper < lower:
             raise ArraySubscriptError("upper bound cannot be less than lower bound")
@@ -157,9 +165,7 @@ def _open(stack: list[list[Any]], result: list[Any]) -> None:
         stack[-1].append(child)
     stack.append(child)
     if len(stack) > _DIMENSIONS_MAX:
-        raise ProgramLimitExceeded(
-            f"number of array dimensions ({len(stack)}) exceeds the maximum allowed ({_DIMENSIONS_MAX})"
-        )
+        raise _too_many_dimensions(len(stack))
 
 
 def _element(kind: str, token: str, read_element: Callable[[str], Any]) -> Any:

@@ -248,7 +248,7 @@ def _add_number(total: _Sum, text: str, unit: str) -> str:
 
 _ISO_DATE_UNITS: Final = {"Y": "year", "M": "month", "W": "week", "D": "day"}
 _ISO_TIME_UNITS: Final = {"H": "hour", "M": "minute", "S": "second"}
-_ISO_NUMBER: Final = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_ISO_NUMBER: Final = r"-?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?"
 _ISO_PART: Final = re.compile(rf"({_ISO_NUMBER})([A-Z])")
 _ISO_BASIC_DATE: Final = re.compile(r"(\d{4})(\d\d)(\d\d)")
 _ISO_EXTENDED_DATE: Final = re.compile(rf"({_ISO_NUMBER})(?:-({_ISO_NUMBER})(?:-({_ISO_NUMBER}))?)?")

@@ -163,6 +163,8 @@ def jsonpath_text(carried: str) -> str:
 def _tokens(text: str) -> list[_Token]:
     found, at = list[_Token](), 0
     while at < len(text):
+        if text.startswith("/*", at) and text.find("*/", at + 2) < 0:
+            raise SqlSyntaxError("unexpected end of comment at end of jsonpath input")
         kind, end = max(((kind, _end(rule, text, at)) for kind, rule in _RULES), key=lambda rule: rule[1])
         if end == at or kind == "junk":
             raise _unreadable(text, at, end)

@@ -59,6 +59,10 @@ _TYPES: Final = {
 }
 _DATETIMES: Final = ("interval", "date", "time", "timestamp")
 
+#: Where DuckDB begins to show the statement.
+_SHOWN: Final = re.compile(r"\n[^\S\n]*+LINE \d++:")
+_NUMBER: Final = re.compile(r"\s*+[+-]?(\d++\.?\d*+|\.\d++)([eE][+-]?\d++)?\s*+")
+
 _Make = Callable[[re.Match[str]], SqlError]
 
 
@@ -67,7 +71,8 @@ def _type_name(name: str) -> str:
 
 
 def _raised(found: re.Match[str]) -> SqlError:
-    return SqlError(found[2].rstrip(), sqlstate=found[1])
+    shown = _SHOWN.search(found[2])
+    return SqlError(found[2][: shown.start() if shown else None].rstrip(), sqlstate=found[1])
 
 
 def _out_of_range(found: re.Match[str]) -> SqlError:
@@ -91,7 +96,7 @@ def _invalid_text(found: re.Match[str]) -> SqlError:
     name, value = _type_name(found["type"]), found["value"]
     if name in ("smallint", "integer", "bigint") and re.fullmatch(r"\s*[+-]?\d+\s*", value):
         return NumericValueOutOfRange(f'value "{value}" is out of range for type {name}')
-    if name == "numeric" and re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", value):
+    if name == "numeric" and _NUMBER.fullmatch(value):
         return _too_many_digits(found)
     kind = InvalidDatetimeFormat if name in _DATETIMES else InvalidTextRepresentation
     return kind(f'invalid input syntax for type {name}: "{value}"')
@@ -121,39 +126,43 @@ def _always(kind: type[SqlError], message: str) -> _Make:
     return lambda _found: kind(message)
 
 
-#: What DuckDB says, and what PostgreSQL says then; the first that is found counts.
+#: What DuckDB says, and what PostgreSQL says then; the first that is found counts. These texts quote values of users: where
+#: anything may stand between two words, the first place of the first word is the only one tried (`\A(?>.*?first)`), since
+#: what does not follow it follows none that comes later, and trying all of them takes the square of the text's length.
 _ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
     (re.compile(pattern, re.DOTALL), make)
     for pattern, make in (
         # Quoted it would be part of the statement, which DuckDB shows.
-        (r"(?<!['\"])SQLSTATE:([0-9A-Z]{5}):(.*?)(?:\n\s*LINE \d+:.*)?$", _raised),
+        (r"(?<!['\"])SQLSTATE:([0-9A-Z]{5}):(.*)", _raised),
         # What Arrow's reader says of an interrupt.
         (r"^INTERRUPT Error: ", _always(QueryCanceled, "canceling statement due to user request")),
         (r"Division by zero|[Dd]ivi(?:sion|de) by zero", _always(DivisionByZero, "division by zero")),
-        (r"Overflow (?:in|on) .*?(?P<type>INT\d+|DECIMAL|FLOAT|DOUBLE)\b", _out_of_range),
+        (r"\A(?>.*?Overflow (?:in|on) ).*?(?P<type>INT\d+|DECIMAL|FLOAT|DOUBLE)\b", _out_of_range),
         (r"out of range for the destination type (?P<type>\w+)", _out_of_range),
-        (r"(?:Could not cast value|Casting|cast decimal value) .*? to (?:type )?(?P<type>DECIMAL|INT\d+)", _out_of_range),
+        (r"\A(?>.*?(?:Could not cast value|Casting|cast decimal value) ).*? to (?:type )?(?P<type>DECIMAL|INT\d+)",
+         _out_of_range),
         (r"Cannot copy BoundSubqueryExpression",
          _always(FeatureNotSupported, "not supported: a subquery in the argument of a DISTINCT aggregate")),
         (r"Correlated columns not supported in LIMIT/OFFSET",
          _always(FeatureNotSupported, "not supported: LIMIT or OFFSET by a column of an outer query")),
         (r"RANGE frames must have only one ORDER BY expression",
          _always(FeatureNotSupported, "not supported: a RANGE frame over values of this type")),
-        (r"Type INT32 with value .* can't be cast to the destination type INT64",
+        (r"\A(?>.*?Type INT32 with value ).* can't be cast to the destination type INT64",
          _always(DatetimeFieldOverflow, "date out of range for timestamp")),
-        (r"Could not convert string (?P<q>['\"])(?P<value>.*?)(?P=q) to (?P<type>\w+)", _invalid_text),
-        (r"(?:date|time|timestamp) field value out of range: \"(?P<value>.*?)\"", _datetime_overflow),
-        (r"invalid (?P<type>date|time|timestamp) field format: \"(?P<value>.*?)\"", _invalid_datetime),
+        (r"\A(?>.*?Could not convert string (?P<q>['\"]))(?P<value>.*?)(?P=q) to (?P<type>\w+)", _invalid_text),
+        (r"\A(?>.*?(?:date|time|timestamp) field value out of range: \")(?P<value>.*?)\"", _datetime_overflow),
+        (r"\A(?>.*?invalid (?P<type>date|time|timestamp) field format: \")(?P<value>.*?)\"", _invalid_datetime),
         (r"Date out of range|[Dd]ate and time not in timestamp range", _always(DatetimeFieldOverflow, "timestamp out of range")),
-        (r"Epoch seconds out of range|[Tt]imestamp.* out of range", _always(DatetimeFieldOverflow, "timestamp out of range")),
-        (r"[Ii]nterval.* out of range", _always(DatetimeFieldOverflow, "interval out of range")),
+        (r"Epoch seconds out of range|\A(?>.*?[Tt]imestamp).* out of range",
+         _always(DatetimeFieldOverflow, "timestamp out of range")),
+        (r"\A(?>.*?[Ii]nterval).* out of range", _always(DatetimeFieldOverflow, "interval out of range")),
         (
             r"More than one row returned by a subquery",
             _always(CardinalityViolation, "more than one row returned by a subquery used as an expression"),
         ),
-        (r"No files found that match the pattern \"(?P<path>.*?)\"", _missing_file),
+        (r"\A(?>.*?No files found that match the pattern \")(?P<path>.*?)\"", _missing_file),
         (r"OSError: (?P<why>[^\n]*AWS Error[^\n]*)", _unreachable_store),
-        (r"Cannot open file \"(?P<path>.*?)\": No such file", _missing_file),
+        (r"\A(?>.*?Cannot open file \")(?P<path>.*?)\": No such file", _missing_file),
         (r"No space left on device", _always(DiskFull, "could not write to file: No space left on device")),
         (r"Too many open files", _always(InsufficientResources, "out of file descriptors: Too many open files; repeat it later")),
         (r"Invalid Input Error: (?:missing [\])]|no argument for repetition|invalid (?:perl|escape|repetition|character|"

@@ -22,12 +22,14 @@ is sent everywhere, or looked up row by row) than the opposite.
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from operator import ge, gt, le, lt
 from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from engine.plan.conjuncts import conjuncts
 from engine.plan.judgement import Range, comparison, native, value_of
@@ -40,10 +42,10 @@ _SOME: Final = 1 / 3
 _MATCH: Final = 0.05
 #: A pattern of a column whose values are known, where it matches none of these (patternsel: 0.0001).
 _MATCH_RARE: Final = 0.0001
+#: Longer ones are not tried: an estimate is not worth it.
+_PATTERN_LENGTH_MAX: Final = 1_000
 #: So many bounds tell something of patterns (patternsel: 10).
 _BOUNDS_TELLING: Final = 10
-_LIKE_PARTS: Final = re.compile(r"\\.|.", re.DOTALL)
-_LIKE_WILD: Final = {"%": ".*", "_": "."}
 #: IS NULL (DEFAULT_UNK_SEL is 0.005).
 _NULL: Final = 0.05
 #: EXISTS, IN a subquery, a boolean column.
@@ -178,19 +180,30 @@ def _of_pattern(args: Sequence[Expr], known: Mapping[int, Known], parameters: Ma
         return None
     if column.bounds and len(column.bounds) < _BOUNDS_TELLING:
         return None
-    matches = re.compile(like(pattern), re.DOTALL).fullmatch
-    common = sum(part for value, part in column.common.items() if matches(value))
+    matching = like_matches(pattern, (*column.common, *column.bounds))
+    if matching is None:
+        return None
+    common = sum(part for part, matches in zip(column.common.values(), matching, strict=False) if matches)
     if not column.bounds:
         return common
-    hits = sum(1 for value in column.bounds if matches(value))
+    hits = sum(matching[len(column.common) :])
     # A pattern that none of the bounds matches may still match what lies between them.
     return common + column.rest * max(hits / len(column.bounds), _MATCH_RARE)
 
 
-def like(pattern: str) -> str:
-    """A LIKE pattern as a regular expression."""
-    parts = _LIKE_PARTS.findall(pattern)
-    return "".join(_LIKE_WILD.get(part) or re.escape(part[-1]) for part in parts)
+def like_matches(pattern: str, values: Sequence[str]) -> list[bool] | None:
+    """Which values a LIKE pattern matches; None where nobody should try.
+
+    Pattern and values are users'. Arrow's kernel (RE2) takes time that is linear in a value's length and gives up the
+    interpreter's lock meanwhile. Rejected: `re`, which tries `%a%a%a%b` on a run of `a` in as many ways as there are to place the
+    letters, and answers nobody else until it has.
+    """
+    if len(pattern) > _PATTERN_LENGTH_MAX:
+        return None
+    try:
+        return pc.match_like(pa.array(values, pa.string()), pattern).to_pylist()
+    except pa.ArrowInvalid:
+        return None
 
 
 def _of_range(column: Known | None, tests: Sequence[tuple[str, Any]]) -> float:

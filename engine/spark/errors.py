@@ -61,7 +61,9 @@ _OVERFLOWING: Final = {"short": "smallint", "integer": "integer", "int": "intege
 _RAISED: Final = re.compile(r"(?<!['\"])SQLSTATE:([0-9A-Z]{5}):(.*?)(?: SQLSTATE: P0001|[\r\n]|$)")
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ?([^\r\n]*)")
 _CAST: Final = re.compile(
-    r"[Vv]alue (.*) of the type \"([A-Z_]+)[^\"]*\" cannot be cast to \"([A-Z_]+)[^\"]*\"", re.DOTALL
+    # The first `value` is the only one tried, and no letter of a type is given back: the text quotes a value of a user.
+    r"\A(?>.*?[Vv]alue )(.*) of the type \"([A-Z_]++)[^\"]*+\" cannot be cast to \"([A-Z_]++)[^\"]*+\"",
+    re.DOTALL,
 )
 _DECIMAL: Final = re.compile(r"cannot be represented as Decimal\((\d+), (\d+)\)")
 #: Java's own error, which Spark lets through where it makes a timestamp of a date, or moves one.

@@ -56,7 +56,9 @@ def fold(name: str) -> str:
     return name.translate(_UPPER)
 
 
-_SPACE: Final = re.compile(r"(?:[ \t\n\r\f]|--[^\n\r]*)+")
+#: Patterns here are possessive: what a repetition has taken it never gives back. A comment ends where its line ends and
+#: nowhere before; with a choice of ends, a line of dashes could be cut into comments in exponentially many ways.
+_SPACE: Final = re.compile(r"(?:[ \t\n\r\f]++|--[^\n\r]*+)++")
 #: A letter (A-Z, a-z, _, all beyond ASCII), one or a digit, one or a digit or $, as what they are not: a range to
 #: the end of Unicode takes `re` milliseconds to compile.
 _LETTER: Final = r"[^\0-@[-^`{-\x7f]"
@@ -69,12 +71,14 @@ _PARAMETER: Final = re.compile(r"\$(\d+)")
 _DOLLAR: Final = re.compile(rf"\$(?:{_LETTER}{_LETTER_OR_DIGIT}*)?\$")
 _OPERATOR: Final = re.compile(r"[~!@#^&|`?+\-*/%<>=]+")
 _SELF: Final = frozenset(",()[].;:+-*/%^<>=")
-_CONTINUED: Final = re.compile(r"(?:[ \t\f]|--[^\n\r]*)*[\n\r](?:[ \t\n\r\f]|--[^\n\r]*[\n\r])*'")
+_CONTINUED: Final = re.compile(r"(?:[ \t\f]++|--[^\n\r]*+)*+[\n\r](?:[ \t\n\r\f]++|--[^\n\r]*+[\n\r])*+'")
 _ESCAPE: Final = re.compile(
     r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL
 )
 _ESCAPED: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_UESCAPE: Final = re.compile(r"(?:[ \t\n\r\f]|--[^\n\r]*)*uescape(?:[ \t\n\r\f]|--[^\n\r]*)*'([^'])'", re.IGNORECASE)
+_UESCAPE: Final = re.compile(
+    r"(?:[ \t\n\r\f]++|--[^\n\r]*+)*+uescape(?:[ \t\n\r\f]++|--[^\n\r]*+)*+'([^'])'", re.IGNORECASE
+)
 
 
 class _Lexer:
@@ -82,6 +86,8 @@ class _Lexer:
         self._sql = sql
         self._at = 0
         self._notice = notice
+        #: Where the signs end that follow an operator and are no part of it: each is one by itself.
+        self._signs_end = 0
 
     def run(self) -> list[Token]:
         tokens = []
@@ -300,6 +306,8 @@ class _Lexer:
 
     def _operator(self, start: int) -> Token:
         sql = self._sql
+        if start < self._signs_end:
+            return self._token(Kind.OPERATOR, sql[start], start, start + 1)
         for fixed in ("::", "..", ":="):
             if sql.startswith(fixed, start):
                 return self._token(Kind.OPERATOR, fixed, start, start + 2)
@@ -311,8 +319,9 @@ class _Lexer:
         symbol = found[0]
         for comment in ("--", "/*"):
             symbol = symbol.split(comment, 1)[0] if comment in symbol else symbol
-        while len(symbol) > 1 and symbol[-1] in "+-" and not any(c in "~!@#^&|`?%" for c in symbol):
-            symbol = symbol[:-1]
+        if symbol[-1] in "+-" and not any(c in "~!@#^&|`?%" for c in symbol):
+            self._signs_end = start + len(symbol)
+            symbol = symbol[0] + symbol[1:].rstrip("+-")
         return self._token(Kind.OPERATOR, "<>" if symbol == "!=" else symbol, start, start + len(symbol))
 
     def _error(self, what: str, start: int, end: int | None = None) -> SqlSyntaxError:

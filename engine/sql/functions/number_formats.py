@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from engine.sql.expr import AggregateCall, Call, Expr
 
 _TEMPLATE: Final = re.compile(
-    r"(?P<fill>FM|fm)?(?P<before>[^0-9A-Za-z.,\"\\]*)(?P<lead>SG|sg|S|s|MI|mi)?(?P<whole>[90](?:[90,Gg]*[90])?)(?P<point>[.Dd]?)"
-    r"(?P<decimals>[90]*)(?P<tail>SG|sg|S|s|MI|mi|PR|pr)?(?P<after>[^0-9A-Za-z.,\"\\]*)"
+    r"(?P<fill>FM|fm)?(?P<before>[^0-9A-Za-z.,\"\\]*)(?P<lead>SG|sg|S|s|MI|mi)?(?P<whole>[90]++(?:[,Gg]++[90]++)*+)"
+    r"(?:(?P<point>[.Dd])(?P<decimals>[90]++))?(?P<tail>SG|sg|S|s|MI|mi|PR|pr)?(?P<after>[^0-9A-Za-z.,\"\\]*)"
 )
 
 
@@ -82,9 +82,9 @@ class Layout:
 def read_layout(template: str) -> Layout | None:
     """None for a template of another make."""
     found = _TEMPLATE.fullmatch(template)
-    if found is None or (found["lead"] and found["tail"]) or bool(found["point"]) != bool(found["decimals"]):
+    if found is None or (found["lead"] and found["tail"]):
         return None
-    decimals = found["decimals"]
+    decimals = found["decimals"] or ""
     return Layout(
         before=found["before"],
         fill=found["fill"] is None,
