@@ -169,7 +169,8 @@ _ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
          r"named|UTF-8))", _always(InvalidRegularExpression, "invalid regular expression")),
         (r"Cannot (?P<what>AND|OR|XOR) bit strings of different sizes", _bits_of_sizes),
         (r"Cannot create a string of size", _always(ProgramLimitExceeded, "requested length too large")),
-        (r"[Mm]ax(?:imum)? expression depth|stack overflow", _always(StatementTooComplex, "stack depth limit exceeded")),
+        (r"[Mm]ax(?:imum)? expression depth|stack overflow|maximum recursion depth exceeded|"
+         r"Recursion level in ArrowSchema struct exceeded", _always(StatementTooComplex, "stack depth limit exceeded")),
         (r"^Out of Range Error: (?!.*LINE)", _always(NumericValueOutOfRange, "value out of range")),
     )
 )  # fmt: skip

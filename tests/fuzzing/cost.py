@@ -13,6 +13,7 @@ To add a place: a function of a text, and a row in `PLACES`.
 
 from __future__ import annotations
 
+import logging
 import resource
 import signal
 import sys
@@ -258,6 +259,7 @@ def _least(family: str, place: Place, size: int) -> int:
 def main(arguments: Sequence[str]) -> int:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS_ALL, SECONDS_ALL))
     signal.signal(signal.SIGVTALRM, _stop)
+    logging.disable()
     found = list[str]()
     asked = int(arguments[0]) if arguments else SIZE
     for places, size in ((PLACES, asked), (PLACES_SMALL, min(asked, SIZE_SMALL))):

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
+from support.local_member import local_member
 
 from engine.sql.lexer import Kind, tokenize
 from wire.errors import ProgramLimitExceeded, SqlSyntaxError, StatementTooComplex
 from wire.regular_expressions import Options, read
 from wire.text_arrays import read_array
 from wire.text_jsonpath import read_jsonpath
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    with local_member(tmp_path_factory.mktemp("depth")) as member, member.connect() as connection:
+        connection.autocommit = True
+        yield connection
+
 
 _TESTS = Path(__file__).parents[1]
 
@@ -55,6 +68,22 @@ def test_signs_after_an_operator(sql: str, symbols: str) -> None:
 def test_bounds_beyond_six_dimensions() -> None:
     with pytest.raises(ProgramLimitExceeded, match=r"number of array dimensions \(7\)"):
         read_array("[1:1]" * 100_000 + "={1}", int)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        pytest.param("select " + "upper(" * 300 + "'a'" + ")" * 300, id="calls"),
+        pytest.param("select " + "array[" * 300 + "1" + "]" * 300, id="arrays"),
+        pytest.param("select " + "row(" * 300 + "1" + ")" * 300, id="rows"),
+        pytest.param("select 1" + " union all select 1" * 2_500, id="unions"),
+    ],
+)
+def test_a_statement_that_nests_too_deeply(connection: psycopg.Connection[tuple[Any, ...]], sql: str) -> None:
+    """It is run or refused, and the session goes on."""
+    with contextlib.suppress(psycopg.errors.StatementTooComplex):
+        connection.execute(sql.encode())
+    assert connection.execute("select 1").fetchone() == (1,)
 
 
 @pytest.mark.parametrize("opened", ["(", "(?:", "(?=", "a|("])
