@@ -19,6 +19,7 @@ from engine.plan.compile import Bindings, to_sql
 from engine.plan.physical import StagedChange
 from engine.plan.rewrite import size
 from engine.runtime.mesh import MembersNow
+from engine.sql.depth import bounded
 
 if TYPE_CHECKING:
     from engine.engine import Engine
@@ -42,14 +43,16 @@ async def compile_aside(
         compile_query, plan, terms, bindings, MembersNow.of(engine.mesh), engine.config.topology,
         analyze=analyze, change=change,
     )  # fmt: skip
-    if (size(plan) if nodes is None else nodes) <= _SHORT_NODES:
-        return compile_now()
+    with bounded():
+        if (size(plan) if nodes is None else nodes) <= _SHORT_NODES:
+            return compile_now()
 
     def compile_with_text() -> CompiledQuery:
-        query = compile_now()
-        if not isinstance(query.runs, CompiledFragment):
-            return query
-        text = to_sql(query.runs.statement, query.runs.engine)
-        return replace(query, runs=replace(query.runs, text=text))
+        with bounded():
+            query = compile_now()
+            if not isinstance(query.runs, CompiledFragment):
+                return query
+            text = to_sql(query.runs.statement, query.runs.engine)
+            return replace(query, runs=replace(query.runs, text=text))
 
     return await engine.in_operation_pool(compile_with_text)

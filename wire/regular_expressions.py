@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from wire.dataclass import dataclass
-from wire.errors import FeatureNotSupported, InvalidParameterValue, InvalidRegularExpression
+from wire.errors import FeatureNotSupported, InvalidParameterValue, InvalidRegularExpression, StatementTooComplex
 from wire.text_numbers import is_digits, whole
 
 CLASS_NAMES: Final = frozenset(
@@ -167,7 +167,7 @@ _OPTION: Final[dict[str, dict[str, bool]]] = {
 
 
 def read(text: str, options: Options) -> Pattern:
-    """A pattern by PostgreSQL's rules. Raises 2201B."""
+    """A pattern by PostgreSQL's rules. Raises 2201B, or 54001 for parentheses that nest too deeply."""
     if options.literal:
         return _literally(text, options)
     if text.startswith("***="):
@@ -205,13 +205,15 @@ _CONSTRAINT: Final[dict[str, AssertionKind]] = {
     "A": "start", "Z": "end", "m": "word_start", "M": "word_end", "y": "word", "Y": "not_word",
 }  # fmt: skip
 _HEX: Final = "0123456789abcdefABCDEF"
+#: Parentheses within each other: what reads, judges and writes trees recurses, here and in the engines (RE2 stops at 1,000).
+_DEPTH_MAX: Final = 500
 
 
 class _Reader:
     """Recursive descent over the text; `at` is the next character's index."""
 
     def __init__(self, text: str, options: Options) -> None:
-        self.text, self.options, self.at, self.groups = text, options, 0, 0
+        self.text, self.options, self.at, self.groups, self.depth = text, options, 0, 0, 0
         self.open: set[int] = set()
 
     # -- structure
@@ -333,7 +335,11 @@ class _Reader:
         return Group(inside, number)
 
     def closed(self) -> Node:
+        self.depth += 1
+        if self.depth > _DEPTH_MAX:
+            raise StatementTooComplex("stack depth limit exceeded", hint="The regular expression nests too deeply.")
         inside = self.choice()
+        self.depth -= 1
         if self.peek() != ")":
             raise _error("parentheses () not balanced")
         self.at += 1

@@ -161,7 +161,7 @@ _ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
             _always(CardinalityViolation, "more than one row returned by a subquery used as an expression"),
         ),
         (r"\A(?>.*?No files found that match the pattern \")(?P<path>.*?)\"", _missing_file),
-        (r"OSError: (?P<why>[^\n]*AWS Error[^\n]*)", _unreachable_store),
+        (r"(?:\A|\n)(?>[^\n]*?OSError: )(?P<why>[^\n]*?AWS Error[^\n]*)", _unreachable_store),
         (r"\A(?>.*?Cannot open file \")(?P<path>.*?)\": No such file", _missing_file),
         (r"No space left on device", _always(DiskFull, "could not write to file: No space left on device")),
         (r"Too many open files", _always(InsufficientResources, "out of file descriptors: Too many open files; repeat it later")),
@@ -169,7 +169,8 @@ _ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
          r"named|UTF-8))", _always(InvalidRegularExpression, "invalid regular expression")),
         (r"Cannot (?P<what>AND|OR|XOR) bit strings of different sizes", _bits_of_sizes),
         (r"Cannot create a string of size", _always(ProgramLimitExceeded, "requested length too large")),
-        (r"[Mm]ax(?:imum)? expression depth|stack overflow", _always(StatementTooComplex, "stack depth limit exceeded")),
+        (r"[Mm]ax(?:imum)? expression depth|stack overflow|maximum recursion depth exceeded|"
+         r"Recursion level in ArrowSchema struct exceeded", _always(StatementTooComplex, "stack depth limit exceeded")),
         (r"^Out of Range Error: (?!.*LINE)", _always(NumericValueOutOfRange, "value out of range")),
     )
 )  # fmt: skip

@@ -28,6 +28,7 @@ from engine.plan.passes.relax_orderings import relax_orderings
 from engine.plan.rewrite import walk_all
 from engine.plan.workload import workload
 from engine.settings import size_text
+from engine.sql.depth import bounded
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
 
@@ -38,13 +39,14 @@ PASSES: Final[tuple[Callable[[Node], Node], ...]] = (push_filters, prune_columns
 
 
 def optimise(plan: logical.Final) -> logical.Final:
-    """The plan after all passes; FINAL stays on top."""
+    """The plan after all passes; FINAL stays on top. Raises StatementTooComplex for one that is too deep to walk."""
     node: Node = plan
-    for run in PASSES:
-        node = run(node)
-    if not isinstance(node, logical.Final):
-        raise TypeError(f"a pass took FINAL away and left {type(node).__name__}")
-    return replace(node, divides_by_zero=True) if divides_by_zero(node) else node
+    with bounded():
+        for run in PASSES:
+            node = run(node)
+        if not isinstance(node, logical.Final):
+            raise TypeError(f"a pass took FINAL away and left {type(node).__name__}")
+        return replace(node, divides_by_zero=True) if divides_by_zero(node) else node
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,9 +201,10 @@ def like_matches(pattern: str, values: Sequence[str]) -> list[bool] | None:
     if len(pattern) > _PATTERN_LENGTH_MAX:
         return None
     try:
-        return pc.match_like(pa.array(values, pa.string()), pattern).to_pylist()
+        matching: list[bool] = pc.match_like(pa.array(values, pa.string()), pattern).to_pylist()
     except pa.ArrowInvalid:
         return None
+    return matching
 
 
 def _of_range(column: Known | None, tests: Sequence[tuple[str, Any]]) -> float:

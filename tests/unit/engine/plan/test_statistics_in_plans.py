@@ -103,6 +103,20 @@ def test_a_value_that_is_not_common_is_rarer_than_those() -> None:
     assert (found.rest_values, found.bounds) == (10, ["c", "g", "m"])
 
 
+def test_a_pattern_that_may_be_placed_in_many_ways_is_estimated(connection: Connection) -> None:
+    """The planner tries it on the common value of sixty letters: a matcher that tries every place of each letter never ends."""
+    connection.execute("create table runs as select repeat('a', 60) as s from generate_series(1, 100)")
+    connection.execute("insert into runs select 'b' || i from generate_series(1, 10) i")
+    connection.execute("analyze runs")
+    for pattern in ("%a%a%a%a%a%a%a%a%b", "%a_%a_%a_%a_%a_%a_%a_%b", "%a" * 600):
+        estimated, counted = _rows(connection, f"select * from runs where s like '{pattern}'")
+        assert counted == 0
+        assert estimated <= 10
+    estimated, counted = _rows(connection, "select * from runs where s not like '%a%a%a%a%a%a%a%a%b'")
+    assert counted == 110
+    assert estimated >= 100
+
+
 @pytest.mark.parametrize(
     ("pattern", "text", "matches"),
     [("a%", "abc", True), ("a_c", "abc", True), ("a_c", "abbc", False), (r"a\%", "a%", True), (r"a\%", "ab", False),
