@@ -14,6 +14,7 @@ first the one that starts Spark.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import itertools
 import logging
@@ -332,6 +333,7 @@ class SparkStream:
             on_change=self._slots.changed,
         )
         self._closing: asyncio.Task[None] | None = None
+        self._over = asyncio.Event()
         self._lookups: set[asyncio.Task[None]] = set()
         statement, self._skip = _without_offset(fragment)
         work = functools.partial(self._collect if fragment.small else self._send, statement)
@@ -352,6 +354,7 @@ class SparkStream:
 
     async def close(self) -> None:
         if self._closing is None:
+            self._over.set()
             self._closing = self._loop.create_task(self._close())
         await asyncio.shield(self._closing)
 
@@ -441,13 +444,14 @@ class SparkStream:
     async def _accept(self, opening: Open) -> None:
         """Accept the stream when its task has succeeded. Otherwise the job's counts decide."""
         pause = _LOOK_SECONDS
-        while self._closing is None and self._job.running:
+        while not self._over.is_set() and self._job.running:
             status = await self._executor.call(functools.partial(_status, self._runtime, opening.attempt))
             if status == "SUCCESS":
                 self._receiver.accept(opening)
             if status in _TASK_ENDED:
                 return
-            await asyncio.sleep(pause)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._over.wait(), pause)
             pause = min(2 * pause, _LOOK_SECONDS_MAX)
 
     async def _explain(self, task: int, consumed: bool) -> None:
