@@ -72,6 +72,8 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
                 connection.execute("create table copied (key bigint, note text, n int check (n < 1000))")
                 [counted] = connection.execute("select count(*), sum(l_orderkey)::bigint from lineitem").fetchall()
             yield Ground(spark, member, *counted)
+            with member.connect() as connection:
+                connection.execute("drop table copied")
             wait_idle(member)
 
 
