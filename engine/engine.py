@@ -43,6 +43,7 @@ from engine.runtime.mesh import AloneMesh, MemberInfo, Mesh
 from engine.runtime.operation_pool import OperationPool
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime
+from engine.runtime.shielded import closed_in_turn
 from engine.sequences import SessionSequences
 from engine.session import Session
 from engine.settings import SETTINGS, denied
@@ -216,17 +217,17 @@ class Engine:
 
     async def close(self) -> None:
         """End everything: running queries, Spark, threads, the catalog database."""
-        await self._compactor.close()
-        if self._runtime is not None:
-            await self._runtime.close()
-        self._messages.close()
-        for executor in self._executors.values():
-            await executor.close()
-        self._spooler.close()
-        self._writers.close()
-        self._operations.close()
-        self.advisory_locks.close()
-        await asyncio.get_running_loop().run_in_executor(None, self.store.close)
+        await closed_in_turn(
+            self._compactor.close,
+            lambda: None if self._runtime is None else self._runtime.close(),
+            self._messages.close,
+            *(executor.close for executor in self._executors.values()),
+            self._spooler.close,
+            self._writers.close,
+            self._operations.close,
+            self.advisory_locks.close,
+            lambda: asyncio.get_running_loop().run_in_executor(None, self.store.close),
+        )
 
     def _shared_files(self) -> DataRoots:
         """What this member reads for others: stored tables too, wherever they are."""
