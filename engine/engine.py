@@ -98,6 +98,7 @@ class Engine:
         self._messages = OperationPool(config.operation_threads, "sluice-message")
         # Files are written by threads that do nothing else: nothing short waits behind a disk.
         self._writers = FragmentPool(config.fragment_threads, "sluice-writer")
+        self.background = self.store.background
         self._compactor = Compactor(self, config.compact_after)
         self._runtime: MeshRuntime | None = None
         self._parsed: Remembered[str, Sequence[Statement]] = Remembered(_PARSED, _PARSED_ROOM, lambda sql, _: len(sql))

@@ -203,6 +203,7 @@ class Member:
             "connections": [asdict(activity) for activity in self.clients.registry.activity()],
             "sockets": self.clients.connections,
             "http_sessions": len(self.http.connection) if self.http is not None else 0,
+            "background": self.engine.background.status(),
             "queries": [asdict(query) for query in self.clients.registry.queries()],
             "counters": {**self.engine.statistics(), "cursors": self.cursors.statistics()},
         }
@@ -261,7 +262,7 @@ async def _serve(config: Config) -> None:
     # What has come so far stays: to look through it again and again for garbage stops every session for 0.1 s and more.
     gc.collect()
     gc.freeze()
-    unused = UnusedMemory()
+    unused = UnusedMemory(member.engine.background.supervise("trim"))
     unused.start()
     reloads: set[asyncio.Task[None]] = set()
 
