@@ -21,9 +21,10 @@ from engine.catalog.objects import Table
 from engine.distribution import Terms
 from engine.executor import ExecutionContext
 from engine.mutation.compaction import Compacted, compact, is_contested, small_files
+from engine.runtime.shielded import stopped
 from engine.settings import SessionSettings
 from engine.storage import tables
-from wire.errors import SerializationFailure, SqlError
+from wire.errors import SerializationFailure
 
 if TYPE_CHECKING:
     from engine.engine import Engine
@@ -41,6 +42,7 @@ class Compactor:
         self._added: Counter[str] = Counter()
         self._due: asyncio.Queue[str] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
+        self._supervised = engine.background.supervise("compactor")
 
     def start(self) -> None:
         if self._after:
@@ -51,8 +53,7 @@ class Compactor:
     async def close(self) -> None:
         if self._task is not None:
             self._engine.store.watch = None
-            self._task.cancel()
-            await asyncio.wait([self._task])
+            await stopped(self._task)
 
     def _count(self, added: Mapping[str, int]) -> None:
         """A commit added so many small files to tables, by location."""
@@ -65,15 +66,17 @@ class Compactor:
     async def _run(self) -> None:
         while True:
             location = await self._due.get()
-            del self._added[location]
-            try:
-                done = await self._compact(location)
-            except SerializationFailure:
-                _LOG.debug("a table was not compacted, as its files were changed meanwhile")
-            except (SqlError, OSError) as error:
-                _LOG.warning("a table was not compacted: %s", error)
-            else:
-                self.compacted += bool(done.before)
+            self._added.pop(location, None)
+            # Not tried again by itself: the next commits ask again.
+            await self._supervised.attempt_async(lambda location=location: self._looked_at(location))  # type: ignore[misc]
+
+    async def _looked_at(self, location: str) -> None:
+        try:
+            done = await self._compact(location)
+        except SerializationFailure:
+            _LOG.debug("a table was not compacted, as its files were changed meanwhile")
+        else:
+            self.compacted += bool(done.before)
 
     async def _compact(self, location: str) -> Compacted:
         engine = self._engine

@@ -43,6 +43,7 @@ from engine.runtime.mesh import AloneMesh, MemberInfo, Mesh
 from engine.runtime.operation_pool import OperationPool
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime
+from engine.runtime.shielded import closed_in_turn
 from engine.sequences import SessionSequences
 from engine.session import Session
 from engine.settings import SETTINGS, denied
@@ -97,6 +98,7 @@ class Engine:
         self._messages = OperationPool(config.operation_threads, "sluice-message")
         # Files are written by threads that do nothing else: nothing short waits behind a disk.
         self._writers = FragmentPool(config.fragment_threads, "sluice-writer")
+        self.background = self.store.background
         self._compactor = Compactor(self, config.compact_after)
         self._runtime: MeshRuntime | None = None
         self._parsed: Remembered[str, Sequence[Statement]] = Remembered(_PARSED, _PARSED_ROOM, lambda sql, _: len(sql))
@@ -216,17 +218,17 @@ class Engine:
 
     async def close(self) -> None:
         """End everything: running queries, Spark, threads, the catalog database."""
-        await self._compactor.close()
-        if self._runtime is not None:
-            await self._runtime.close()
-        self._messages.close()
-        for executor in self._executors.values():
-            await executor.close()
-        self._spooler.close()
-        self._writers.close()
-        self._operations.close()
-        self.advisory_locks.close()
-        await asyncio.get_running_loop().run_in_executor(None, self.store.close)
+        await closed_in_turn(
+            self._compactor.close,
+            lambda: None if self._runtime is None else self._runtime.close(),
+            self._messages.close,
+            *(executor.close for executor in self._executors.values()),
+            self._spooler.close,
+            self._writers.close,
+            self._operations.close,
+            self.advisory_locks.close,
+            lambda: asyncio.get_running_loop().run_in_executor(None, self.store.close),
+        )
 
     def _shared_files(self) -> DataRoots:
         """What this member reads for others: stored tables too, wherever they are."""

@@ -34,6 +34,7 @@ from server import cluster_files as files
 from server.address import Address
 from server.cluster_files import Cluster, MemberProcess
 from server.config_errors import ConfigurationError
+from server.ended_line import ENDED_LINE
 from server.topology import load_topology
 from wire.dataclass import dataclass
 
@@ -254,7 +255,8 @@ def _table(rows: Sequence[tuple[MemberProcess, str]]) -> Table:
 
 
 def down(folder: Path, grace: float, console: Console) -> None:
-    """End all members: ask them to finish, wait for `grace` seconds, and kill what is left."""
+    """End all members: ask them to finish, wait for `grace` seconds, and kill what is left. Raises ClusterError, when all have
+    ended, for those that did not end in order."""
     folder = folder.absolute()
     cluster = _read(folder)
     if cluster is None:
@@ -262,6 +264,7 @@ def down(folder: Path, grace: float, console: Console) -> None:
         return
     running = [process for member in cluster.members if (process := files.process_of(member)) is not None]
     families = [relative for process in running for relative in _family(process.pid)]
+    asked = {member: _log_size(folder, member) for member in cluster.members if files.process_of(member) is not None}
     for process in running:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(signal.SIGTERM)
@@ -273,6 +276,28 @@ def down(folder: Path, grace: float, console: Console) -> None:
     psutil.wait_procs(alive)
     files.remove(folder)
     console.print(f"{len(running)} members ended" + (f", {len(alive)} of them by force" if alive else ""))
+    forced = {process.pid for process in alive}
+    failed = [m for m, size in asked.items() if m.pid not in forced and not _ended_in_order(folder, m, size)]
+    if failed:
+        told = "\n".join(
+            f"member {member.name} did not end in order:\n{_last_lines(folder, member)}" for member in failed
+        )
+        raise ClusterError(told)
+
+
+def _log_size(folder: Path, member: MemberProcess) -> int:
+    path = files.log_of(folder, member)
+    return path.stat().st_size if path.exists() else 0
+
+
+def _ended_in_order(folder: Path, member: MemberProcess, size: int) -> bool:
+    """size: of its log when it was asked to end."""
+    path = files.log_of(folder, member)
+    if not path.exists():
+        return False
+    with path.open(errors="replace") as log:
+        log.seek(size)
+        return any(line.strip() == ENDED_LINE for line in log)
 
 
 def _family(leader: int) -> list[psutil.Process]:

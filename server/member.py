@@ -33,12 +33,14 @@ from engine.engine import Engine
 from engine.operators.mesh_tls import MeshTls, MeshTlsError
 from engine.plan.topology import Topology
 from engine.runtime.listener import DataListener
+from engine.runtime.shielded import closed_in_turn
 from engine.runtime.wildcards import WILDCARDS
 from engine.settings import SETTINGS
 from server.address import Address
 from server.config_errors import AccessError, ConfigurationError
 from server.cursor_routing import CursorRouter
 from server.descriptors import raise_limit
+from server.ended_line import ENDED_LINE
 from server.gate import Access, Gate
 from server.listener import Listener, ListenerOptions
 from server.lite import ROUTING, LiteDoor
@@ -156,22 +158,23 @@ class Member:
         )
 
     async def close(self) -> None:
-        """Take nothing new, let what has begun go on for a while, and end the rest."""
+        """Take nothing new, let what has begun go on for a while, and end the rest: all of it, whatever goes wrong with a
+        part, whose error is raised then."""
         self.link.drain()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._config.cluster.drain_seconds):
                 await asyncio.gather(self.clients.drain(), *([self.http.drain()] if self.http is not None else []))
                 await self.engine.idle()
-        await self.clients.close()
-        if self.http is not None:
-            await self.http.close()
-        await self.cursors.close()
-        if self.console is not None:
-            await self.console.close()
-        await self.engine.close()
-        self.listener.admit_control(None)
-        await self.link.close()
-        await self.listener.close()
+        await closed_in_turn(
+            self.clients.close,
+            lambda: None if self.http is None else self.http.close(),
+            self.cursors.close,
+            lambda: None if self.console is None else self.console.close(),
+            self.engine.close,
+            lambda: self.listener.admit_control(None),
+            self.link.close,
+            self.listener.close,
+        )
 
     async def reload(self) -> None:
         """Read certificates and hba rules anew, for connections to come. A mistake leaves what there is."""
@@ -200,6 +203,7 @@ class Member:
             "connections": [asdict(activity) for activity in self.clients.registry.activity()],
             "sockets": self.clients.connections,
             "http_sessions": len(self.http.connection) if self.http is not None else 0,
+            "background": self.engine.background.status(),
             "queries": [asdict(query) for query in self.clients.registry.queries()],
             "counters": {**self.engine.statistics(), "cursors": self.cursors.statistics()},
         }
@@ -258,7 +262,7 @@ async def _serve(config: Config) -> None:
     # What has come so far stays: to look through it again and again for garbage stops every session for 0.1 s and more.
     gc.collect()
     gc.freeze()
-    unused = UnusedMemory()
+    unused = UnusedMemory(member.engine.background.supervise("trim"))
     unused.start()
     reloads: set[asyncio.Task[None]] = set()
 
@@ -306,4 +310,5 @@ def run(config: Config) -> int:
     except (CannotStart, ConfigurationError, OSError) as error:
         print(f"sluice: {error}", file=sys.stderr)  # noqa: T201
         return 1
+    print(ENDED_LINE, flush=True)  # noqa: T201
     return 0

@@ -21,6 +21,7 @@ from typing import Final, cast
 
 from engine.operators.mesh_tls import MeshTls, UntrustedPeer, explained, require_member
 from engine.runtime.mesh import Handler, MemberInfo
+from engine.runtime.shielded import wait_out
 from server.membership import Action, Actions, Close, Dial, Log, Lost, Membership, Proceed, Say, Timing
 from wire.dataclass import dataclass
 from wire.mesh.control_channel import (
@@ -134,7 +135,7 @@ class MeshLink:
         if self._timer is not None:
             self._timer.cancel()
         self._perform(self._membership.leave())
-        await asyncio.gather(*self._dials.values(), return_exceptions=True)
+        await wait_out(*self._dials.values())
         while self._connections or self._closing:
             self._gone.clear()
             await self._gone.wait()

@@ -20,6 +20,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from engine.api import Activity, QueryState, SessionFactory
+from engine.runtime.shielded import shielded
 from server import extended_query
 from server.cancel import SessionRegistry
 from server.client import ConnectionClient
@@ -429,6 +430,12 @@ class Session:
         """Stop and release everything, say why if somebody is left to hear it, and close the socket."""
         exchange, self._interrupts = self._exchange, None
         try:
+            await shielded(self._release(exchange))
+        finally:
+            await self._part(farewell)
+
+    async def _release(self, exchange: Exchange | None) -> None:
+        try:
             await self.visits.end(InvalidCursorName("cursor does not exist any more: its session has ended"))
             if exchange is not None:
                 exchange.stop_clock()
@@ -437,6 +444,8 @@ class Session:
             log.exception("a session could not release everything")
         finally:
             self._host.registry.forget(self)
+
+    async def _part(self, farewell: FatalError | None) -> None:
         if farewell is not None and not isinstance(farewell, ClientGone):
             self._say(farewell)
         await self._stream.close()

@@ -13,13 +13,16 @@ import ctypes
 import threading
 from typing import Any, Final
 
+from engine.runtime.supervised import Supervised
+
 _SECONDS: Final = 300.0
 
 
 class UnusedMemory:
     """A thread that gives it back, from `start` to `close`."""
 
-    def __init__(self) -> None:
+    def __init__(self, supervised: Supervised | None = None) -> None:
+        self._supervised = supervised or Supervised("trim")
         self._trim: Any = getattr(ctypes.CDLL(None), "malloc_trim", None)
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sluice-trim", daemon=True)
@@ -34,4 +37,4 @@ class UnusedMemory:
     def _run(self) -> None:
         while self._trim is not None and not self._closed.wait(_SECONDS):
             # Without the interpreter's lock: others go on meanwhile.
-            self._trim(0)
+            self._supervised.attempt(lambda: self._trim(0))

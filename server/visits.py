@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from engine.runtime.shielded import stopped
 from wire.errors import ObjectInUse, QueryCanceled, SqlError
 
 T = TypeVar("T")
@@ -73,5 +74,4 @@ class Visits:
         task = self._task
         if task is not None:
             self._cause = cause
-            task.cancel()
-            await asyncio.wait([task])
+            await stopped(task)

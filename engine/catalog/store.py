@@ -36,6 +36,7 @@ from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.objects import Table
 from engine.catalog.rows import Decision
 from engine.catalog.snapshot import TEMPORARY, AnyChange, DataChange, Guard, Snapshot
+from engine.runtime.supervised import Background
 from engine.storage.delta import Published
 from engine.storage.publish import pending, remove_dropped
 from engine.storage.publisher import Publisher
@@ -131,8 +132,10 @@ class CatalogStore:
     def __init__(self, location: Path | str, tables: Path | None = None) -> None:
         self.tables = (tables or _beside(location)).absolute()
         self._database = _open(location, self.tables)
-        self._publisher = Publisher(self.publish)
-        self._keeper = Keeper(self.tables)
+        #: Of the threads that it has; other loops of the member's join them.
+        self.background = Background()
+        self._publisher = Publisher(self.publish, self.background.supervise("publisher"))
+        self._keeper = Keeper(self.tables, self.background.supervise("keeper"))
         #: Called after each commit of this member, on its thread, with the number of files added, by location.
         self.watch: Callable[[Mapping[str, int]], None] | None = None
         self._lock = threading.Lock()
@@ -221,23 +224,28 @@ class CatalogStore:
     def publish(self) -> None:
         """Bring Delta's logs up to what is committed (`engine.storage.publish`), whoever committed it. May block.
 
-        One table's failure does not keep the others from it. Raises the first one's SqlError.
+        One table's failure, whatever it is, does not keep the others from it. Raises the first one's error.
         """
         decisions = self._database.decisions()
-        for _ in remove_dropped(self._database, self.tables, int(time.time())):
-            pass
-        if not decisions:
-            return
-        failed: list[SqlError] = []
+        failed: list[Exception] = []
+        try:
+            for _ in remove_dropped(self._database, self.tables, int(time.time())):
+                pass
+        except (SqlError, OSError) as error:
+            failed.append(error)
+        if decisions:
+            self._publish(decisions, failed)
+        if failed:
+            raise failed[0]
+
+    def _publish(self, decisions: Sequence[Decision], failed: list[Exception]) -> None:
         for publication in pending(self._database, self.tables, decisions, self._database.load()):
             try:
                 for _ in publication:
                     pass
-            except SqlError as error:
+            except Exception as error:  # noqa: BLE001 - it is told, and the others' turn comes
                 failed.append(error)
         self._show(self._database.load())
-        if failed:
-            raise failed[0]
 
     def pending(self) -> Mapping[str, int]:
         """How many commits each table's Delta log does not have yet, by location; none are left out."""

@@ -25,11 +25,11 @@ from engine.memory_share import MemoryShare
 from engine.mutation.intents import Intents
 from engine.mutation.run import run
 from engine.mutation.statement import SessionGround, require_writable
-from engine.mutation.to_its_end import to_its_end
 from engine.plan.compile import compile_plan
 from engine.plan.logical import Evaluator, Final, Mutate
 from engine.plan.physical import Receive, relation_of
 from engine.results import RowsStream
+from engine.runtime.shielded import shielded
 from engine.sql.binder.mutations.copying import EDGE, BoundCopy, bind_copy
 from engine.sql.copy_statement import CopyFrom
 from engine.sql.expr import Column, Expr
@@ -76,7 +76,7 @@ async def _source(engine: Engine, file: str) -> FileRows:
     def begin() -> FileRows:
         return FileRows(opened(engine.copy_roots.source(file), file), engine.in_writer_pool)
 
-    source: FileRows = await to_its_end(engine.in_writer_pool(begin))
+    source: FileRows = await shielded(engine.in_writer_pool(begin))
     return source
 
 

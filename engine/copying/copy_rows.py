@@ -24,9 +24,9 @@ from engine.copying import casts
 from engine.copying.progress import CopyProgress
 from engine.copying.source import RowSource
 from engine.executor import BatchStream
-from engine.mutation.to_its_end import to_its_end
 from engine.plan.logical import Evaluator, Node
 from engine.plan.physical import Receive
+from engine.runtime.shielded import shielded, stopped
 from engine.sql.binder.mutations.copying import BoundCopy
 from engine.sql.expr import Column, ColumnRef, Const, Expr
 from wire.carriers import carrier
@@ -172,16 +172,15 @@ class CopiedRows:
                 more = data is not None
                 if more:
                     following = asyncio.ensure_future(self._gathered())
-                taken = await to_its_end(self._runs.in_pool(lambda data=data: self._taken_apart(data)))  # type: ignore[misc]
+                taken = await shielded(self._runs.in_pool(lambda data=data: self._taken_apart(data)))  # type: ignore[misc]
                 for cast in taken.blocks:
                     async for batch in self._rows(cast):
                         yield batch
                 if taken.error is not None:
                     raise taken.error
         finally:
-            following.cancel()
             # Whatever became of it, another error is told.
-            await asyncio.gather(following, return_exceptions=True)
+            await stopped(following)
 
     async def _gathered(self) -> list[bytes | memoryview] | None:
         """About a block's worth of what the client sends; None at the end."""
@@ -282,7 +281,7 @@ class CopiedRows:
             if known is not None:
                 found.append(known)
                 continue
-            good, error = await to_its_end(
+            good, error = await shielded(
                 self._runs.in_pool(lambda: casts.exact(texts, target.type, self._bound.settings))  # noqa: B023
             )
             found.append(good)
@@ -295,7 +294,7 @@ class CopiedRows:
     async def _before(self, block: Block) -> SqlError | None:
         """What is wrong with the fields that a row has, where it has too few."""
         for target, texts in zip(self._bound.targets, block.cut.columns if block.cut is not None else (), strict=False):
-            _, error = await to_its_end(
+            _, error = await shielded(
                 self._runs.in_pool(lambda: casts.exact(texts, target.type, self._bound.settings))  # noqa: B023
             )
             if error is not None:

@@ -7,6 +7,7 @@ with a zone, which no other reader would know; JSON an object a line, as
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
@@ -21,8 +22,8 @@ from engine.copying.files import InPool, NewFile
 from engine.copying.progress import CopyProgress
 from engine.executor import BatchStream
 from engine.mutation.run import drain
-from engine.mutation.to_its_end import to_its_end
 from engine.os_errors import kind_of
+from engine.runtime.shielded import shielded
 from engine.sql import types as st
 from engine.storage.types import OUR_FORMS, file_schema, to_files
 from wire import types as t
@@ -66,7 +67,13 @@ class FileTarget:
     async def write(self, rows: BatchStream, form: RowForm, progress: CopyProgress) -> int:
         """All rows; progress is kept up to date. Returns how many. Raises SqlError, with the file as it was; so does a cancel."""
         lake = self.lake or _Plain(form)
-        file: NewFile = await to_its_end(self.in_pool(lambda: NewFile(self.path, self.shown)))
+        begun = asyncio.ensure_future(self.in_pool(lambda: NewFile(self.path, self.shown)))
+        try:
+            file: NewFile = await shielded(begun)
+        except asyncio.CancelledError:
+            if begun.exception() is None:
+                await shielded(self.in_pool(begun.result().abandon))
+            raise
 
         def write(batch: pa.RecordBatch) -> None:
             lake.write(batch)
@@ -78,14 +85,14 @@ class FileTarget:
             file.finish()
 
         try:
-            await to_its_end(self.in_pool(lambda: lake.begin(file.sink)))
+            await shielded(self.in_pool(lambda: lake.begin(file.sink)))
             await drain(rows, write, self.in_pool)
-            await to_its_end(self.in_pool(finish))
+            await shielded(self.in_pool(finish))
         except OSError as error:
-            await to_its_end(self.in_pool(file.abandon))
+            await shielded(self.in_pool(file.abandon))
             raise kind_of(error)(f'could not write to file "{self.shown}": {error.strerror or error}') from error
         except BaseException:
-            await to_its_end(self.in_pool(file.abandon))
+            await shielded(self.in_pool(file.abandon))
             raise
         return progress.rows
 

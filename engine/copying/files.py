@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from engine.mutation.to_its_end import to_its_end
+from engine.runtime.shielded import shielded
 from wire.dataclass import dataclass
 from wire.errors import InsufficientPrivilege, InvalidName, IoError, SqlError, UndefinedFile, WrongObjectType
 
@@ -104,11 +104,11 @@ class FileRows:
         self._in_pool = in_pool
 
     async def next_piece(self) -> bytes | None:
-        piece: bytes = await to_its_end(self._in_pool(lambda: self._file.read(_PIECE_BYTES)))
+        piece: bytes = await shielded(self._in_pool(lambda: self._file.read(_PIECE_BYTES)))
         return piece or None
 
     async def close(self) -> None:
-        await to_its_end(self._in_pool(self._file.close))
+        await shielded(self._in_pool(self._file.close))
 
 
 def opened(path: Path, shown: str) -> BinaryIO:

@@ -26,12 +26,12 @@ from engine.copying.progress import CopyProgress
 from engine.mutation.parts import SUFFIXES, PartWriter
 from engine.mutation.run import write_rows
 from engine.mutation.statement import SessionGround
-from engine.mutation.to_its_end import to_its_end
 from engine.mutation.written import Written
 from engine.plan.logical import Final as FinalNode
 from engine.plan.logical import Mutate
 from engine.plan.part_form import PartForm
 from engine.results import RowsStream
+from engine.runtime.shielded import shielded
 from engine.storage.durable import sync
 from engine.storage.types import OUR_FORMS, file_schema
 from wire.errors import FeatureNotSupported, IoError
@@ -76,13 +76,13 @@ class CopiedFolder:
         """Write all rows. Returns how many. Raises SqlError with no file left; so does a cancel."""
         in_pool, folder = self._engine.in_writer_pool, Path(self._plan.table.path)
         try:
-            await to_its_end(in_pool(lambda: folder.mkdir(parents=True)))
+            await shielded(in_pool(lambda: folder.mkdir(parents=True)))
             written = await write_rows(self._plan, self._plan.input, self._ground, self._ground, follows=False)
-            await to_its_end(in_pool(lambda: self._publish(folder, written)))
+            await shielded(in_pool(lambda: self._publish(folder, written)))
         except OSError as error:
             raise IoError(f'could not write folder "{self._shown}": {error.strerror or error}') from error
         finally:
-            await to_its_end(in_pool(lambda: shutil.rmtree(folder, ignore_errors=True)))
+            await shielded(in_pool(lambda: shutil.rmtree(folder, ignore_errors=True)))
         self._progress.rows = written.rows
         return written.rows
 

@@ -16,6 +16,7 @@ a prepared one as a stream. What they call in the end, `_submit`, does both; the
 
 from __future__ import annotations
 
+import logging
 import shutil
 import threading
 from collections import OrderedDict, defaultdict
@@ -52,6 +53,7 @@ _TABLE_BYTES: Final = (
 _PART: Final = "sluice_part"
 #: Bytes of an input whose name stays registered.
 _HELD_BYTES: Final = 1 << 20
+_log = logging.getLogger(__name__)
 
 
 class _Held:
@@ -202,6 +204,10 @@ class LocalCursor:
                     self.change(exp.Drop(kind="TABLE", tables=[exp.to_table(name)]))
         except duckdb.Error:
             return False
+        except Exception:  # noqa: BLE001
+            # Whatever it was, who lent the cursor is to have it back.
+            _log.exception("a cursor could not let go of its inputs")
+            return False
         return True
 
     def _drop_held(self, name: str) -> None:
@@ -260,17 +266,24 @@ class LocalDatabase:
             idle = self._idle.get(time_zone)
             if idle:
                 return idle.pop()
+        try:
+            return LocalCursor(self._connected(time_zone, name), time_zone)
+        except BaseException:
+            with self._lock:
+                self._returned(time_zone)
+            raise
+
+    def _connected(self, time_zone: str, name: str) -> duckdb.DuckDBPyConnection:
+        """name: as DuckDB calls the zone."""
         connection = self._root.cursor()
         try:
             connection.execute("SET TimeZone = $1", [name])
-        except duckdb.Error as error:
+        except BaseException as error:
             connection.close()
-            with self._lock:
-                self._returned(time_zone)
-            if isinstance(error, duckdb.FatalException):
-                raise
-            raise InvalidParameterValue(f'invalid value for parameter "TimeZone": "{time_zone}"') from error
-        return LocalCursor(connection, time_zone)
+            if isinstance(error, duckdb.Error) and not isinstance(error, duckdb.FatalException):
+                raise InvalidParameterValue(f'invalid value for parameter "TimeZone": "{time_zone}"') from error
+            raise
+        return connection
 
     def give_back(self, cursor: LocalCursor, *, healthy: bool) -> None:
         """Return a cursor whose result is gone; one that failed is not used again."""
@@ -280,7 +293,10 @@ class LocalDatabase:
             if healthy and not self._retired:
                 dropped = self._keep(cursor)
         for old in dropped:
-            old.close()
+            try:
+                old.close()
+            except duckdb.Error:
+                _log.exception("a cursor could not be closed")
 
     def statistics(self) -> dict[str, int]:
         with self._lock:

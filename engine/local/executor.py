@@ -23,7 +23,7 @@ A fragment with inputs (`engine.local.inputs`) is run when they have arrived; un
 they are large.
 
 Close interrupts a running pull and waits for its thread. An interrupt that comes before DuckDB has begun is lost, so it is
-repeated until the thread has come back.
+repeated until the thread has come back. It is one way, which is gone to its end (`LocalStream._shut`).
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from typing import Any, Final
 
 import duckdb
@@ -71,6 +72,7 @@ from engine.profile import Operator
 from engine.remembered import Remembered
 from engine.runtime.fragment_pool import FragmentPool
 from engine.runtime.pool_calls import Pool
+from engine.runtime.shielded import closed_in_turn, shielded, stopped, together, wait_out
 from wire.dataclass import dataclass
 from wire.errors import AdminShutdown, OutOfMemory, QueryCanceled, SqlError
 
@@ -164,9 +166,14 @@ class LocalExecutor:
 
     async def _put_another(self, broken: LocalDatabase, before: asyncio.Task[None] | None) -> None:
         if before is not None:
-            await before
+            await wait_out(before)
         general = broken is self._database
-        made = await self.in_pool(self._general if general else self._of_one_thread)
+        try:
+            made = await self.in_pool(self._general if general else self._of_one_thread)
+        except Exception as error:  # noqa: BLE001 - whatever it is, whoever meets the broken one next has it tried again
+            _log.error("there is no other database for the broken one yet", exc_info=error)
+            self._broken.discard(broken)
+            return
         if general:
             self._database = made
         else:
@@ -235,19 +242,25 @@ class LocalExecutor:
         ready, self._state = self._state == "ready", "closed"
         if not ready:
             return
-        await asyncio.gather(*(stream.close() for stream in list(self._streams)))
-        if self._replacing is not None:
-            await asyncio.wait([self._replacing])
+        pool = self._pool
+        assert pool is not None, "it was ready"
+        try:
+            await closed_in_turn(
+                lambda: together(*(stream.close() for stream in list(self._streams))),
+                lambda: None if self._replacing is None else asyncio.wait([self._replacing]),
+                self._close_databases,
+            )
+        finally:
+            await shielded(asyncio.to_thread(pool.close))
+
+    async def _close_databases(self) -> None:
         database, single, pool = self._database, self._single, self._pool
         assert database is not None, "it was ready"
         assert single is not None
-        assert pool is not None
         self._database = self._single = self._small = self._pool = None
-        await asyncio.get_running_loop().run_in_executor(pool, database.close)
-        await asyncio.get_running_loop().run_in_executor(pool, single.close)
-        for own in self._roles.close():
-            await asyncio.get_running_loop().run_in_executor(pool, own.close)
-        await asyncio.to_thread(pool.close)
+        loop = asyncio.get_running_loop()
+        databases: list[LocalDatabase | RoleDatabase] = [database, single, *self._roles.close()]
+        await closed_in_turn(*(partial(loop.run_in_executor, pool, each.close) for each in databases))
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +332,7 @@ class LocalStream:
                 return None
             if not self._running and self._gathering is None:
                 self._pull()
-            await self._change()
+            await self._changed()
         batch = self._ready.popleft()
         self._counts["rows"] += batch.num_rows
         self._counts["bytes"] += batch.nbytes
@@ -334,7 +347,11 @@ class LocalStream:
                 self._forget()
                 return
             self._closed = self._loop.create_task(self._shut())
-        await asyncio.shield(self._closed)
+        await wait_out(self._closed)
+        if self._closed.cancelled():
+            # Before it had begun: nothing was done yet.
+            self._closed = None
+            await self.close()
 
     def statistics(self) -> Mapping[str, int]:
         return dict(self._counts)
@@ -365,18 +382,13 @@ class LocalStream:
     async def _in_pool(self, call: Callable[[], Any]) -> Any:
         """Run a call on a thread of the pool, one at a time; it has ended when this returns, or is cancelled."""
         async with self._in_turn:
-            future = self._loop.run_in_executor(self._pool, call)
-            try:
-                return await asyncio.shield(future)
-            except asyncio.CancelledError:
-                await asyncio.wait([future])
-                raise
+            return await shielded(self._loop.run_in_executor(self._pool, call))
 
-    async def _change(self) -> None:
-        """Wait until a job has told something, or the stream is being closed."""
+    def _changed(self) -> asyncio.Future[None]:
+        """Done when a job has told something, or the stream is being closed."""
         waiter: asyncio.Future[None] = self._loop.create_future()
         self._waiters.append(waiter)
-        await waiter
+        return waiter
 
     def _wake(self) -> None:
         waiters, self._waiters = self._waiters, []
@@ -393,20 +405,34 @@ class LocalStream:
         self._wake()
 
     async def _shut(self) -> None:
-        gathering = self._gathering
-        if gathering is not None:
-            gathering.cancel()
-            await asyncio.wait([gathering])
+        """The one way to the end. Each step is taken whatever became of the one before, and waits as long as it takes, whatever
+        number of cancels come: what a thread still uses is not let go of."""
+        for step in (self._end_gathering, self._end_pull, self._end_cursor):
+            try:
+                await step()
+            except asyncio.CancelledError:
+                _log.debug("a stream that is being closed is closed all the same")
+            except Exception:  # noqa: BLE001 - the steps that follow are to be taken
+                _log.exception("a stream could not be closed in order")
+        self._forget()
+
+    async def _end_gathering(self) -> None:
+        if self._gathering is not None:
+            await stopped(self._gathering)
+
+    async def _end_pull(self) -> None:
         while self._running:
             cursor = self._cursor
             if cursor is not None:
-                cursor.interrupt()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_INTERRUPT_SECONDS):
-                    await self._change()
+                # Its thread may have closed it just now.
+                with contextlib.suppress(duckdb.Error):
+                    cursor.interrupt()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([self._changed()], timeout=_INTERRUPT_SECONDS)
+
+    async def _end_cursor(self) -> None:
         if self._cursor is not None:
-            await self._loop.run_in_executor(self._pool, self._release)
-        self._forget()
+            await shielded(self._loop.run_in_executor(self._pool, self._release))
 
     def _forget(self) -> None:
         self._ready.clear()
@@ -511,12 +537,15 @@ class LocalStream:
 
     def _release(self, *, healthy: bool = True) -> None:
         """Let go of the result and the cursor; what a half-read result holds is freed here, off the loop's thread."""
+        home = self._home()
         cursor, self._cursor, self._reader = self._cursor, None, None
-        if cursor is not None:
-            self._home().give_back(cursor, healthy=healthy and cursor.forget_inputs())
         placed, self._placed = self._placed, None
-        if placed is not None and (small := self.databases.small) is not None:
-            small.release(placed)
+        try:
+            if cursor is not None:
+                home.give_back(cursor, healthy=healthy and cursor.forget_inputs())
+        finally:
+            if placed is not None and (small := self.databases.small) is not None:
+                small.release(placed)
 
     def _tell(self, batches: Sequence[pa.RecordBatch | None], error: SqlError | None) -> None:
         self._loop.call_soon_threadsafe(self._arrived, batches, error)

@@ -12,13 +12,13 @@ Considered and rejected: giving DuckDB a reader that waits for batches (its work
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Protocol
 
 import pyarrow as pa
 
 from engine.local.infinities import without_infinities
+from engine.runtime.shielded import together
 
 #: Bytes of one input that stay Arrow tables; and how much is handed to DuckDB at a time beyond.
 HELD_BYTES: Final = 16 << 20
@@ -42,21 +42,14 @@ async def take_all(inflows: Mapping[str, Inflow], store: Store, held_bytes: int 
     """Take all inputs to their ends. Those that are small are returned, by name; the others were stored. held_bytes: what one may
     have that stays an Arrow table.
 
-    Raises the first SqlError of any.
+    Raises the first SqlError of any. Nothing of it is under way when this returns or raises.
     """
     if len(inflows) == 1:
         [(name, inflow)] = inflows.items()
         only = await _take(name, inflow, store, held_bytes)
         return {} if only is None else {name: only}
-    tasks = {name: asyncio.ensure_future(_take(name, inflow, store, held_bytes)) for name, inflow in inflows.items()}
-    try:
-        await asyncio.gather(*tasks.values())
-    finally:
-        for task in tasks.values():
-            task.cancel()
-        await asyncio.gather(*tasks.values(), return_exceptions=True)
-    taken = {name: task.result() for name, task in tasks.items()}
-    return {name: rows for name, rows in taken.items() if rows is not None}
+    taken = await together(*(_take(name, inflow, store, held_bytes) for name, inflow in inflows.items()))
+    return {name: rows for name, rows in zip(inflows, taken, strict=True) if rows is not None}
 
 
 async def _take(name: str, inflow: Inflow, store: Store, held_bytes: int) -> pa.Table | None:

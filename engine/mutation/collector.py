@@ -16,8 +16,8 @@ from engine.catalog.objects import Table
 from engine.executor import BatchStream
 from engine.mutation.returned import read
 from engine.mutation.sink import require_one_key
-from engine.mutation.to_its_end import to_its_end
 from engine.mutation.written import Written, written_by
+from engine.runtime.shielded import shielded
 from engine.storage.staging_area import StagingArea
 from engine.storage.underway import UNDERWAY
 from wire.errors import InternalError
@@ -34,13 +34,13 @@ async def collected(table: Table, name: str, in_pool: InPool, write: Callable[[P
     area = StagingArea(Path(table.path), name)
     UNDERWAY.watch(area)
     try:
-        await to_its_end(in_pool(area.make))
+        await shielded(in_pool(area.make))
         written = await write(area.path)
         require_one_key(written.passed_over)
-        rows = await to_its_end(in_pool(lambda: read(area.path, written.returned_in)))
-        await to_its_end(in_pool(lambda: _keep(area, table, written)))
+        rows = await shielded(in_pool(lambda: read(area.path, written.returned_in)))
+        await shielded(in_pool(lambda: _keep(area, table, written)))
     except BaseException:
-        await to_its_end(in_pool(area.abandon))
+        await shielded(in_pool(area.abandon))
         raise
     return replace(written, returned=(*written.returned, *rows), returned_in=())
 

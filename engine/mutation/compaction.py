@@ -25,12 +25,12 @@ from engine.fault_policy import RepeatableQuery
 from engine.memory_share import writer_bytes
 from engine.mutation.files import absolute
 from engine.mutation.run import drain
-from engine.mutation.to_its_end import to_its_end
 from engine.plan.compile import Bindings
 from engine.plan.logical import Final as FinalNode
 from engine.plan.logical import TableReader
 from engine.plan.planner import optimise
 from engine.plan.pruning import narrowed
+from engine.runtime.shielded import shielded
 from engine.sql.expr import Column
 from engine.storage import tables
 from engine.storage.claims import is_claimed
@@ -80,7 +80,7 @@ async def compact(
         _discard(engine, table, added)
         raise
     try:
-        await to_its_end(engine.in_operation_pool(lambda: _record(engine, table, files, added, yielding)))
+        await shielded(engine.in_operation_pool(lambda: _record(engine, table, files, added, yielding)))
     finally:
         turn.release()
     return Compacted(len(files), len(added))
@@ -120,9 +120,9 @@ async def _written(
             await drain(stream, writer.write, engine.in_writer_pool)
         finally:
             await stream.close()
-        return await engine.in_writer_pool(writer.finish)
+        return await shielded(engine.in_writer_pool(writer.finish))
     except BaseException:
-        await to_its_end(engine.in_writer_pool(writer.abandon))
+        await shielded(engine.in_writer_pool(writer.abandon))
         raise
 
 

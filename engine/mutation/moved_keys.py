@@ -27,6 +27,7 @@ from engine.mutation import files as names
 from engine.mutation.named_tables import named
 from engine.plan.logical import Mutate
 from engine.plan.pruning import narrowed
+from engine.runtime.shielded import shielded
 from engine.sql.statements import Assignment, MutationStatement, Update
 from engine.storage.staging import TableWriter
 from engine.storage.staging_area import StagingArea, new_name
@@ -96,7 +97,7 @@ async def as_table(plan: Mutate, moved: Sequence[pa.RecordBatch], ground: Sessio
     try:
         yield await ground.in_writer_pool(lambda: _written(plan, moved, area))
     finally:
-        await ground.in_writer_pool(area.abandon)
+        await shielded(ground.in_writer_pool(area.abandon))
 
 
 def _written(plan: Mutate, moved: Sequence[pa.RecordBatch], area: StagingArea) -> Table:

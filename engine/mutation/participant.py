@@ -26,10 +26,10 @@ from engine.mutation.parts import Writer, writer_of
 from engine.mutation.run import drain
 from engine.mutation.sink import RowSink
 from engine.mutation.tasks import WritingJob
-from engine.mutation.to_its_end import to_its_end
 from engine.mutation.written import Written, told
 from engine.plan.mutation_spec import rules_of, sequences_of
 from engine.plan.spec import MutationSpec
+from engine.runtime.shielded import shielded
 from engine.sequences import SessionSequences
 from engine.spark.executor import SparkExecutor
 from engine.spark.rows import SparkRows
@@ -64,8 +64,8 @@ class StagedWriters:
         self, find: Callable[[], SparkRows], context: ExecutionContext, spec: MutationSpec
     ) -> TaskIntents:
         async def write() -> Written:
-            folder: Path = await to_its_end(self.in_pool(lambda: self._folder(spec)))
-            rows: SparkRows = await to_its_end(self.in_pool(find))
+            folder: Path = await shielded(self.in_pool(lambda: self._folder(spec)))
+            rows: SparkRows = await shielded(self.in_pool(find))
             job = WritingJob(self.spark, self.in_pool, rows, context, spec.output)
             return await job.run(rules_of(spec), folder, alone=spec.alone)
 
@@ -110,17 +110,24 @@ class StagedIntents:
         return next(self._told, None)
 
     async def _written(self) -> Written:
-        self._writer = writer = await to_its_end(self._in_pool(self._begin))
+        writer: Writer = await shielded(self._in_pool(self._opened))
         taker = _Taker(sequences_of(self._spec), self._sequences())
         sink = RowSink(rules_of(self._spec), writer, taker.take, self._spec.output, memory=self._memory)
         await drain(self._rows, sink.write, self._in_pool)
-        written = sink.written(await to_its_end(self._in_pool(writer.finish)))
+        written = sink.written(await shielded(self._in_pool(writer.finish)))
         return replace(written, given=taker.given())
 
+    def _opened(self) -> Writer:
+        """Kept here, where no cancel comes between: whoever closes is to find it."""
+        self._writer = self._begin()
+        return self._writer
+
     async def close(self) -> None:
-        await self._rows.close()
-        if self._writer is not None and self._told is None:
-            await to_its_end(self._in_pool(self._writer.abandon))
+        try:
+            await self._rows.close()
+        finally:
+            if self._writer is not None and self._told is None:
+                await shielded(self._in_pool(self._writer.abandon))
 
 
 class TaskIntents:

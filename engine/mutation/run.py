@@ -28,11 +28,11 @@ from engine.mutation import files as names
 from engine.mutation.intents import Intents
 from engine.mutation.parts import writer_of
 from engine.mutation.sink import RowSink
-from engine.mutation.to_its_end import to_its_end
 from engine.mutation.unique import doubles, first_double, key_types
 from engine.mutation.violations import check_failed, key_exists, null_in
 from engine.mutation.written import Written
 from engine.plan.logical import Final, Mutate, Node
+from engine.runtime.shielded import shielded, stopped
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 from wire.text_output import OutputSettings
@@ -135,7 +135,7 @@ async def run(plan: Mutate, ground: Ground, engines: Engines | None = None) -> O
     # From here on the files are the catalog's: a commit may have taken place though this fails or is cancelled.
     whole = plan.whole or bool(plan.keys)
     appends_only = plan.kind == "insert" and not whole
-    await to_its_end(ground.record(plan.table, intents, appends_only=appends_only, whole=whole))
+    await shielded(ground.record(plan.table, intents, appends_only=appends_only, whole=whole))
     return Outcome(written.rows, written.returned, written.moved)
 
 
@@ -186,9 +186,9 @@ async def write_rows(plan: Mutate, input_: Node, ground: Ground, engines: Engine
             await drain(stream, sink.write, ground.in_writer_pool)
         finally:
             await stream.close()
-        return sink.written(await ground.in_writer_pool(writer.finish))
+        return sink.written(await shielded(ground.in_writer_pool(writer.finish)))
     except BaseException:
-        await to_its_end(ground.in_writer_pool(writer.abandon))
+        await shielded(ground.in_writer_pool(writer.abandon))
         raise
 
 
@@ -202,11 +202,10 @@ async def drain(
     while batch is not None:
         following = asyncio.ensure_future(stream.next_batch())
         try:
-            await to_its_end(in_pool(lambda batch=batch: write(batch)))  # type: ignore[misc]
+            await shielded(in_pool(lambda batch=batch: write(batch)))  # type: ignore[misc]
             batch = await following
         except BaseException:
-            following.cancel()
-            await asyncio.wait([following])
+            await stopped(following)
             raise
 
 
@@ -218,7 +217,7 @@ async def _removed(table: Table, added: Sequence[DataFile], ground: Ground) -> N
             Path(names.absolute(table, file.path)).unlink(missing_ok=True)
 
     if added:
-        await to_its_end(ground.in_writer_pool(unlink))
+        await shielded(ground.in_writer_pool(unlink))
 
 
 # -- rows that are offered -------------------------------------------------------------------------------------------

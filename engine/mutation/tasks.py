@@ -19,9 +19,9 @@ from uuid import uuid4
 from engine.executor import CompiledFragment, ExecutionContext
 from engine.mutation.collector import InPool, collected
 from engine.mutation.spark_files import by_spark_alone, described
-from engine.mutation.to_its_end import to_its_end
 from engine.mutation.written import Written
 from engine.plan.logical import Mutate
+from engine.runtime.shielded import shielded
 from engine.spark.executor import SparkExecutor, rows_of
 from engine.spark.production import SparkProduction
 from engine.spark.rows import SparkRows
@@ -73,7 +73,7 @@ class WritingJob:
             made = folder / f"made-{uuid4().hex}"
             names = [column.file_column for column in plan.table.columns]
             await _ended(await self.spark.write_files(self.rows, self.context, names, made))
-            written: Written | None = await to_its_end(self.in_pool(lambda: described(plan.table, folder, made)))
+            written: Written | None = await shielded(self.in_pool(lambda: described(plan.table, folder, made)))
             if written is not None:
                 return written
         return await _ended(await self.spark.write(self.rows, self.context, plan, folder, self.output))
@@ -84,4 +84,4 @@ async def _ended(job: SparkProduction[R]) -> R:
     try:
         return await asyncio.shield(job.ended)
     finally:
-        await job.close()
+        await shielded(job.close())

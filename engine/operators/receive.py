@@ -51,6 +51,7 @@ from engine.operators.bell import Bell
 from engine.operators.schemas import received_batch, stream_fingerprint, stream_schema
 from engine.operators.send import schema_fingerprint
 from engine.operators.spool import Place, Spooler, SpoolFile
+from engine.runtime.shielded import closed_in_turn, shielded
 from wire.errors import ConnectionFailure, QueryCanceled, SerializationFailure, SqlError
 from wire.mesh.channel import BatchArrived
 from wire.mesh.credits import ReceiveCredits
@@ -198,11 +199,13 @@ class InboundStream:
 
     async def close(self) -> None:
         """Wait for the disk and delete the file; after `drop`, or when everything has been taken."""
-        if self._spooling is not None:
-            await self._spooling
-        if self._file is not None:
-            await self._file.close()
-            self._file = None
+        try:
+            if self._spooling is not None:
+                await shielded(self._spooling)
+        finally:
+            file, self._file = self._file, None
+            if file is not None:
+                await shielded(file.close())
 
     def _release(self, entry: _Entry) -> None:
         if entry.held:
@@ -466,11 +469,9 @@ class Receiver:
         streams = [*self._streams.values(), *self._retired]
         for stream in streams:
             stream.drop("57014", "the query is over")
-        for stream in streams:
-            await stream.close()
-        self._streams.clear()
-        self._retired.clear()
-        self._on_change()
+        await closed_in_turn(
+            *(stream.close for stream in streams), self._streams.clear, self._retired.clear, self._on_change
+        )
 
     def statistics(self) -> Mapping[str, int]:
         held = sum(stream.held for stream in self._streams.values())

@@ -83,9 +83,11 @@ class SpoolFile:
 
     async def close(self) -> None:
         """Give the file and its share of the budget back, after the reads and writes that are under way."""
-        await asyncio.get_running_loop().run_in_executor(self._threads, self._handle.close)
-        self._spooler.bytes_used -= self._end
-        self._end = 0
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._threads, self._handle.close)
+        finally:
+            self._spooler.bytes_used -= self._end
+            self._end = 0
 
 
 def _write_all(handle: FileIO, body: bytearray, offset: int) -> None:

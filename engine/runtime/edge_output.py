@@ -17,6 +17,7 @@ from engine.operators.outbound import DeniedNow, OutboundStream
 from engine.operators.routers import part_by_bucket
 from engine.operators.send import StreamRefused
 from engine.plan.spec import EdgeSpec
+from engine.runtime.shielded import together, wait_out
 from wire.mesh.error_fields import ErrorFields
 
 _RETRY_SECONDS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -57,7 +58,11 @@ class EdgeOutput:
     async def opened(self) -> None:
         """Wait until all streams are open, or not wanted."""
         if not all(task.done() for task in self._opening):
-            await asyncio.gather(*self._opening)
+            # Not cancelled with this wait: what is not open by then is `abandon`'s to end.
+            await asyncio.wait(self._opening, return_when=asyncio.FIRST_EXCEPTION)
+            for task in self._opening:
+                if task.done():
+                    task.result()
 
     async def send(self, batch: pa.RecordBatch) -> None:
         """Send a batch to whom its rows are for. Raises what a stream raises, but for refusals."""
@@ -76,7 +81,7 @@ class EdgeOutput:
         if len(self._opening) == 1:
             await self._finish(0)
         else:
-            await asyncio.gather(*(self._finish(number) for number in range(len(self._opening))))
+            await together(*(self._finish(number) for number in range(len(self._opening))))
 
     async def abandon(
         self, sqlstate: str, message: str, detail: str = "", hint: str = "", fields: ErrorFields | None = None
@@ -85,10 +90,11 @@ class EdgeOutput:
         opening = [task for task in self._opening if not task.done()]
         for task in opening:
             task.cancel()
-        if opening:
-            await asyncio.wait(opening)
-        for stream in self.streams:
-            stream.abandon(sqlstate, message, detail, hint, fields)
+        try:
+            await wait_out(*opening)
+        finally:
+            for stream in self.streams:
+                stream.abandon(sqlstate, message, detail, hint, fields)
 
     def _pieces(self, batch: pa.RecordBatch) -> Pieces:
         match self._edge.router.kind:

@@ -10,11 +10,10 @@ The root fragment is different: nobody runs it, the portal pulls it (`QueryRun.r
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -48,6 +47,7 @@ from engine.runtime.inflow import EdgeInflow
 from engine.runtime.mailboxes import Mailboxes
 from engine.runtime.query_state import Cause
 from engine.runtime.readable_files import ReadableFiles
+from engine.runtime.shielded import shielded, together
 from engine.spark.rows import SparkRows
 from wire.errors import ConnectionFailure, SqlError
 from wire.mesh.control_messages import ChannelOk
@@ -305,7 +305,7 @@ class QueryRun:
             stalls = sum(stream.stalls for stream in output.streams)
             size = sum(stream.bytes for stream in output.streams)
             self._count(instance, edge, (output.rows, output.batches, size, stalls), started)
-            await _to_the_end(self._close(source, output, cause))
+            await shielded(self._close(source, output, cause))
 
     def _produced(self, fragment: FragmentSpec, instance: InstanceSpec, edge: EdgeSpec) -> Source:
         """What the fragment's edge carries: its rows, or what has become of them."""
@@ -331,9 +331,11 @@ class QueryRun:
     async def _close(self, source: Source | None, output: EdgeOutput, cause: Cause) -> None:
         if self._cause is not None and self._cause.failed:
             cause = self._cause
-        await output.abandon(cause.sqlstate, cause.message, cause.detail, cause.hint, cause.fields)
-        if source is not None:
-            await source.close()
+        try:
+            await output.abandon(cause.sqlstate, cause.message, cause.detail, cause.hint, cause.fields)
+        finally:
+            if source is not None:
+                await source.close()
 
     async def _produce_in_tasks(self, instance: InstanceSpec) -> None:
         """On Spark: its tasks are the senders, once it is known where the receivers are."""
@@ -342,7 +344,7 @@ class QueryRun:
         assert instance.statement is not None, "on Spark each instance has a statement of its own"
         edge, sender = self._edges[fragment.output], instance.instance
         tables = (await self._host.local.in_pool(lambda: self._host.files.of(instance))).tables
-        channels = await asyncio.gather(
+        channels = await together(
             *(retried(self._finder(edge, sender), receiver) for receiver in range(len(edge.receivers)))
         )
         if all(channel is None for channel in channels):
@@ -371,7 +373,7 @@ class QueryRun:
             self.counters.update(_counters(sent.operators, instance, files))
             self._count(instance, edge, (once, sent.batches, sent.bytes, sent.stalls), started)
         finally:
-            await _to_the_end(production.close())
+            await shielded(production.close())
 
     def _edge_to(self, edge: EdgeSpec, member: str, channel: ChannelOk) -> Edge:
         """What tasks are told of a receiver."""
@@ -453,15 +455,6 @@ class _Passed:
 
     async def close(self) -> None:
         """Its input is the query's to close."""
-
-
-async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Run `work` whoever cancels meanwhile."""
-    task = asyncio.ensure_future(work)
-    while not task.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.shield(task)
-    task.result()
 
 
 def _rows_schema(fragment: FragmentSpec, edge: EdgeSpec) -> pa.Schema:

@@ -65,6 +65,7 @@ from engine.runtime.query_state import (
 )
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.requests import Requests
+from engine.runtime.shielded import closed_in_turn, shielded
 from wire.dataclass import dataclass
 from wire.errors import AdminShutdown, ConnectionFailure, QueryCanceled, SqlError
 from wire.mesh.control_messages import (
@@ -388,19 +389,27 @@ class MeshRuntime:
             stream.fail(cause.error())
 
     async def _forget(self, query: str) -> None:
-        await self.mailboxes.close_query(query)
-        if self._runs.pop(query, None) is not None:
-            self._departure.done(query)
+        try:
+            await self.mailboxes.close_query(query)
+        finally:
+            if self._runs.pop(query, None) is not None:
+                self._departure.done(query)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something to its end that nobody waits for, but `close`."""
         task = self._loop.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._spawned_over)
+
+    def _spawned_over(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("the end of a query was not in order", exc_info=error)
 
     def _tick(self) -> None:
-        self._post_all(lambda queries, now: queries.tick(now))
+        # First: what goes wrong with one tick is no reason for there to be no other.
         self._ticking = self._loop.call_later(_TICK_SECONDS, self._tick)
+        self._post_all(lambda queries, now: queries.tick(now))
 
     # -- the end -------------------------------------------------------------------------------------------------
 
@@ -431,12 +440,17 @@ class MeshRuntime:
             self.cancel(query, cause)
         for run in list(self._runs.values()):
             run.stop(cause)
-            await run.ended()
-        while self._tasks:
-            await asyncio.wait(list(self._tasks))
-        await self.mailboxes.close()
+        await closed_in_turn(
+            *(run.ended for run in list(self._runs.values())),
+            self._spawned_ended,
+            self.mailboxes.close,
+        )
         self._runs.clear()
         self._closed = True
+
+    async def _spawned_ended(self) -> None:
+        while self._tasks:
+            await asyncio.wait(list(self._tasks))
 
 
 class DistributedStream:
@@ -503,7 +517,7 @@ class DistributedStream:
     async def close(self) -> None:
         if self._closed is None:
             self._closed = asyncio.get_running_loop().create_task(self._close())
-        await asyncio.shield(self._closed)
+        await shielded(self._closed)
 
     def statistics(self) -> Mapping[str, int]:
         return dict(self._counts)
@@ -548,11 +562,12 @@ class DistributedStream:
         if not self._failed.done():
             # Nobody will say any more why a connection broke: whoever waits to hear it has closed the stream.
             self._failed.set_result(None)
-        if self._root is not None:
-            await self._root.close()
-        await self._run.ended()
-        await self._runtime.mailboxes.close_query(self._run.query)
-        self._runtime.forget_stream(self._run.query)
+        await closed_in_turn(
+            lambda: None if self._root is None else self._root.close(),
+            self._run.ended,
+            lambda: self._runtime.mailboxes.close_query(self._run.query),
+            lambda: self._runtime.forget_stream(self._run.query),
+        )
 
 
 def _not_connected(member: str) -> ConnectionFailure:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from engine.operators.mesh_tls import MeshTls, explained
+from engine.runtime.shielded import wait_out
 
 _log = logging.getLogger(__name__)
 _HANDSHAKE_SECONDS: Final = 10.0
@@ -76,7 +77,7 @@ class TlsServer:
 
     async def wait_closed(self) -> None:
         """Wait until nothing is left of what `close` ended."""
-        await asyncio.gather(*self._handshakes, return_exceptions=True)
+        await wait_out(*self._handshakes)
         for left in (*self._accepted, *self.sockets):
             left.close()
         self._accepted.clear()

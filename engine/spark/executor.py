@@ -44,6 +44,7 @@ from engine.plan.compile.storage import relation_name
 from engine.plan.logical import Mutate
 from engine.profile import Operator
 from engine.runtime.listener import DataListener
+from engine.runtime.shielded import closed_in_turn, shielded, together, wait_out
 from engine.spark.connection import embedded, own_connection
 from engine.spark.errors import translate
 from engine.spark.jobs import SparkJob, failure_of_task, status_of_task
@@ -223,16 +224,14 @@ class SparkExecutor:
     async def close(self) -> None:
         self._closing = True
         closing: list[SparkStream | SparkProduction[Any]] = [*self._streams, *self._productions, *self._writings]
-        await asyncio.gather(*(running.close() for running in closing))
-        if self._starting is not None:
-            await self._stop(self._starting)
-        if self._owns_listener:
-            await self._listener.close()
-        if self.slots is not None:
-            self.slots.close()
-        self._calls.shutdown()
-        if self._owns_spooler:
-            self._spooler.close()
+        await closed_in_turn(
+            lambda: together(*(running.close() for running in closing)),
+            lambda: None if self._starting is None else self._stop(self._starting),
+            lambda: self._listener.close() if self._owns_listener else None,
+            lambda: None if self.slots is None else self.slots.close(),
+            self._calls.shutdown,
+            lambda: self._spooler.close() if self._owns_spooler else None,
+        )
 
     async def call(self, work: Callable[[], Any]) -> Any:
         """Run a short call to the JVM on a thread of the pool."""
@@ -356,22 +355,22 @@ class SparkStream:
         if self._closing is None:
             self._over.set()
             self._closing = self._loop.create_task(self._close())
-        await asyncio.shield(self._closing)
+        await shielded(self._closing)
 
     def statistics(self) -> Mapping[str, int]:
         return self._receiver.statistics()
 
     async def _close(self) -> None:
         self._executor._listener.unregister(self._channel)
-        cancel = self._executor.call(self._cancel_job) if self._job.running else None
-        try:
-            await self._receiver.close()
-            if cancel is not None:
-                await cancel
-        finally:
-            self._slots.discard(self._receiver)
-            await asyncio.gather(*self._lookups)
-            self._executor.forget(self)
+        # At once, and not when the receiver is closed.
+        cancel = asyncio.ensure_future(self._executor.call(self._cancel_job)) if self._job.running else None
+        await closed_in_turn(
+            self._receiver.close,
+            lambda: cancel,
+            lambda: self._slots.discard(self._receiver),
+            lambda: wait_out(*self._lookups),
+            lambda: self._executor.forget(self),
+        )
 
     def _cancel_job(self) -> None:
         with own_connection():

@@ -28,6 +28,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from engine.catalog.objects import DataFile, TableColumn
+from engine.os_errors import kind_of
 from engine.remembered import Remembered
 from engine.storage.durable import sync
 from engine.storage.types import file_schema
@@ -226,9 +227,18 @@ class Log:
         except CommitFailedError:
             self.refresh()
             return False
+        except (DeltaError, OSError) as error:
+            raise IoError(f'could not write to the log of the table in "{self._folder}": {error}') from error
         self.refresh()
-        _make_durable(Path(self._folder), self._table.version())
+        self.make_durable()
         return True
+
+    def make_durable(self) -> None:
+        """The version that `published` tells, whoever wrote it. Raises IoError."""
+        try:
+            _make_durable(Path(self._folder), self._table.version())
+        except OSError as error:
+            raise kind_of(error)(f'could not write to the log of the table in "{self._folder}": {error}') from error
 
 
 def _require_consistent(folder: str, present: Version, added: Sequence[DataFile], removed: Iterable[str]) -> None:

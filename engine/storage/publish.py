@@ -75,6 +75,8 @@ class TablePublication:
             if len(left) < len(self._decisions):
                 self._require_written(log, at)
             if not left:
+                # Whoever wrote it may have failed, or crashed, before it was durable.
+                log.make_durable()
                 return at
             whole = FileChange()
             for made in left:

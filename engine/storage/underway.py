@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from engine.catalog.objects import DataFile
+from engine.runtime.supervised import Supervised
 
 #: How often what is under way is touched. VACUUM's least retention (`sluice.vacuum_retention`) is three times as long.
 TOUCH_SECONDS: Final = 300
@@ -112,8 +113,9 @@ UNDERWAY: Final = Underway()
 class Keeper:
     """Touches what is under way, in a thread of its own, until it is closed. root: the folder of tables."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, supervised: Supervised | None = None) -> None:
         self._root = root
+        self._supervised = supervised or Supervised("keeper")
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -122,8 +124,8 @@ class Keeper:
         self._thread.start()
 
     def _run(self) -> None:
-        while not self._closing.wait(TOUCH_SECONDS):
-            self.touch()
+        while not self._closing.wait(self._supervised.pause or TOUCH_SECONDS):
+            self._supervised.attempt(self.touch)
 
     def touch(self) -> None:
         paths = [Path(file) for file in UNDERWAY.files()] + [self._root / location for location in UNDERWAY.folders()]

@@ -121,3 +121,22 @@ def test_wrong_words_are_named(tmp_path: Path) -> None:
         done = cluster_command(*words)
         assert done.returncode != 0
         assert told in done.stderr
+
+
+def test_a_member_that_does_not_end_in_order_is_told(tmp_path: Path) -> None:
+    """One whose process ends without having closed what it had: as a crash while it ends does."""
+    with LocalCluster(tmp_path, 2, 0) as cluster:
+        crashing = psutil.Process(cluster.members["m2"]["pid"])
+        crashing.suspend()
+        first = process_of(MemberProcess(**cluster.members["m1"]))
+        down = subprocess.Popen(
+            [sys.executable, "-m", "server.cli", "cluster", "down", "--data", str(cluster.folder)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        if first is not None:
+            first.wait(60)
+        crashing.kill()
+        told = down.communicate(timeout=60)[1]
+        assert down.returncode == 1
+        assert "m2 did not end in order" in told
+        assert "m1 did not" not in told

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from support.session_server import eventually
 
 from engine.config import EngineConfig
-from engine.local import database, inputs
+from engine.local import database, executor, inputs
 from engine.local.executor import LocalExecutor, LocalStream, LocalWork
 from engine.local.statements import readers_of
 from wire.errors import DivisionByZero, QueryCanceled, SqlError
@@ -43,10 +45,10 @@ class Arriving:
 
 @pytest.fixture
 async def engine(tmp_path: Path) -> AsyncIterator[LocalExecutor]:
-    executor = LocalExecutor(EngineConfig(tmp_path))
-    await executor.start()
-    yield executor
-    await executor.close()
+    local = LocalExecutor(EngineConfig(tmp_path))
+    await local.start()
+    yield local
+    await local.close()
 
 
 def _batch(start: int, rows: int) -> pa.RecordBatch:
@@ -68,7 +70,7 @@ async def _rows(stream: LocalStream) -> list[dict[str, object]]:
 async def test_batches_become_a_relation_in_memory_or_in_a_table(
     engine: LocalExecutor, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inputs, "HELD_BYTES", held)
+    monkeypatch.setattr(executor, "HELD_BYTES", held)
     monkeypatch.setattr(inputs, "_CHUNK_BYTES", held)
     for _ in range(2):  # A cursor that is used again knows nothing of the first time.
         source = Arriving()
@@ -117,7 +119,7 @@ async def test_a_statement_that_is_planned_already_reads_the_inputs_of_each_run(
 ) -> None:
     assert (readers_of(statement) is not None) == (statement is _KNOWN_TOTALS)
     for rows, held in ((10, 1 << 20), (0, 1 << 20), (20, 1 << 20), (3000, 64), (5, 1 << 20), (7, 1 << 20)):
-        monkeypatch.setattr(inputs, "HELD_BYTES", held)
+        monkeypatch.setattr(executor, "HELD_BYTES", held)
         source = Arriving()
         for item in (_batch(0, rows), None):
             source.queue.put_nowait(item)
@@ -175,3 +177,66 @@ async def test_waiting_for_inputs_takes_no_thread(engine: LocalExecutor) -> None
     assert await _rows(stream) == [{"rows": 1, "total": 2}]
     for other in waiting:
         await other.close()
+
+
+class Slowly:
+    """Has the calls of its store wait for a word, so that a test can cancel while a thread is at work."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.began, self.go_on = threading.Event(), threading.Event()
+        real = database.LocalCursor.store
+
+        def store(cursor: database.LocalCursor, name: str, rows: pa.Table) -> None:
+            self.began.set()
+            assert self.go_on.wait(30)
+            real(cursor, name, rows)
+
+        monkeypatch.setattr(database.LocalCursor, "store", store)
+
+
+_JOIN = "select count(*) as rows, 0::decimal(38, 0) as total from edge_1 join edge_2 using (c1)"
+
+
+@pytest.mark.parametrize("again", ["gathering", "closed", "closers", "all"])
+@pytest.mark.parametrize("at", range(6))
+async def test_cancels_at_any_turn_of_a_shutdown_leave_nothing(
+    engine: LocalExecutor, monkeypatch: pytest.MonkeyPatch, again: str, at: int
+) -> None:
+    """A join's one side is being stored on a thread, the other one waits for rows. Whoever is cancelled once more, and whenever:
+    the cursor is not touched before its thread is back, and nothing is left."""
+    monkeypatch.setattr(executor, "HELD_BYTES", 64)
+    slowly, left, right = Slowly(monkeypatch), Arriving(), Arriving()
+    stream = engine.run(LocalWork(_JOIN, _RESULT, 2048, inputs={"edge_1": left, "edge_2": right}))
+    left.queue.put_nowait(_batch(0, 1000))
+    await eventually(slowly.began.is_set)
+    closers = [asyncio.ensure_future(stream.close()) for _ in range(2)]
+    for turn in range(8):
+        await asyncio.sleep(0)
+        if turn in (at, at + 1):
+            shutting = [stream._closed] if stream._closed is not None else []
+            gathering = [stream._gathering] if stream._gathering is not None else []
+            chosen = {"gathering": gathering, "closed": shutting, "closers": closers}
+            for task in [task for tasks in chosen.values() for task in tasks] if again == "all" else chosen[again]:
+                task.cancel()
+    await asyncio.sleep(0.01)
+    assert engine.statistics()["cursors"] == 1
+    slowly.go_on.set()
+    await asyncio.wait(closers)
+    await stream.close()
+    assert {name: engine.statistics()[name] for name in ("streams", "cursors")} == {"streams": 0, "cursors": 0}
+
+
+async def test_what_fails_in_a_shutdown_forgets_nothing(engine: LocalExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_cursor: database.LocalCursor) -> bool:
+        raise duckdb.OperationalError("a cursor that cannot be closed")
+
+    source = Arriving()
+    monkeypatch.setattr(executor, "HELD_BYTES", 64)
+    stream = engine.run(LocalWork(_TOTALS, _RESULT, 2048, inputs={"edge_1": source}))
+    source.queue.put_nowait(_batch(0, 1000))
+    await eventually(lambda: stream._cursor is not None and bool(stream._cursor._inputs))
+    monkeypatch.setattr(database.LocalCursor, "close", fails)
+    monkeypatch.setattr(database.LocalCursor, "forget_inputs", lambda _cursor: False)
+    await stream.close()
+    monkeypatch.undo()
+    assert {name: engine.statistics()[name] for name in ("streams", "cursors")} == {"streams": 0, "cursors": 0}

@@ -1,0 +1,87 @@
+"""Waits that no number of cancels breaks.
+
+Theory. A task may be cancelled any number of times: by who stops its query, again by who closes the stream that it feeds, again
+by the loop that ends. A cancel breaks the one await that the task stands in, so an await in a `finally`, or in a handler of
+the first cancel, is broken by the second, and what it waited for goes on alone: a call on a thread with a cursor that somebody
+else then uses, a stream that nobody forgets. So whoever must not leave before something has ended waits here: the cancels that
+come meanwhile are kept, and raised once it has.
+
+`asyncio.gather` is not for such waits. It passes a cancel on to all that it runs and returns with the first that ends, not the
+last, so that whoever clears up after it cancels the others a second time, in the middle of their own clearing up. `together` is
+`asyncio.TaskGroup`, which cancels each task once and waits for all, but raises the first error and not a group of them.
+
+What is waited for must end by itself or have been stopped before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+async def wait_out(*futures: asyncio.Future[Any]) -> None:
+    """Wait until all are done, whatever they come to. Raises CancelledError then, if somebody has cancelled meanwhile."""
+    cancelled: asyncio.CancelledError | None = None
+    while left := [future for future in futures if not future.done()]:
+        try:
+            await asyncio.wait(left)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+
+
+async def shielded(call: Awaitable[T]) -> T:
+    """What a call comes to that cannot be stopped half-way: one on a thread, or a shutdown. Cancels wait for it; where there were
+    any, an error of the call's is not told."""
+    future = asyncio.ensure_future(call)
+    try:
+        await wait_out(future)
+    except asyncio.CancelledError as cancelled:
+        if not future.cancelled() and (error := future.exception()) is not None:
+            raise cancelled from error
+        raise
+    return future.result()
+
+
+async def stopped(task: asyncio.Future[Any]) -> None:
+    """Cancel a task, once, and wait until it has ended; what it comes to is nobody's concern any more."""
+    task.cancel()
+    await wait_out(task)
+    if not task.cancelled():
+        task.exception()  # it has been looked at: asyncio need not tell that nobody did
+
+
+async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
+    """Run all at once; their results, in that order. The first error, or a cancel, stops the others; all have ended when this
+    returns or raises it."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in work]
+    except BaseExceptionGroup as errors:
+        first = errors.exceptions[0]
+    else:
+        return [task.result() for task in tasks]
+    raise first
+
+
+async def closed_in_turn(*steps: Callable[[], Awaitable[object] | object]) -> None:
+    """Take every step of a close, in this order, whatever becomes of those before. An error is logged when it comes, and the first
+    one, or a cancel, is raised when the last step has been taken."""
+    first: BaseException | None = None
+    for step in steps:
+        try:
+            taken = step()
+            if isinstance(taken, Awaitable):
+                await shielded(taken)
+        except BaseException as error:  # noqa: BLE001 - what follows is to be closed all the same
+            if not isinstance(error, asyncio.CancelledError):
+                _log.error("something could not be closed in order", exc_info=error)
+            first = first or error
+    if first is not None:
+        raise first
