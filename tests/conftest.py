@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,9 @@ import support.unhurried_examples  # noqa: F401 - before the properties are deco
 from support.packages import postgres_programs, require
 from support.postgres_server import Database, PostgresServer
 from support.recoveries import MEASURED
+
+# A JVM of the tests lives for a minute or two: it compiles quickly instead of well, and collects garbage on one thread.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 _SHARED: Final = ("module", "package", "session")
 #: Fixtures of these scopes that cost each process little.
