@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,12 +44,16 @@ def postgres_database(postgres: PostgresServer) -> Iterator[Database]:
         yield made
 
 
-@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Tests that share a dear fixture go to one process, one after the other. (pytest-xdist reads the mark before any hook that
+    modifies items.)"""
+    if (group := _shared_fixture(item)) is not None:
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share a dear fixture go to one process, one after the other; of these, those that need Spark begin first."""
-    for item in items:
-        if (group := _shared_fixture(item)) is not None:
-            item.add_marker(pytest.mark.xdist_group(group))
+    """Those that need Spark begin first, so that no process is left alone with them at the end."""
     items.sort(key=_urgency)
 
 
@@ -97,11 +102,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     failed = [*terminalreporter.stats.get("failed", ()), *terminalreporter.stats.get("error", ())]
     if failed:
         terminalreporter.section("to see it again")
-    for node in sorted({report.nodeid for report in failed}):
+    for node in sorted({_without_group(report.nodeid) for report in failed}):
         seed = config.getoption("randomly_seed", None)
-        terminalreporter.write_line(
-            f"{sys.executable} -m pytest -p randomly --randomly-seed={seed} '{node.split('@')[0]}'"
-        )
+        again = ["-m", "pytest", "-p", "randomly", f"--randomly-seed={seed}", node]
+        terminalreporter.write_line(shlex.join([sys.executable, *again]))
+
+
+def _without_group(nodeid: str) -> str:
+    """Without what pytest-xdist puts behind the name of a test of a group."""
+    return nodeid.rpartition("@")[0] if nodeid.rfind("@") > nodeid.rfind("]") else nodeid
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
