@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Final
 
 import pyspark
+from py4j import java_gateway, protocol
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
 from support.packages import require
@@ -32,6 +33,9 @@ class Jdbc:
         port, self._process = launch_gateway(
             jarpath=str(py4j), classpath=str(DRIVER), die_on_exit=True, return_proc=True
         )
+        # PySpark, once it has been used in this process, takes every error of Java's for Spark's.
+        self._of_spark = java_gateway.get_return_value
+        java_gateway.get_return_value = protocol.get_return_value
         self._gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
         self._gateway.jvm.java.lang.Class.forName("org.postgresql.Driver")
         return self
@@ -40,6 +44,7 @@ class Jdbc:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._gateway.shutdown()
+        java_gateway.get_return_value = self._of_spark
         # It ends with its standard input.
         self._process.stdin.close()
         self._process.wait(10)
