@@ -47,10 +47,10 @@ class Spread:
 
 @contextmanager
 def _three_members(folder: Path) -> Iterator[Spread]:
-    """Their tables d and w have the same rows."""
+    """Their tables d and w have the same rows, which all of them wrote: a file at least for each who is to change some."""
     with ExitStack() as stack:
         members = list(Ground(folder, stack).three())
-        with members[0].connect() as connection:
+        with connect(members[0]) as connection:
             columns = "id bigint, note text, k int check (k < 5000), price numeric(12, 3)"
             connection.execute(f"create table d ({columns}); create table w ({columns})".encode())
             for name in ("d", "w"):

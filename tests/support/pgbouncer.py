@@ -44,7 +44,7 @@ class PgBouncer:
 
     def __init__(self, mode: Mode, *, server: int, database: str, user: str) -> None:
         self._program = shutil.which("pgbouncer") or _PACKAGED
-        require(os.path.exists(self._program))
+        require(os.access(self._program, os.X_OK))
         self._mode, self._server, self._database, self._user = mode, server, database, user
         self.port = 0
 
