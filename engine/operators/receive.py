@@ -51,7 +51,7 @@ from engine.operators.bell import Bell
 from engine.operators.schemas import received_batch, stream_fingerprint, stream_schema
 from engine.operators.send import schema_fingerprint
 from engine.operators.spool import Place, Spooler, SpoolFile
-from engine.runtime.shielded import closed_in_turn, shielded
+from engine.runtime.shielded import awaited_in_turn, shielded
 from wire.errors import ConnectionFailure, QueryCanceled, SerializationFailure, SqlError
 from wire.mesh.channel import BatchArrived
 from wire.mesh.credits import ReceiveCredits
@@ -469,9 +469,12 @@ class Receiver:
         streams = [*self._streams.values(), *self._retired]
         for stream in streams:
             stream.drop("57014", "the query is over")
-        await closed_in_turn(
-            *(stream.close for stream in streams), self._streams.clear, self._retired.clear, self._on_change
-        )
+        try:
+            await awaited_in_turn(*(stream.close for stream in streams))
+        finally:
+            self._streams.clear()
+            self._retired.clear()
+            self._on_change()
 
     def statistics(self) -> Mapping[str, int]:
         held = sum(stream.held for stream in self._streams.values())

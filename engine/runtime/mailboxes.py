@@ -18,7 +18,7 @@ from engine.operators.receive import WINDOW_BATCHES, Receiver
 from engine.operators.spool import Spooler
 from engine.plan.spec import EdgeSpec
 from engine.runtime.listener import DataListener
-from engine.runtime.shielded import closed_in_turn
+from engine.runtime.shielded import awaited_in_turn
 from wire.mesh.messages import Open
 
 #: The window of a mailbox that was made before its query's page size was known.
@@ -105,7 +105,7 @@ class Mailboxes:
         mailboxes = [self._mailboxes.pop(key) for key in closing]
         for mailbox in mailboxes:
             self._listener.unregister(mailbox.channel)
-        await closed_in_turn(*(mailbox.receiver.close for mailbox in mailboxes))
+        await awaited_in_turn(*(mailbox.receiver.close for mailbox in mailboxes))
 
     async def close(self) -> None:
         for query in {key[0] for key in self._mailboxes}:

@@ -85,3 +85,15 @@ async def closed_in_turn(*steps: Callable[[], Awaitable[object] | object]) -> No
             first = first or error
     if first is not None:
         raise first
+
+
+async def awaited_in_turn(*steps: Callable[[], Awaitable[object]]) -> None:
+    """As `closed_in_turn`, of steps that no cancel breaks themselves: awaited as they are, without a task for each."""
+    first: BaseException | None = None
+    for step in steps:
+        try:
+            await step()
+        except BaseException as error:  # noqa: BLE001 - what follows is to be closed all the same
+            first = first or error
+    if first is not None:
+        raise first
