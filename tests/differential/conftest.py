@@ -4,7 +4,7 @@ engines by themselves, for the rows of the function table."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,9 @@ def _tables_in_postgres(server: PostgresServer, folder: Path) -> Iterator[Connec
         connection.execute("set search_path = same_answers")
         load_into_postgres(connection, parquet, csv)
         yield connection
-        connection.execute("drop schema same_answers cascade")
+        # The server was started for this fixture, after it, and so may have been stopped before.
+        with suppress(psycopg.OperationalError):
+            connection.execute("drop schema same_answers cascade")
 
 
 @pytest.fixture(scope="package")
