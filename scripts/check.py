@@ -119,8 +119,8 @@ def _run_tests(files: list[Path]) -> bool:
     if not files:
         print("no unit test imports what changed")
         return True
-    if left := len(files) - FILES_MAX:
-        print(f"{max(left, 0)} more test files import what changed: make test runs them")
+    if len(files) > FILES_MAX:
+        print(f"{len(files) - FILES_MAX} more test files import what changed: make test runs them")
     # One process: what is chosen is short, and a second one would collect it again beside the type checker.
     return _run("pytest", "-q", "-m", "not long", *map(str, files[:FILES_MAX]))
 
