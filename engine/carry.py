@@ -25,7 +25,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.list_arrays import with_elements
 from wire import types as t
 from wire.carriers import carrier
 from wire.errors import NumericValueOutOfRange
@@ -139,6 +138,13 @@ def _nanos(micros: np.ndarray) -> np.ndarray:
         raise NumericValueOutOfRange("interval out of range")
     nanos: np.ndarray = micros * _NANOS_PER_MICRO
     return nanos
+
+
+def with_elements(array: pa.Array, elements: pa.Array, typ: pa.DataType) -> pa.Array:
+    """The list array over other elements, as many as its `values` are: a list array of `typ`, with the same nulls and bounds."""
+    return pa.Array.from_buffers(
+        typ, len(array), array.buffers()[:2], array.null_count, array.offset, children=[elements]
+    )
 
 
 def _list(array: pa.Array, target: pa.DataType) -> pa.Array:

@@ -262,9 +262,10 @@ def down(folder: Path, grace: float, console: Console) -> None:
     if cluster is None:
         console.print(f"no cluster runs in {folder}")
         return
-    running = [process for member in cluster.members if (process := files.process_of(member)) is not None]
+    found = {member: files.process_of(member) for member in cluster.members}
+    running = [process for process in found.values() if process is not None]
     families = [relative for process in running for relative in _family(process.pid)]
-    asked = {member: _log_size(folder, member) for member in cluster.members if files.process_of(member) is not None}
+    asked = {member: _log_size(folder, member) for member, process in found.items() if process is not None}
     for process in running:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(signal.SIGTERM)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.list_arrays import with_elements
+from engine.carry import with_elements
 
 _STORED: Final = {32: pa.int32(), 64: pa.int64()}
 

@@ -16,6 +16,7 @@ What is waited for must end by itself or have been stopped before.
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
@@ -37,8 +38,8 @@ async def wait_out(*futures: asyncio.Future[Any]) -> None:
 
 
 async def shielded(call: Awaitable[T]) -> T:
-    """What a call comes to that cannot be stopped half-way: one on a thread, or a shutdown. Cancels wait for it; where there were
-    any, an error of the call's is not told."""
+    """Await a call that cannot be stopped half-way: one on a thread, or a shutdown. Cancels wait for it; if there were any, an
+    error of the call's is not raised."""
     future = asyncio.ensure_future(call)
     try:
         await wait_out(future)
@@ -73,22 +74,24 @@ async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
 async def closed_in_turn(*steps: Callable[[], Awaitable[object] | object]) -> None:
     """Take every step of a close, in this order, whatever becomes of those before. An error is logged when it comes, and the first
     one, or a cancel, is raised when the last step has been taken."""
-    first: BaseException | None = None
-    for step in steps:
-        try:
-            taken = step()
-            if isinstance(taken, Awaitable):
-                await shielded(taken)
-        except BaseException as error:  # noqa: BLE001 - what follows is to be closed all the same
-            if not isinstance(error, asyncio.CancelledError):
-                _log.error("something could not be closed in order", exc_info=error)
-            first = first or error
-    if first is not None:
-        raise first
+    await awaited_in_turn(*(functools.partial(_close, step) for step in steps))
+
+
+async def _close(step: Callable[[], Awaitable[object] | object]) -> None:
+    try:
+        taken = step()
+        if isinstance(taken, Awaitable):
+            await shielded(taken)
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
+        _log.error("something could not be closed in order", exc_info=error)
+        raise
 
 
 async def awaited_in_turn(*steps: Callable[[], Awaitable[object]]) -> None:
-    """As `closed_in_turn`, of steps that no cancel breaks themselves: awaited as they are, without a task for each."""
+    """Await every step, in this order, whatever becomes of those before; the first error is raised when the last step has ended.
+    No step gets a task of its own, so a cancel must break none of them."""
     first: BaseException | None = None
     for step in steps:
         try:

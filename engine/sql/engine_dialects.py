@@ -15,6 +15,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.spark import Spark
 from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.generators.spark import SparkGenerator
+from sqlglot.parser import Parser
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.parsers.spark import SparkParser
 
@@ -40,6 +41,15 @@ def _spark_literal(generator: Any, node: exp.Literal) -> str:
     return str(generator.literal_sql(node)).replace("${", "\\u0024{")
 
 
+def _syntax(parser: type[Parser]) -> dict[str, Any]:
+    """The special syntaxes that a dialect's parser keeps."""
+    return {name: special for name, special in parser.FUNCTION_PARSERS.items() if name in _SYNTAX}
+
+
+#: How both engines' trees are written where sqlglot would translate.
+_VERBATIM: Final[dict[Any, Any]] = {exp.Ordered: _ordered, exp.WithinGroup: _within_group}
+
+
 class LocalSql(DuckDB):
     """DuckDB's SQL, verbatim: subscripts too, which would otherwise be counted from 0, by the types of what they are of."""
 
@@ -47,16 +57,10 @@ class LocalSql(DuckDB):
 
     class Parser(DuckDBParser):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
-        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-            name: parser for name, parser in DuckDBParser.FUNCTION_PARSERS.items() if name in _SYNTAX
-        }
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _syntax(DuckDBParser)
 
     class Generator(DuckDBGenerator):
-        TRANSFORMS: ClassVar[dict[Any, Any]] = {
-            **DuckDBGenerator.TRANSFORMS,
-            exp.Ordered: _ordered,
-            exp.WithinGroup: _within_group,
-        }
+        TRANSFORMS: ClassVar[dict[Any, Any]] = {**DuckDBGenerator.TRANSFORMS, **_VERBATIM}
 
 
 class SparkSql(Spark):
@@ -64,15 +68,12 @@ class SparkSql(Spark):
 
     class Parser(SparkParser):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
-        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-            name: parser for name, parser in SparkParser.FUNCTION_PARSERS.items() if name in _SYNTAX
-        }
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _syntax(SparkParser)
 
     class Generator(SparkGenerator):
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
             **SparkGenerator.TRANSFORMS,
-            exp.Ordered: _ordered,
-            exp.WithinGroup: _within_group,
+            **_VERBATIM,
             exp.Literal: _spark_literal,
         }
 

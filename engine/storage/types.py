@@ -35,8 +35,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.carry import with_elements
 from engine.catalog.objects import TableColumn
-from engine.list_arrays import with_elements
 from engine.local.infinities import without_infinities
 from engine.sql.types import SqlType
 from wire import types as t
