@@ -1,4 +1,4 @@
-"""What starting a process costs before it does anything: the imports of a member and of the command line."""
+"""Measure the processor time of importing a member and the command line, which every start pays."""
 
 from __future__ import annotations
 

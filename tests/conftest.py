@@ -53,7 +53,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those that need Spark begin first, so that no process is left alone with them at the end."""
+    """Begin with the tests that need Spark, so that no process is left alone with them at the end."""
     items.sort(key=_urgency)
 
 
@@ -109,7 +109,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def _without_group(nodeid: str) -> str:
-    """Without what pytest-xdist puts behind the name of a test of a group."""
+    """Return a node id without the group that pytest-xdist appends."""
     return nodeid.rpartition("@")[0] if nodeid.rfind("@") > nodeid.rfind("]") else nodeid
 
 

@@ -30,7 +30,7 @@ _OPTIONS: Final = {"frozen", "slots", "kw_only", "eq", "weakref_slot"}
 
 
 def _dataclass(cls: type | None = None, /, **options: Any) -> Any:
-    """As `dataclasses.dataclass`; see the module's docstring."""
+    """Make a dataclass, as `dataclasses.dataclass` does; see the module's docstring."""
     if not (options.get("frozen") and options.get("slots")) or not options.keys() <= _OPTIONS:
         return dataclasses.dataclass(cls, **options)
     del options["frozen"]
@@ -112,7 +112,7 @@ def _init(made: type, fields: Iterable[dataclasses.Field[Any]]) -> Callable[...,
 
 @cache
 def _compiled(text: str, given: tuple[str, ...]) -> Callable[..., Callable[..., None]]:
-    """What makes an `__init__` of that text, given the values of its free names. Many classes have the same fields."""
+    """Compile a function that makes an `__init__` of that text from the values of its free names. Many classes share one."""
     scope: dict[str, Any] = {}
     indented = text.replace("\n", "\n ")
     exec(f"def make({', '.join(given)}):\n {indented}\n return __init__", scope)  # noqa: S102 (texts of fields' names)
@@ -147,7 +147,7 @@ def _repr(self: Any) -> str:
 
 
 def _setattr(_self: Any, name: str, _value: object) -> None:
-    """Of what is no field, too, where the standard decorator's own stumbles over having made the class twice (TypeError)."""
+    """Refuse any name, a field or not. (The standard decorator's own raises TypeError for others, as it makes the class twice.)"""
     raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
 
 

@@ -410,7 +410,7 @@ _SCALARS: Final[dict[tuple[str, int], str]] = {
 
 @cache
 def scalars() -> Mapping[tuple[str, int], str]:
-    """By name and number of arguments. Made once it is asked for, since it reads PostgreSQL's rows."""
+    """Return the texts of functions that give a value, by name and number of arguments. The first call reads files."""
     counted = {("pg_stat_get_live_tuples", 1): _ROWS, ("pg_stat_get_db_numbackends", 1): _SESSIONS}
     return {**_zeros(), **counted, **_SCALARS}
 

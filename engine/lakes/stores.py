@@ -214,5 +214,5 @@ def size(path: str) -> int:
 
 
 def file_system(path: str) -> fs.S3FileSystem:
-    """Of the store that a path lies in. Raises InsufficientPrivilege for a bucket that is in no store."""
+    """Return the file system of the store that a path lies in. Raises InsufficientPrivilege for a bucket that is in no store."""
     return _REGISTRY.system(path)

@@ -19,7 +19,7 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What the tasks of a job have sent, as their successful attempts report it.
+    """Counts of what the tasks of a job have sent, as their successful attempts report them.
 
     rows: by receiver and partition: of each stream that the receiver is to have had. bytes, batches, stalls: of all streams.
     operators: what Spark counted, if that was wanted.

@@ -25,7 +25,7 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long to wait after so many failures in a row, in seconds: `first`, then twice as long each time, `most` at most."""
+    """Pauses after failures in a row, in seconds: `first`, then twice as long each time, `most` at most."""
 
     first: float = 0.5
     most: float = 10.0
@@ -63,7 +63,7 @@ class Supervised:
         return True
 
     async def attempt_async(self, step: Callable[[], Awaitable[object]]) -> bool:
-        """As `attempt`; a cancel is passed on."""
+        """Take an asynchronous step, as `attempt` does; a cancel is passed on."""
         try:
             await step()
         except asyncio.CancelledError:

@@ -1,4 +1,4 @@
-"""What a member knows of Spark and a thread does with its connection, before PySpark has been imported.
+"""The parts of Spark's connection that a member needs before PySpark is imported.
 
 Everything that `engine.spark.executor` imports is like this: PySpark is imported by the thread that starts Spark, by way of
 `engine.spark.session`, and a member whose Spark is never started does without it.

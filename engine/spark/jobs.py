@@ -146,7 +146,7 @@ def _stages(job: Any) -> list[int]:
 
 
 def status_of_task(runtime: SparkRuntime, task: int) -> str | None:
-    """What Spark's status store says of a task attempt: RUNNING, SUCCESS, FAILED, KILLED; None: it does not know it."""
+    """Return the state of a task attempt in Spark's status store: RUNNING, SUCCESS, FAILED, KILLED; None if it is not there."""
     store, kind = _task_store(runtime)
     with contextlib.suppress(Exception):
         return str(store.read(kind, task).status())
@@ -167,6 +167,6 @@ def failure_of_task(runtime: SparkRuntime, task: int) -> SqlError | None:
 
 
 def _task_store(runtime: SparkRuntime) -> tuple[Any, Any]:
-    """Where Spark keeps what it knows of tasks, and under which class."""
+    """Return Spark's status store and the class of its entries for tasks."""
     store = runtime.context._jsc.sc().statusStore().store()
     return store, runtime.jvm.java.lang.Class.forName("org.apache.spark.status.TaskDataWrapper")

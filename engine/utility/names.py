@@ -18,7 +18,7 @@ from wire.errors import DependentObjectsStillExist, InvalidSchemaName
 
 
 def require_schema(name: str | None, snapshot: Snapshot) -> None:
-    """That the schema is there in which a name was said to be, if one was said. Raises InvalidSchemaName."""
+    """Require that the schema of a qualified name exists. Raises InvalidSchemaName."""
     if name is not None and name != PG_CATALOG and not snapshot.has_schema(name):
         raise InvalidSchemaName(f'schema "{name}" does not exist')
 

@@ -126,7 +126,7 @@ def read_and_kill(ground: Ground, order: str, chance: random.Random) -> str:
 
 
 def _kind(error: psycopg.Error) -> str:
-    """Of errors that differ in numbers, one name."""
+    """Return the same name for errors that differ in numbers alone."""
     return re.sub(r"\d+", "N", error.diag.message_primary or "")
 
 

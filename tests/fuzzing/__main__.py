@@ -110,7 +110,7 @@ def _start(target: Target, limits: Limits, resources: contextlib.ExitStack) -> i
 
 
 def _log(target: Target) -> Path:
-    """Where libFuzzer's messages go."""
+    """Return the file of libFuzzer's messages."""
     return _FOLDER / f"{target.name}.log"
 
 

@@ -1,4 +1,4 @@
-"""What reading costs: places where a text of a client meets a pattern or a loop, over texts that are long and of one kind.
+"""Measure the cost of reading: places where a text of a client meets a pattern or a loop, over texts that are long and of one kind.
 
 `python -m fuzzing.cost [CHARACTERS]` reads each family of texts at each place, and ends with the names of those that took more
 processor time than linear work can. The texts are those that make a matcher try again: one character in a row, with and without
@@ -230,7 +230,7 @@ def _stop(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _ends(place: Place, text: str) -> bool:
-    """Whether a place has read, or refused, a text in its time."""
+    """Tell whether a place reads, or refuses, a text in its time."""
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
         place(text)
@@ -244,7 +244,7 @@ def _ends(place: Place, text: str) -> bool:
 
 
 def _endless(name: str, place: Place, size: int) -> Iterator[str]:
-    """What takes too long at a place: each family with the least size that does."""
+    """Find what takes too long at a place: each family with the least size that does."""
     for family, text in texts(size):
         if not _ends(place, text):
             yield f"{name}: {family}, {_least(family, place, size)} characters"

@@ -1,9 +1,13 @@
-"""What the command line and a member import before they need it: a list, which holds on every machine, in place of a time."""
+"""The command line and a member do not import what they do not need yet: a list holds on every machine, a time does not."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from typing import get_args
+
+from engine.catalog import objects
+from server import cli
 
 #: Not before a command runs that needs them.
 _NOT_BY_THE_COMMAND_LINE = (
@@ -29,8 +33,13 @@ def test_what_is_looked_for_would_be_found() -> None:
     assert _loaded("server.console", ("aiohttp",)) == ["aiohttp"]
 
 
+def test_the_command_line_knows_the_formats_of_files() -> None:
+    """It has the literal once more, since it may not import the engine's."""
+    assert get_args(cli.FileFormat) == get_args(objects.FileFormat)
+
+
 def _loaded(module: str, names: tuple[str, ...]) -> list[str]:
-    """Those of the names that a process has loaded when it has imported a module."""
+    """Return the names that a process has loaded when it has imported a module."""
     code = f"import sys, {module}; print(*(name for name in {names!r} if name in sys.modules))"
     told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     return told.stdout.split()

@@ -1,4 +1,4 @@
-"""How trees become text, and how template snippets become trees. Both executors and EXPLAIN use `to_sql`."""
+"""Convert trees to text, and template snippets to trees. Both executors and EXPLAIN use `to_sql`."""
 
 from __future__ import annotations
 

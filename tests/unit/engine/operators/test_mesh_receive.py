@@ -170,12 +170,13 @@ async def test_a_partition_is_read_to_its_true_end_before_the_next_one(tmp_path:
         await asyncio.gather(*m.threads)
         assert sorted(opening.partition for opening in ended) == [0, 1, 2]
         following = asyncio.create_task(numbers(receiver, 2))
-        await asyncio.sleep(0.05)
+        await eventually(lambda: receiver.waiting_since is not None)
         assert not following.done(), "nobody knows yet whether partition 0 had more rows"
+        waits_since = receiver.waiting_since
         first, second, _ = sorted(ended, key=lambda opening: opening.partition)
         receiver.accept(msgspec.structs.replace(first, attempt=2))
         receiver.accept(second)
-        await asyncio.sleep(0.05)
+        await eventually(lambda: receiver.waiting_since not in (None, waits_since))
         assert not following.done()
         receiver.accept(first)
         assert await following == [2, 3]

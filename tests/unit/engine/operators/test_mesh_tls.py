@@ -283,7 +283,7 @@ def test_whoever_connects_on_uvloop(
 
 
 async def test_a_server_that_ends_as_somebody_connects_leaves_no_socket_open(authority: Authority) -> None:
-    """However far it has come with them; a socket that is open yet is warned of when it is collected."""
+    """The server ends at every stage of the handshake. Python warns of a socket that is collected while it is open."""
     tls = tls_of(authority, "m1")
     for turns in range(8):
         server = await TlsServer.listen(tls, asyncio.Protocol, "127.0.0.1", 0)

@@ -64,7 +64,7 @@ _CUTS = st.lists(st.integers(1, 12), max_size=4)
 
 @given(st.lists(st.tuples(st.lists(st.integers(0, 2), max_size=12), _CUTS), max_size=4))
 def test_rows_that_tie_come_by_stream(parts: list[tuple[list[int], list[int]]]) -> None:
-    """Wherever batches end, and in their stream's order."""
+    """Rows that tie keep their stream's order, wherever batches end."""
     sources = [Source([bytes([key]) for key in keys], cuts) for keys, cuts in parts]
     numbers = itertools.count()
     for source in sources:

@@ -54,7 +54,7 @@ def rows(*numbers: int) -> pa.RecordBatch:
 
 
 async def in_task(edges: tuple[Edge | None, ...], work: Callable[[PartitionStreams], Any], attempt: int = 1) -> Any:
-    """What a task does, on a thread of its own."""
+    """Run a task on a thread of its own."""
 
     def run() -> Any:
         with contextlib.ExitStack() as held:
@@ -145,7 +145,7 @@ def sent_whole(*batches: pa.RecordBatch) -> Callable[[PartitionStreams], dict[in
 
 
 def cut_off(count: int, *batches: pa.RecordBatch) -> list[pa.RecordBatch]:
-    """What a Python worker reads of its input if the executor is killed after so many batches, at the end of a message."""
+    """Return the input that a Python worker reads if the executor is killed after so many batches, at the end of a message."""
     written = pa.BufferOutputStream()
     with pa.ipc.new_stream(written, SCHEMA) as stream:
         for batch in batches[:count]:
@@ -225,7 +225,7 @@ async def test_a_receiver_that_has_enough_compares_nothing(ground: Ground) -> No
 
 
 class Task:
-    """What `pyspark.TaskContext` tells of an attempt at the task of partition 7."""
+    """The `pyspark.TaskContext` of an attempt at the task of partition 7."""
 
     def __init__(self, attempt: int) -> None:
         self._attempt = attempt
