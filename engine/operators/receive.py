@@ -500,7 +500,7 @@ class Receiver:
             previous.dead = True
             self.attempt_failed(previous)
         if previous.consumed:
-            # Not "closed": who hears that ends as if its rows were not wanted, and says so before the query has failed.
+            # Not "closed": a task that hears it ends as if nothing had failed, and the client would hear of a lost connection.
             raise Denied("superseded", "rows of an earlier attempt have been consumed")
         self._retired.append(previous)
 

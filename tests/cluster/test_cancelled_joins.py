@@ -14,15 +14,17 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.pq import TransactionStatus
 from support.fault_ground import Ground, Running, connect, mesh_address, wait_clean, wait_up
 from support.member_process import wait_until
 from support.member_state import status
 
 CANCELS = int(os.environ.get("CANCELS", "20"))
-#: Its sides are large enough to be stored in tables while they arrive, and each row meets many.
+#: Its sides are large enough to be stored in tables while they arrive, and each row meets so many that it outlasts every moment.
 _SIDE = "(select x, s || x || s || x || s || x || s || x as s from t)"
-JOIN = f"select count(*) from {_SIDE} a join {_SIDE} b on a.x % 20000 = b.x % 20000 where a.s < b.s"
-MOMENT_SECONDS_MAX = 4.0
+JOIN = f"select count(*) from {_SIDE} a join {_SIDE} b on a.x % 1000 = b.x % 1000 where a.s < b.s"
+#: Between the moment that the statement is sent and its cancel. A cancel that overtakes the statement cancels nothing.
+MOMENT_SECONDS = (0.05, 4.0)
 
 
 @pytest.mark.long
@@ -46,7 +48,8 @@ def test_cancelled_joins_leave_nothing(tmp_path: Path) -> None:
                 wait_up(m1, m2, m3)
             with connect(chance.choice((m1, m2, m3))) as connection:
                 running = Running(connection, JOIN)
-                time.sleep(chance.uniform(0.0, MOMENT_SECONDS_MAX))
+                wait_until(lambda c=connection: c.info.transaction_status is TransactionStatus.ACTIVE)
+                time.sleep(chance.uniform(*MOMENT_SECONDS))
                 connection.cancel()
                 with pytest.raises(psycopg.errors.QueryCanceled):
                     running.result()

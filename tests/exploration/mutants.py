@@ -133,10 +133,10 @@ MUTANTS: Final = (
         "attempt cut short",
     ),
     Mutant(
-        "tell a task that comes again that its rows are not wanted",
+        "take all rows of a task that comes again, after some have been consumed",
         _RECEIVE,
-        'raise Denied("superseded", "rows of an earlier attempt have been consumed")',
-        'raise Denied("closed", "rows of an earlier attempt have been consumed")',
+        "        if previous.consumed:",
+        "        if False:",
         "retry against partial delivery",
     ),
     Mutant(
