@@ -102,9 +102,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     failed = [*terminalreporter.stats.get("failed", ()), *terminalreporter.stats.get("error", ())]
     if failed:
         terminalreporter.section("to see it again")
+    seed = config.getoption("randomly_seed", None)
+    order = ["-p", "no:randomly"] if seed is None else ["-p", "randomly", f"--randomly-seed={seed}"]
     for node in sorted({_without_group(report.nodeid) for report in failed}):
-        seed = config.getoption("randomly_seed", None)
-        again = ["-m", "pytest", "-p", "randomly", f"--randomly-seed={seed}", node]
+        again = ["-m", "pytest", *order, node]
         terminalreporter.write_line(shlex.join([sys.executable, *again]))
 
 

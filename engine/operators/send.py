@@ -150,16 +150,19 @@ class StreamSender:
         connection = _connected(self._edge)
         try:
             connection.sendall(machine.opening())
+            answer: Ok | Deny | None = None
             while machine.state is State.OPENING:
+                # A receiver that closes at once sends its cancel in one packet with its answer.
                 for event in machine.receive_data(_receive(connection)):
                     if isinstance(event, Cancel):
                         raise _refused(event)
                     if isinstance(event, Ok | Deny):
-                        return connection, machine, event
+                        answer = event
         except BaseException:
             connection.close()
             raise
-        raise AssertionError("a sender left OPENING without an answer")
+        assert answer is not None, "a sender left OPENING without an answer"
+        return connection, machine, answer
 
     def _hear(self, data: bytes) -> None:
         """What the receiver says. Raises StreamRefused if it is that we may stop."""

@@ -85,9 +85,11 @@ class Mesh:
         for receiver in self.receivers:
             await receiver.close()
             self.keeper.discard(receiver)
-        await asyncio.gather(*self.threads)
-        await self.listener.close()
-        self.spooler.close()
+        try:
+            await asyncio.gather(*self.threads)
+        finally:
+            await self.listener.close()
+            self.spooler.close()
 
 
 @asynccontextmanager
