@@ -373,8 +373,9 @@ async def test_a_suspended_portal_lets_others_pass(tmp_path: Path) -> None:
         await opened(idle, 2)
         waiting, _ = m.receiver("waiting")
         got = asyncio.create_task(numbers(waiting))
-        await asyncio.gather(*m.threads)
-        assert idle.statistics()["spooled_bytes"] > 80 * BATCH_BYTES
+        # The first to end frees a slot, so that the other one need not go on.
+        await asyncio.wait(m.threads, return_when=asyncio.FIRST_COMPLETED)
+        assert idle.statistics()["spooled_bytes"] > 40 * BATCH_BYTES
         waiting.finish()
         assert await got == []
         idle.finish([0, 1])
