@@ -36,6 +36,7 @@ from engine.local.executor import LocalExecutor
 from engine.mutation.alone import Turns
 from engine.mutation.participant import StagedWriters
 from engine.operators.spool import Spooler
+from engine.planning import SHORT_CHARACTERS, PlanningPool
 from engine.remembered import Remembered
 from engine.runtime.fragment_pool import FragmentPool
 from engine.runtime.listener import DataListener
@@ -60,8 +61,6 @@ _PARSED: Final = 1024
 _PARSED_ROOM: Final = 1 << 19
 #: What the name of the file of advisory locks has beyond the catalog's.
 _LOCKS: Final = "-locks"
-#: One that is longer takes more than some ten milliseconds to parse.
-_PARSED_LENGTH: Final = 4096
 
 
 class Engine:
@@ -88,6 +87,7 @@ class Engine:
         self.copies = Copies()
         self._listener = listener
         self._operations = OperationPool(config.operation_threads)
+        self.planning = PlanningPool(self._operations, config.memory_bytes)
         # Numbers are never given twice, also not after a restart: a second has more of them than any member uses.
         self._query_numbers = itertools.count(int(time.time()) * 1_000_000)
         self._local = LocalExecutor(config)
@@ -149,8 +149,8 @@ class Engine:
 
     async def parsed(self, sql: str) -> Sequence[Statement]:
         """`parse(sql)`, remembered for texts of ordinary length without passwords; nobody else waits for a long one."""
-        if len(sql) > _PARSED_LENGTH:
-            return await self.in_operation_pool(functools.partial(parse, sql))
+        if len(sql) > SHORT_CHARACTERS:
+            return await self.planning.run(functools.partial(parse, sql), long=True)
         if names_password(sql):
             return parse(sql)
         return self._parsed.get(sql, lambda: parse(sql))
@@ -203,6 +203,7 @@ class Engine:
         counted = {
             "statements": self.statements.statistics(),
             "operations": self._operations.statistics(),
+            "planning": self.planning.statistics(),
             "tables": {**self.store.statistics(), "compacted": self._compactor.compacted},
             "writers": self._writers.statistics(),
             "spool": {"bytes": self._spooler.bytes_used},

@@ -51,12 +51,14 @@ from engine.sql.expr import (
     Subquery,
     sized_parameter,
 )
+from engine.sql.interrupts import check_for_interrupts
 from engine.sql.types import SqlType
 from wire.text_numbers import apply_numeric_typmod
 
 
 def render(expr: Expr, scope: Scope) -> exp.Expression:
     """`expr` in the storage type of its type."""
+    check_for_interrupts()
     match expr:
         case ColumnRef():
             return scope.column(expr.column)
