@@ -129,6 +129,9 @@ def size(plan: Node) -> int:
 
 def walk_all(node: Node) -> Iterator[Node]:
     """Every node of the plan, parents first, those of subqueries in expressions included."""
-    yield node
-    for below in (*subplans(node), *node.inputs()):
-        yield from walk_all(below)
+    left = [node]
+    while left:
+        check_for_interrupts()
+        node = left.pop()
+        yield node
+        left += reversed((*subplans(node), *node.inputs()))
