@@ -45,6 +45,7 @@ from engine.runtime.operation_pool import OperationPool
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime
 from engine.runtime.shielded import closed_in_turn
+from engine.runtime.stall_watch import StallWatch
 from engine.sequences import SessionSequences
 from engine.session import Session
 from engine.settings import SETTINGS, denied
@@ -101,6 +102,11 @@ class Engine:
         self.background = self.store.background
         self._compactor = Compactor(self, config.compact_after)
         self._runtime: MeshRuntime | None = None
+        self._stalls = StallWatch({
+            "operations": functools.partial(self._operations.post, None),
+            "messages": functools.partial(self._messages.post, None),
+            "fragments": self._local.post,
+        })  # fmt: skip
         self._parsed: Remembered[str, Sequence[Statement]] = Remembered(_PARSED, _PARSED_ROOM, lambda sql, _: len(sql))
 
     async def start(self) -> None:
@@ -116,6 +122,7 @@ class Engine:
         )  # fmt: skip
         self._runtime.start()
         self._compactor.start()
+        self._stalls.start()
 
     def session(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> Session:
         """A session for one client (`engine.api.SessionFactory`). Raises SqlError for an option that is wrong."""
@@ -204,6 +211,7 @@ class Engine:
             "statements": self.statements.statistics(),
             "operations": self._operations.statistics(),
             "planning": self.planning.statistics(),
+            "stalls": self._stalls.statistics(),
             "tables": {**self.store.statistics(), "compacted": self._compactor.compacted},
             "writers": self._writers.statistics(),
             "spool": {"bytes": self._spooler.bytes_used},
@@ -220,6 +228,7 @@ class Engine:
     async def close(self) -> None:
         """End everything: running queries, Spark, threads, the catalog database."""
         await closed_in_turn(
+            self._stalls.close,
             self._compactor.close,
             lambda: None if self._runtime is None else self._runtime.close(),
             self._messages.close,

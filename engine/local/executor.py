@@ -228,6 +228,11 @@ class LocalExecutor:
             for unused in self._roles.leave(own):
                 self._pool.post(unused.close)
 
+    def post(self, call: Callable[[], object]) -> None:
+        """Have a short call run on a fragment thread, for which nobody waits."""
+        assert self._pool is not None, "the executor has been started"
+        self._pool.post(call)
+
     async def in_pool(self, call: Callable[[], Any]) -> Any:
         """Run a call of some milliseconds on a fragment thread."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
