@@ -1,9 +1,10 @@
-"""Long IN lists are one literal for DuckDB, and mean what short ones do."""
+"""Long IN lists and VALUES are literals by columns for DuckDB, and mean what short ones do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from decimal import Decimal
+from typing import Any, Final
 
 import pytest
 from sqlglot import exp
@@ -61,3 +62,40 @@ def test_a_long_list_is_one_literal(column: str, values: str) -> None:
 def _rows(connection: Any, statement: str) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...]] = connection.execute(statement.encode()).fetchall()
     return found
+
+
+_ROWS: Final = [
+    (number, number * 10**10, f'it\'s "{number}" \\', Decimal(number) / 4, number / 3, None if number % 3 else "x")
+    for number in range(-1500, 1500)
+]
+
+
+def _written(row: tuple[Any, ...]) -> str:
+    number, large, text, exact, inexact, word = row
+    quoted = "'" + text.replace("'", "''") + "'"
+    return f"({number}, {large}, {quoted}, {exact}, {inexact!r}::float8, {'null' if word is None else repr(word)})"
+
+
+def test_many_rows_of_constants_are_what_was_written(member: LocalMember) -> None:
+    values = ", ".join(map(_written, _ROWS))
+    with member.connect() as connection:
+        found = _rows(connection, f"select * from (values {values}) v (n, l, t, e, f, w)")
+        assert found == _ROWS
+        connection.execute("create table i (n int, l bigint, t text, e numeric(12, 2), f float8, w varchar(3))")
+        connection.execute(f"insert into i values {values}".encode())
+        assert _rows(connection, "select * from i order by n") == _ROWS
+
+
+def test_many_rows_are_a_literal_a_column() -> None:
+    values = ", ".join(f"({number}, 'a{number}')" for number in range(1200))
+    plan = optimise(bind(f"select * from (values {values}) v", TestCatalog()).plan)
+    statement = compile_plan(plan, "local", Bindings({}, {}, "UTC")).statement
+    assert sum(1 for _ in statement.find_all(exp.Literal)) < 10
+
+
+@pytest.mark.parametrize("odd", ["1 + 1", "'infinity'::float8", "date '2001-01-01'"])
+def test_rows_that_are_not_plain_constants_are_written_out(member: LocalMember, odd: str) -> None:
+    values = ", ".join(["(1)"] * 1200) if odd == "1 + 1" else ", ".join([f"({odd})"] * 1200)
+    with member.connect() as connection:
+        statement = f"select count(*), count(distinct x) from (values {values}, ({odd})) v (x)"
+        assert _rows(connection, statement) == [(1201, 2 if odd == "1 + 1" else 1)]
