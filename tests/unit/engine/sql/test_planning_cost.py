@@ -49,6 +49,16 @@ def test_cost_grows_with_the_statement(name: str) -> None:
     assert large < small * _GROWTH, f"{small} calls for {_SIZE}, {large} for {_SIZE * _TIMES}"
 
 
+@pytest.mark.parametrize("name", ["aggregates", "windows"])
+def test_calls_are_not_compared_with_all_others(name: str) -> None:
+    """Binding alone, so that what the rest costs does not hide it."""
+    statement, catalog = _STATEMENTS[name], TestCatalog()
+    bind(statement(3), catalog)
+    small = _calls(lambda: bind(statement(2 * _SIZE), catalog))
+    large = _calls(lambda: bind(statement(2 * _SIZE * _TIMES), catalog))
+    assert large < small * _GROWTH, f"{small} calls for {2 * _SIZE}, {large} for {2 * _SIZE * _TIMES}"
+
+
 def _planned(sql: str, catalog: TestCatalog) -> None:
     plan = optimise(bind(sql, catalog).plan)
     to_sql(compile_plan(plan, "local", Bindings({}, {}, "UTC")).statement, "local")
