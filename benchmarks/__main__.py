@@ -31,6 +31,7 @@ from benchmarks import (
     report,
     row_insert,
     short_query,
+    statement_storm,
     table_writes,
     tpch_queries,
     writers,
@@ -60,6 +61,7 @@ MEASURES: Final = tuple(
         commit_crash,
         table_writes,
         copy_orders,
+        statement_storm,
     )
 )
 

@@ -18,6 +18,7 @@ from engine.plan import logical
 from engine.plan.compile import Bindings, to_sql
 from engine.plan.physical import StagedChange
 from engine.plan.rewrite import size
+from engine.planning import SHORT_NODES
 from engine.runtime.mesh import MembersNow
 from engine.sql.depth import bounded
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from engine.engine import Engine
 
 #: At the most five milliseconds or so, where most of them are calls of the system's functions.
-_SHORT_NODES: Final = 150
+_HERE_NODES: Final = 150
 
 
 async def compile_aside(
@@ -43,8 +44,10 @@ async def compile_aside(
         compile_query, plan, terms, bindings, MembersNow.of(engine.mesh), engine.config.topology,
         analyze=analyze, change=change,
     )  # fmt: skip
-    with bounded():
-        if (size(plan) if nodes is None else nodes) <= _SHORT_NODES:
+    if nodes is None:
+        nodes = await engine.planning.run(functools.partial(size, plan))
+    if nodes <= _HERE_NODES:
+        with bounded():
             return compile_now()
 
     def compile_with_text() -> CompiledQuery:
@@ -55,4 +58,4 @@ async def compile_aside(
             text = to_sql(query.runs.statement, query.runs.engine)
             return replace(query, runs=replace(query.runs, text=text))
 
-    return await engine.in_operation_pool(compile_with_text)
+    return await engine.planning.run(compile_with_text, long=nodes > SHORT_NODES)

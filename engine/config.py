@@ -35,6 +35,7 @@ class EngineConfig:
     copy_roots: folders that files of COPY must lie in, relative paths in the first; empty: `files` below `base`.
     role: data: it initiates queries; lite: only those that read no table.
     fragment_threads, operation_threads: sizes of the pools. local_memory: DuckDB's limit, of each of its two databases.
+    memory_bytes: what the process may take; long statements that would take more are refused.
     compact_after: how many small files make a table due for compaction; 0: never. small_file_bytes: files below are small.
     settings: defaults of session settings that differ from `engine.settings`.
     topology: which files only some members hold, and where data may flow; None: everybody sees every file and everybody.
@@ -53,6 +54,7 @@ class EngineConfig:
     local_threads: int = 2
     local_memory: str = "2GB"
     spark: SparkConfig = field(default_factory=SparkConfig)
+    memory_bytes: int = 4 << 30
     compact_after: int = 64
     small_file_bytes: int = 16 << 20
     settings: Mapping[str, str] = field(default_factory=dict)

@@ -36,6 +36,7 @@ from engine.local.executor import LocalExecutor
 from engine.mutation.alone import Turns
 from engine.mutation.participant import StagedWriters
 from engine.operators.spool import Spooler
+from engine.planning import SHORT_CHARACTERS, PlanningPool
 from engine.remembered import Remembered
 from engine.runtime.fragment_pool import FragmentPool
 from engine.runtime.listener import DataListener
@@ -44,6 +45,7 @@ from engine.runtime.operation_pool import OperationPool
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime
 from engine.runtime.shielded import closed_in_turn
+from engine.runtime.stall_watch import StallWatch
 from engine.sequences import SessionSequences
 from engine.session import Session
 from engine.settings import SETTINGS, denied
@@ -60,8 +62,6 @@ _PARSED: Final = 1024
 _PARSED_ROOM: Final = 1 << 19
 #: What the name of the file of advisory locks has beyond the catalog's.
 _LOCKS: Final = "-locks"
-#: One that is longer takes more than some ten milliseconds to parse.
-_PARSED_LENGTH: Final = 4096
 
 
 class Engine:
@@ -88,6 +88,7 @@ class Engine:
         self.copies = Copies()
         self._listener = listener
         self._operations = OperationPool(config.operation_threads)
+        self.planning = PlanningPool(self._operations, config.memory_bytes)
         # Numbers are never given twice, also not after a restart: a second has more of them than any member uses.
         self._query_numbers = itertools.count(int(time.time()) * 1_000_000)
         self._local = LocalExecutor(config)
@@ -101,6 +102,11 @@ class Engine:
         self.background = self.store.background
         self._compactor = Compactor(self, config.compact_after)
         self._runtime: MeshRuntime | None = None
+        self._stalls = StallWatch({
+            "operations": functools.partial(self._operations.post, None),
+            "messages": functools.partial(self._messages.post, None),
+            "fragments": self._local.post,
+        })  # fmt: skip
         self._parsed: Remembered[str, Sequence[Statement]] = Remembered(_PARSED, _PARSED_ROOM, lambda sql, _: len(sql))
 
     async def start(self) -> None:
@@ -116,6 +122,7 @@ class Engine:
         )  # fmt: skip
         self._runtime.start()
         self._compactor.start()
+        self._stalls.start()
 
     def session(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> Session:
         """A session for one client (`engine.api.SessionFactory`). Raises SqlError for an option that is wrong."""
@@ -149,8 +156,8 @@ class Engine:
 
     async def parsed(self, sql: str) -> Sequence[Statement]:
         """`parse(sql)`, remembered for texts of ordinary length without passwords; nobody else waits for a long one."""
-        if len(sql) > _PARSED_LENGTH:
-            return await self.in_operation_pool(functools.partial(parse, sql))
+        if len(sql) > SHORT_CHARACTERS:
+            return await self.planning.run(functools.partial(parse, sql), long=True)
         if names_password(sql):
             return parse(sql)
         return self._parsed.get(sql, lambda: parse(sql))
@@ -203,6 +210,8 @@ class Engine:
         counted = {
             "statements": self.statements.statistics(),
             "operations": self._operations.statistics(),
+            "planning": self.planning.statistics(),
+            "stalls": self._stalls.statistics(),
             "tables": {**self.store.statistics(), "compacted": self._compactor.compacted},
             "writers": self._writers.statistics(),
             "spool": {"bytes": self._spooler.bytes_used},
@@ -219,6 +228,7 @@ class Engine:
     async def close(self) -> None:
         """End everything: running queries, Spark, threads, the catalog database."""
         await closed_in_turn(
+            self._stalls.close,
             self._compactor.close,
             lambda: None if self._runtime is None else self._runtime.close(),
             self._messages.close,

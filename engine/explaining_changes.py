@@ -58,7 +58,7 @@ async def explain_change(
 ) -> list[str]:
     """The lines of the answer (JSON: one). actual: what is told beside the plan. Raises SqlError."""
     parameters = dict(enumerate(arguments, 1))
-    planned = await engine.in_operation_pool(lambda: _planned(plan, session, parameters))
+    planned = await engine.planning.run(lambda: _planned(plan, session, parameters))
     query = _compiled(planned, session, engine, parameters)
 
     changed = actual.get("Rows")

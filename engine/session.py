@@ -44,6 +44,7 @@ from engine.permissions import require_permitted
 from engine.plan.compile import Bindings
 from engine.plan.logical import Final as FinalNode
 from engine.plan.planner import optimise
+from engine.planning import SHORT_CHARACTERS
 from engine.recording_catalog import RecordingCatalog
 from engine.results import RowsStream, StreamExecution
 from engine.row_calls import RowCallStream
@@ -216,13 +217,15 @@ class Session(EngineSession):
 
         def bind() -> PlannedQuery:
             bound = bind_query(query, context)
-            return PlannedQuery(
+            planned = PlannedQuery(
                 optimise(bound.plan), tuple(bound.columns), tuple(bound.parameters), tuple(catalog.reads.values()),
                 bound.locks, context.accesses.finished(), frozenset(catalog.schemas), length=len(query.text),
                 of_session=catalog.volatile, primary_keys=bound.primary_keys,
             )  # fmt: skip
+            planned.survey()
+            return planned
 
-        planned = await self._engine.in_operation_pool(bind)
+        planned = await self._engine.planning.run(bind, long=len(query.text) > SHORT_CHARACTERS)
         if version is not None and context.stable:
             kept.keep(own if planned.of_session else key, planned)
             found_types = tuple(parameter.oid for parameter in planned.parameters)
@@ -235,7 +238,7 @@ class Session(EngineSession):
         """One that was kept, with the system's rows as this session sees them now."""
         catalog = self._recording_catalog()
         find = functools.partial(with_rows_of_now, planned.plan, catalog.of_now)
-        plan = await self._engine.in_operation_pool(find)
+        plan = await self._engine.planning.run(find)
         return planned if plan is planned.plan else planned.with_plan(plan)
 
     def bind_context(self, parameter_types: Sequence[int], digits: Digits) -> tuple[BindContext, RecordingCatalog]:

@@ -89,6 +89,12 @@ class PlannedQuery:
         """What engines run of it, and what is done with its rows."""
         return split(self.plan)
 
+    def survey(self) -> None:
+        """Find what is asked of each plan, where nobody has to wait for the walk: on the thread that planned it."""
+        _ = self.size, self.tables, self.context_names, self.calls_session
+        if self.calls_session:
+            _ = self.split
+
     def fresh(self) -> bool:
         """Whether the files of its tables are still those it was planned for."""
         return all(refresh(table) is table for table in self.tables)

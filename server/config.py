@@ -59,6 +59,12 @@ def _is_memory(text: str) -> str:
     return text
 
 
+def _bytes_of(memory: str) -> int:
+    """The bytes of a size that `_is_memory` lets through."""
+    number, unit = re.findall(r"[\d.]+|[a-z]", memory.lower())[:2]
+    return int(float(number) * 1024 ** " kmgt".index(unit))
+
+
 HostPort = Annotated[str, AfterValidator(_is_address)]
 Memory = Annotated[str, AfterValidator(_is_memory)]
 
@@ -247,6 +253,9 @@ class Config(_Section):
     authentication_timeout: float = Field(60.0, gt=0, description="seconds a client may take to log in")
     fragment_threads: int = Field(4, ge=1, le=1024)
     operation_threads: int = Field(2, ge=1, le=1024)
+    memory: Memory = Field(
+        "4GB", description="what the process may take; long statements that would take more are refused"
+    )
     log_level: str = Field("info", pattern="^(debug|info|warning|error)$")
     spark: SparkSection = SparkSection()
     local: LocalSection = LocalSection()
@@ -364,6 +373,7 @@ class Config(_Section):
             operation_threads=self.operation_threads,
             local_threads=self.local.threads,
             local_memory=self.local.memory,
+            memory_bytes=_bytes_of(self.memory),
             spark=EngineSparkConfig(self.spark.master, self.spark.driver_memory, self.spark.conf, self.spark.start),
             compact_after=self.tables.compact_after,
             small_file_bytes=self.tables.small_file_mb << 20,

@@ -17,6 +17,8 @@ async def simple_query(exchange: Exchange, message: m.Query) -> None:
     """Answer a Query, up to but without ReadyForQuery. Raises SqlError."""
     await exchange.commands.portals.close("")
     exchange.commands.prepared.drop("")
+    # The clock of the first statement runs while the text is read, as in PostgreSQL (exec_simple_query).
+    exchange.start_clock()
     statements = await exchange.commands.engine.parse(message.text)
     if not statements:
         exchange.send(m.EmptyQueryResponse())

@@ -53,7 +53,7 @@ async def copy_from(session: Session, engine: Engine, statement: CopyFrom) -> Co
     form = written_form(statement)
     if form in FILE_FORMS and statement.file is not None:
         return await _of_files(session, engine, statement, statement.file, form)
-    bound = await engine.in_operation_pool(lambda: bind_copy(table, statement.columns, statement.where, context))
+    bound = await engine.planning.run(lambda: bind_copy(table, statement.columns, statement.where, context))
     session.authority().require(context.accesses.finished())
     require_writable(session, "COPY FROM", bound.plan.table)
     how = copy_format(statement, names_of(bound.targets))

@@ -14,6 +14,10 @@ general one's workers, which a long query keeps busy, nor hands anything to them
 small; and plain scans, which a client reads slower than one thread makes them, and which a portal may leave half read:
 there DuckDB holds 0.4 MB of a suspended scan of `orders`, against 17 with two threads.
 
+DuckDB does not look for interrupts while it parses, binds and optimises, which takes it seconds where a statement has thousands of
+conditions. So long statements take turns, and the fragment threads that are left go on for others; and who closes the stream of
+one that is being planned does not wait for it. It is closed when its thread comes back, and counted among the streams until then.
+
 A DuckDB that meets an internal error is of no more use, whoever asks it. So there is soon another in its place, for those who
 come later; and what ran in the general one meanwhile, and has given no row yet, is run once more in the other. That helps who met
 the error, too: DuckDB 2.0.0 keeps texts that come out of a join as a dictionary, and gives up where the dictionaries of two
@@ -83,6 +87,10 @@ _BROKEN: Final = (duckdb.InternalException, duckdb.FatalException)
 _VECTOR: Final = 2048
 _BATCH_ROWS_MAX: Final = 131_072
 _INTERRUPT_SECONDS: Final = 0.01
+#: Characters of a statement that DuckDB may take long to plan.
+_LONG_TEXT: Final = 1 << 16
+#: How long who closes a stream waits for DuckDB to have planned a long statement.
+_PLANNING_SECONDS: Final = 0.2
 _TEXTS: Final = 512
 #: Bytes that a value is taken to have in a batch, where its type does not say.
 _VARIABLE_WIDTH: Final = 24
@@ -126,6 +134,7 @@ class LocalExecutor:
         self._replacing: asyncio.Task[None] | None = None
         self._pool: Pool | None = None
         self._streams: set[LocalStream] = set()
+        self._turns = asyncio.Semaphore(1)
         # By identity: what is kept keeps its fragment, so that no other can be in its place.
         self._texts: Remembered[int, tuple[CompiledFragment, str]] = Remembered(
             _TEXTS, TEXTS_ROOM, lambda _, kept: len(kept[1])
@@ -205,7 +214,7 @@ class LocalExecutor:
         if work.memory is not None:
             own = self._roles.enter(work.memory)
             databases = _Databases(own, own, None)
-        stream = LocalStream(databases, self._pool, self._streams, work, self._replace, self._over)
+        stream = LocalStream(databases, self._pool, self._streams, work, self._replace, self._over, self._turns)
         stream.begin()
         return stream
 
@@ -218,6 +227,11 @@ class LocalExecutor:
             assert self._pool is not None, "streams end before the executor does"
             for unused in self._roles.leave(own):
                 self._pool.post(unused.close)
+
+    def post(self, call: Callable[[], object]) -> None:
+        """Have a short call run on a fragment thread, for which nobody waits."""
+        assert self._pool is not None, "the executor has been started"
+        self._pool.post(call)
 
     async def in_pool(self, call: Callable[[], Any]) -> Any:
         """Run a call of some milliseconds on a fragment thread."""
@@ -246,7 +260,7 @@ class LocalExecutor:
         assert pool is not None, "it was ready"
         try:
             await closed_in_turn(
-                lambda: together(*(stream.close() for stream in list(self._streams))),
+                lambda: together(*(stream.close_planned() for stream in list(self._streams))),
                 lambda: None if self._replacing is None else asyncio.wait([self._replacing]),
                 self._close_databases,
             )
@@ -287,6 +301,7 @@ class LocalStream:
         work: LocalWork,
         replace: Callable[[LocalDatabase | RoleDatabase], None],
         over: Callable[[LocalStream], None],
+        turns: asyncio.Semaphore,
     ) -> None:
         self.databases = databases
         self._placed: Placed | None = None
@@ -295,6 +310,9 @@ class LocalStream:
         self._work = work
         self._replace = replace
         self._over = over
+        self._turns: asyncio.Semaphore | None = turns if len(work.statement) > _LONG_TEXT else None
+        self._has_turn = False
+        self._planning = False
         self._schema = work.schema
         self._gathering: asyncio.Task[None] | None = None
         self._inputs: dict[str, pa.Table] = {}
@@ -317,7 +335,7 @@ class LocalStream:
 
     def begin(self) -> None:
         self._streams.add(self)
-        if self._work.inputs:
+        if self._work.inputs or self._turns is not None:
             self._gathering = self._loop.create_task(self._gather())
         else:
             self._pull()
@@ -347,11 +365,23 @@ class LocalStream:
                 self._forget()
                 return
             self._closed = self._loop.create_task(self._shut())
-        await wait_out(self._closed)
-        if self._closed.cancelled():
+        closed = self._closed
+        if self._turns is not None:
+            await shielded(asyncio.wait([closed], timeout=_PLANNING_SECONDS))
+            if not closed.done() and self._planning:
+                _log.debug("a stream is closed while DuckDB plans its statement")
+                return
+        await wait_out(closed)
+        if closed.cancelled():
             # Before it had begun: nothing was done yet.
             self._closed = None
             await self.close()
+
+    async def close_planned(self) -> None:
+        """As `close`, but a statement that is being planned is waited for."""
+        await self.close()
+        if self._closed is not None:
+            await wait_out(self._closed)
 
     def statistics(self) -> Mapping[str, int]:
         return dict(self._counts)
@@ -363,17 +393,28 @@ class LocalStream:
         self._pool.post(self._job)
 
     async def _gather(self) -> None:
-        """Take the inputs, then begin. What goes wrong with them is the stream's error."""
+        """Take the inputs and, for a long statement, a turn; then begin. What goes wrong with the inputs is the stream's error."""
         try:
             memory = self._work.memory
             held = HELD_BYTES if memory is None else min(memory.input_bytes, HELD_BYTES)
-            self._inputs = await take_all(self._work.inputs, self._store, held)
+            if self._work.inputs:
+                self._inputs = await take_all(self._work.inputs, self._store, held)
+            if self._turns is not None:
+                await self._turns.acquire()
+                self._has_turn = True
         except Exception as error:  # noqa: BLE001 - as in `_job`
             self._error = self._translated(error)
         self._gathering = None
         if self._error is None and not self._closing:
             self._pull()
+        else:
+            self._give_turn_back()
         self._wake()
+
+    def _give_turn_back(self) -> None:
+        if self._has_turn and self._turns is not None:
+            self._has_turn = False
+            self._turns.release()
 
     async def _store(self, name: str, rows: pa.Table) -> None:
         self._stored = True
@@ -399,6 +440,7 @@ class LocalStream:
     def _arrived(self, batches: Sequence[pa.RecordBatch | None], error: SqlError | None) -> None:
         """What came of a job: batches, None at the end, or an error."""
         self._running = False
+        self._give_turn_back()
         self._ready.extend(batch for batch in batches if batch is not None)
         self._ended = None in batches
         self._error = error
@@ -477,7 +519,7 @@ class LocalStream:
             raise QueryCanceled("canceling statement due to user request")
         inputs = dict(self._inputs)
         try:
-            self._reader = self._start()
+            self._reader = self._planned()
             return self._read()
         except _BROKEN:
             self._loop.call_soon_threadsafe(self._replace, self._home())
@@ -485,8 +527,16 @@ class LocalStream:
                 raise
         self._release(healthy=False)
         self._again, self._inputs = True, inputs
-        self._reader = self._start()
+        self._reader = self._planned()
         return self._read()
+
+    def _planned(self) -> Any:
+        """As `_start`; who closes the stream sees meanwhile that it is being planned."""
+        self._planning = True
+        try:
+            return self._start()
+        finally:
+            self._planning = False
 
     def _read(self) -> pa.RecordBatch | None:
         while True:

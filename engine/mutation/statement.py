@@ -38,7 +38,8 @@ from engine.plan.logical import Final as FinalNode
 from engine.plan.logical import Mutate, TableReader
 from engine.plan.physical import StagedChange
 from engine.plan.planner import optimise
-from engine.plan.rewrite import walk_all
+from engine.plan.rewrite import size, walk_all
+from engine.planning import SHORT_CHARACTERS
 from engine.results import BatchesStream, StreamExecution
 from engine.spark.connection import embedded
 from engine.spark.write_task import rules
@@ -67,12 +68,14 @@ class PlannedMutation:
     """A bound statement, and under what it is valid: equal keys mean that binding it again would give the same.
 
     key: None where it never would. reads: the relations that it names. requirements: what has to be permitted whenever it runs.
+    long: whether it waits for its turn to be planned.
     """
 
     bound: BoundMutation
     key: Hashable | None
     reads: tuple[Relation, ...]
     requirements: tuple[Requirement, ...] = ()
+    long: bool = False
 
     def fresh(self) -> bool:
         """Whether the files of its tables are still those it was bound for."""
@@ -87,15 +90,16 @@ async def plan(
     key: Hashable | None,
 ) -> PlannedMutation:
     """Bind a statement, on an operation thread."""
-    bound = await engine.in_operation_pool(lambda: bind_mutation(statement, context))
-    return PlannedMutation(bound, key if context.stable else None, tuple(reads()), context.accesses.finished())
+    long = len(statement.text) > SHORT_CHARACTERS
+    bound = await engine.planning.run(lambda: bind_mutation(statement, context), long=long)
+    return PlannedMutation(bound, key if context.stable else None, tuple(reads()), context.accesses.finished(), long)
 
 
 async def outcome(session: Session, engine: Engine, planned: PlannedMutation, arguments: Sequence[Any]) -> Outcome:
     """Run a statement to its end. Raises SqlError with nothing changed."""
     change = planned.bound.plan
     require_writable(session, _TAGS[change.kind].split()[0], change.table)
-    ground = SessionGround(session, engine, tuple(arguments))
+    ground = SessionGround(session, engine, tuple(arguments), long=planned.long)
     told = await run(change, ground, ground)
     await ground.judge(change, told.moved)
     return told
@@ -163,7 +167,8 @@ def keeps_order(plan: Mutate, compiled: CompiledQuery) -> bool:
 @dataclass(slots=True)
 class SessionGround:
     """`engine.mutation.run.Ground` of one execution. values: of the session, the same for all of its queries.
-    judges_later: whether constraints that are not deferred are judged by whoever runs it, who finds them in `later`."""
+    judges_later: whether constraints that are not deferred are judged by whoever runs it, who finds them in `later`. long: whether
+    the statement waits for its turn to be planned (`engine.planning`)."""
 
     session: Session
     engine: Engine
@@ -171,6 +176,7 @@ class SessionGround:
     values: dict[str, Any] = field(default_factory=dict)
     judges_later: bool = False
     later: tuple[Event, ...] = ()
+    long: bool = False
     _recorded: Intents = field(default_factory=Intents)
 
     async def open(self, plan: FinalNode, *, here: bool) -> BatchStream:
@@ -248,15 +254,19 @@ class SessionGround:
     async def _query(self, plan: FinalNode, *, here: bool = False, change: Mutate | None = None) -> RepeatableQuery:
         """here: on this member alone. change: what is to be done with its rows, by its participants where they can."""
         session, engine = self.session, self.engine
-        node = await engine.in_operation_pool(lambda: self._ready(plan))
-        bindings = self.bindings(node)
+
+        def ready() -> tuple[FinalNode, Terms, Bindings, int]:
+            node = self._ready(plan)
+            return node, self.terms(node, here=here), self.bindings(node), size(node)
+
+        node, terms, bindings, nodes = await engine.planning.run(ready, long=self.long)
 
         async def compiled_as(chosen: Terms) -> CompiledQuery:
             staged = None if change is None else self.staged(change)
-            return await compile_aside(engine, node, chosen, bindings, change=staged)
+            return await compile_aside(engine, node, chosen, bindings, change=staged, nodes=nodes)
 
         policy = cast("Policy", session.settings.get("sluice.fault_policy"))
-        return RepeatableQuery(engine, policy, self.terms(node, here=here), compiled_as, session.execution_context())
+        return RepeatableQuery(engine, policy, terms, compiled_as, session.execution_context())
 
     def _ready(self, plan: FinalNode) -> FinalNode:
         parameters = self._parameters()

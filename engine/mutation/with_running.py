@@ -27,6 +27,7 @@ from engine.mutation.with_changes import RETURNED_OID, BoundWith, bind_with_chan
 from engine.plan.logical import Mutate, Node, TableReader
 from engine.plan.planner import optimise
 from engine.plan.rewrite import rewrite_plan, walk_all
+from engine.planning import SHORT_CHARACTERS
 from engine.sql.binder.mutations import BoundMutation
 from engine.sql.binder.queries import BoundQuery
 from engine.sql.statements import WithChanges
@@ -50,7 +51,8 @@ async def bind(
 ) -> BoundWith:
     """All parts, against the catalog as it is now."""
     context, _ = session.bind_context(parameter_types, digits)
-    return await engine.in_operation_pool(lambda: bind_with_changes(statement, context))
+    long = len(statement.text) > SHORT_CHARACTERS
+    return await engine.planning.run(lambda: bind_with_changes(statement, context), long=long)
 
 
 async def execute(
@@ -114,7 +116,7 @@ class _Running:
 
     async def _query(self, last: BoundQuery) -> Execution:
         plan = _substituted(last.plan, self._rows)
-        ready = await self._engine.in_operation_pool(lambda: optimise(plan))
+        ready = await self._engine.planning.run(lambda: optimise(plan))
         planned = PlannedQuery(ready, tuple(last.columns), self._bound.parameters, tuple(_tables(plan)), last.locks)
         return await self._session.run_planned(planned, self._arguments)
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from engine.sql.expr import AggregateCall, Call, Column, Expr, WindowCall
+from engine.sql.interrupts import check_for_interrupts
 from wire.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -53,9 +54,12 @@ class Node:
 
     def walk(self) -> Iterator[Node]:
         """This node and all below it, parents first."""
-        yield self
-        for node in self.inputs():
-            yield from node.walk()
+        left: list[Node] = [self]
+        while left:
+            check_for_interrupts()
+            node = left.pop()
+            yield node
+            left += reversed(node.inputs())
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 from engine.plan.logical import Cte, Node
 from engine.sql.expr import Expr, Frame, FrameBound, OrderItem, Subquery
+from engine.sql.interrupts import check_for_interrupts
 
 NodeT = TypeVar("NodeT", bound=Node)
 #: Fields that hold neither nodes nor expressions, whatever has them.
@@ -34,6 +35,7 @@ def _rebuild(value: Any, on_node: Callable[[Node], Node], on_expr: Callable[[Exp
 
 
 def _replace_fields(thing: Any, on_node: Callable[[Node], Node], on_expr: Callable[[Expr], Expr]) -> Any:
+    check_for_interrupts()
     changed = {}
     for name in _holding(thing.__class__):
         before = getattr(thing, name)
@@ -114,6 +116,7 @@ def size(plan: Node) -> int:
     count = 0
     left: list[Any] = [plan]
     while left:
+        check_for_interrupts()
         thing = left.pop()
         if isinstance(thing, (tuple, list)):
             left.extend(thing)
@@ -126,6 +129,9 @@ def size(plan: Node) -> int:
 
 def walk_all(node: Node) -> Iterator[Node]:
     """Every node of the plan, parents first, those of subqueries in expressions included."""
-    yield node
-    for below in (*subplans(node), *node.inputs()):
-        yield from walk_all(below)
+    left = [node]
+    while left:
+        check_for_interrupts()
+        node = left.pop()
+        yield node
+        left += reversed((*subplans(node), *node.inputs()))

@@ -13,6 +13,7 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.spark import Spark
+from sqlglot.generator import Generator
 from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parser import Parser
@@ -20,6 +21,7 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.parsers.spark import SparkParser
 
 from engine.executor import EngineName
+from engine.sql.interrupts import check_for_interrupts
 
 #: Special syntaxes that remain calls of their own; everything else parses as a plain call.
 _SYNTAX: Final = ("CAST", "TRY_CAST", "EXTRACT")
@@ -50,6 +52,14 @@ def _syntax(parser: type[Parser]) -> dict[str, Any]:
 _VERBATIM: Final[dict[Any, Any]] = {exp.Ordered: _ordered, exp.WithinGroup: _within_group}
 
 
+class _Interruptible(Generator):
+    """Looks for interrupts with each node that it writes."""
+
+    def sql(self, expression: str | exp.Expr | None, key: str | None = None, comment: bool = True) -> str:
+        check_for_interrupts()
+        return super().sql(expression, key, comment)
+
+
 class LocalSql(DuckDB):
     """DuckDB's SQL, verbatim: subscripts too, which would otherwise be counted from 0, by the types of what they are of."""
 
@@ -59,7 +69,7 @@ class LocalSql(DuckDB):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _syntax(DuckDBParser)
 
-    class Generator(DuckDBGenerator):
+    class Generator(_Interruptible, DuckDBGenerator):
         TRANSFORMS: ClassVar[dict[Any, Any]] = {**DuckDBGenerator.TRANSFORMS, **_VERBATIM}
 
 
@@ -70,7 +80,7 @@ class SparkSql(Spark):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _syntax(SparkParser)
 
-    class Generator(SparkGenerator):
+    class Generator(_Interruptible, SparkGenerator):
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
             **SparkGenerator.TRANSFORMS,
             **_VERBATIM,

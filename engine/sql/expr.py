@@ -20,6 +20,7 @@ from dataclasses import field, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
+from engine.sql.interrupts import check_for_interrupts
 from engine.sql.types import SqlType
 from wire import types as t
 from wire.dataclass import dataclass
@@ -70,9 +71,12 @@ class Expr:
 
     def walk(self) -> Iterator[Expr]:
         """This expression and all below it, parents first; does not enter a subquery's plan."""
-        yield self
-        for child in self.children():
-            yield from child.walk()
+        left: list[Expr] = [self]
+        while left:
+            check_for_interrupts()
+            expr = left.pop()
+            yield expr
+            left += reversed(list(expr.children()))
 
 
 @cache

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from engine.sql.interrupts import check_for_interrupts
 from wire.dataclass import dataclass
 from wire.errors import CharacterNotInRepertoire, InvalidEscapeSequence, SqlSyntaxError
 from wire.text_numbers import is_digits
@@ -93,6 +94,7 @@ class _Lexer:
         tokens = []
         self._skip()
         while self._at < len(self._sql):
+            check_for_interrupts()
             tokens.append(self._next())
             self._skip()
         tokens.append(Token(Kind.END, "", len(self._sql), len(self._sql)))

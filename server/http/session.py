@@ -253,6 +253,7 @@ class Session(core.Session):
             raise
 
     async def _execute(self, running: Running, result: Result, asked: Asked, sql: str) -> Ending:
+        running.start_clock()
         statement = _only_one(await running.commands.engine.parse(sql))
         running.begin(sql)
         running.require_usable(statement)

@@ -19,7 +19,7 @@ from support.fault_ground import Ground, held, mesh_address, wait_up
 from support.member_process import MemberProcess, wait_until
 
 from soak.load import Scene, Worker, check_kept
-from soak.samples import TOLERANCES, sample
+from soak.samples import TOLERANCES, sample, stalled
 from soak.trend import Trend, trend
 
 _WORKERS: Final = 6
@@ -40,6 +40,7 @@ class Soak:
         self.scene = Scene(list(self._ground.three()), spark)
         self.series: Series = defaultdict(list)
         self.kills = 0
+        self.stalled: list[str] = []
         self._began = time.monotonic()
         with self.scene.members[0].connect(options="-c sluice.engine=spark" if spark else "") as connection:
             connection.execute("create table kept (id bigint not null, v int)")
@@ -79,6 +80,7 @@ class Soak:
         seconds = time.monotonic() - self._began
         for member in members[:2]:
             self._keep(member, seconds)
+        self.stalled = [f"m{number}: {wait}" for number, m in enumerate(members[:2], 1) for wait in stalled(m)]
         with members[1].connect() as connection:
             connection.execute("vacuum")
         done = sum(sum(worker.done.values()) for worker in self.workers)
@@ -116,7 +118,7 @@ def main(
     seed: Annotated[int, typer.Option(help="Of what clients do and when a member is killed.")] = 1,
     spark: Annotated[bool, typer.Option(help="Whether some queries run on Spark.")] = True,
 ) -> None:
-    """Run the soak; exit status 1 where an answer was wrong or something grows."""
+    """Run the soak; exit status 1 where an answer was wrong, something grows, or others were kept waiting."""
     console = Console()
     with tempfile.TemporaryDirectory(prefix="sluice-soak-") as folder, ExitStack() as stack:
         soak = Soak(Path(folder), stack, seed, console, spark)
@@ -129,7 +131,10 @@ def main(
     console.print(_table(trends) if trends else f"fewer than {_SAMPLES_MIN} samples: nothing is said of what grows")
     for failure in soak.scene.failures:
         console.print(failure, style="red", markup=False)
-    sys.exit(bool(soak.scene.failures) or any(found.grows(TOLERANCES[what]) for (_, what), found in trends.items()))
+    for wait in soak.stalled:
+        console.print(f"kept others waiting: {wait}", style="red", markup=False)
+    failed = bool(soak.scene.failures or soak.stalled)
+    sys.exit(failed or any(found.grows(TOLERANCES[what]) for (_, what), found in trends.items()))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,15 @@ TOLERANCES: Final[Mapping[str, float]] = {
     "held for queries": 0.0,
     "files of tables": 120.0,
 }
+#: The longest that others may be kept waiting, in milliseconds, by the names of `counters.stalls`: ample for a loaded machine, and
+#: far below what a statement takes that is planned or collected on the loop.
+STALLS_MS_MAX: Final[Mapping[str, int]] = {"loop_ms_max": 5_000, "operations_ms_max": 20_000, "messages_ms_max": 20_000}
+
+
+def stalled(member: MemberProcess) -> list[str]:
+    """Which of the waits were too long since the member's start."""
+    stalls = status(member)["counters"]["stalls"]
+    return [f"{name}: {stalls[name]} ms, {most} at most" for name, most in STALLS_MS_MAX.items() if stalls[name] > most]
 
 
 def sample(member: MemberProcess) -> dict[str, float]:

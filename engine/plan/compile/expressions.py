@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from engine.plan.compile import subqueries
+from engine.plan.compile import subqueries, value_lists
 from engine.plan.compile.calls import apply, settle
 from engine.plan.compile.keys import equality_key
 from engine.plan.compile.literals import array_storage, fits, literal, struct
@@ -51,12 +51,14 @@ from engine.sql.expr import (
     Subquery,
     sized_parameter,
 )
+from engine.sql.interrupts import check_for_interrupts
 from engine.sql.types import SqlType
 from wire.text_numbers import apply_numeric_typmod
 
 
 def render(expr: Expr, scope: Scope) -> exp.Expression:
     """`expr` in the storage type of its type."""
+    check_for_interrupts()
     match expr:
         case ColumnRef():
             return scope.column(expr.column)
@@ -132,7 +134,16 @@ def conjunct(expr: Expr, scope: Scope) -> exp.Expression:
         return conjunction([conjunct(arg, scope) for arg in expr.args])
     if isinstance(expr, Not) and subqueries.is_membership(expr.arg):
         return negated(subqueries.membership(expr.arg, scope))
+    if isinstance(expr, Not) and value_lists.is_long(expr.arg, scope.engine):
+        return negated(_in_values(expr.arg, scope))
+    if value_lists.is_long(expr, scope.engine):
+        return _in_values(expr, scope)
     return condition(expr, scope)
+
+
+def _in_values(expr: Expr, scope: Scope) -> exp.Expression:
+    assert isinstance(expr, InList), "a list of values"
+    return exp.In(this=operand(render(expr.arg, scope)), query=value_lists.rows(expr.items))
 
 
 def render_as(expr: Expr, typ: SqlType, scope: Scope) -> exp.Expression:

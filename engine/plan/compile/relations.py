@@ -39,6 +39,7 @@ from engine.plan.logical import (
 )
 from engine.plan.physical import Receive
 from engine.sql.expr import Column, ColumnRef, Const, ParamRef
+from engine.sql.interrupts import check_for_interrupts
 
 
 def query(node: Node, outer: Scope) -> QueryTree:
@@ -48,6 +49,7 @@ def query(node: Node, outer: Scope) -> QueryTree:
 
 def relation(node: Node, scope: Scope) -> Block:
     """`node` as a block. `scope`: what encloses it is `scope.outer`; the block has a scope of its own."""
+    check_for_interrupts()
     block = _relation(node, Scope(scope.compilation, {}, scope.outer))
     return interruptible(block) if id(node) in scope.compilation.watched else block
 

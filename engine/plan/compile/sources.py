@@ -8,6 +8,7 @@ from typing import Final, TypeGuard
 from sqlglot import exp
 
 from engine.catalog.objects import SystemTable, Table
+from engine.plan.compile import value_lists
 from engine.plan.compile.block import Block, Stage
 from engine.plan.compile.calls import apply
 from engine.plan.compile.expressions import render, render_as
@@ -136,8 +137,11 @@ def values(node: Values, scope: Scope) -> Block:
         row = node.rows[0]
         scope.columns = {c.id: render_as(e, c.type, scope) for c, e in zip(node.columns, row, strict=True)}
         return Block(scope)
-    rows = [[render_as(e, c.type, scope) for c, e in zip(node.columns, row, strict=True)] for row in node.rows]
     alias = scope.compilation.alias()
+    if (table := value_lists.table(node, alias, scope.engine)) is not None:
+        scope.columns = {c.id: column(c.label, alias) for c in node.columns}
+        return Block(scope, table)
+    rows = [[render_as(e, c.type, scope) for c, e in zip(node.columns, row, strict=True)] for row in node.rows]
     labels = [c.label for c in node.columns]
     source = _literal_rows(rows, labels, alias) if _are_constant(node.rows) else _union_of_rows(rows, labels, alias)
     scope.columns = {c.id: column(c.label, alias) for c in node.columns}

@@ -22,6 +22,7 @@ from engine.sql.functions import CastContext, Function
 from engine.sql.functions.lengths import WITHIN_BITS, WITHIN_LENGTH
 from engine.sql.functions.registry import Registry
 from engine.sql.functions.vectors import VECTORS
+from engine.sql.interrupts import check_for_interrupts
 from engine.sql.scope import BindContext, cursor
 from engine.sql.types import SqlType
 from wire import types as t
@@ -70,6 +71,7 @@ class Coercer:
 
     def coerce_type(self, expr: Expr, pg: t.PgType, context: CastContext, target: SqlType | None = None) -> Expr:
         """`expr` as type `pg` without a modifier; the cast must be allowed (`can_coerce`)."""
+        check_for_interrupts()
         source = expr.type.pg
         if source is pg or pg is t.ANY or pg in POLYMORPHIC:
             literals.check_digits(expr)

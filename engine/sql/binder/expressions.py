@@ -32,6 +32,7 @@ from engine.sql.expr import Call, Expr, ParamRef
 from engine.sql.functions import CastContext
 from engine.sql.functions.registry import Registry, registry
 from engine.sql.functions.vectors import VECTORS, ZERO_BASED
+from engine.sql.interrupts import check_for_interrupts
 from engine.sql.scope import BindContext, Scope, cursor, position
 from engine.sql.types import SqlType
 from wire import types as t
@@ -58,6 +59,7 @@ class ExpressionBinder:
 
     def bind(self, node: exp.Expression, scope: Scope) -> Expr:
         """An expression typed; an untyped literal, NULL or parameter keeps type unknown until its place says more."""
+        check_for_interrupts()
         handler = _HANDLERS.get(type(node))
         if handler is None:
             raise FeatureNotSupported(

@@ -87,7 +87,8 @@ def joined(left: Node, right: Node, kind: JoinKind) -> Join:
 
 
 def refers(right: Node, left: Node) -> bool:
-    return not free_columns(right).isdisjoint(left.columns)
+    free = free_columns(right)
+    return bool(free) and not free.isdisjoint(left.columns)
 
 
 def bind_item(binder: QueryBinder, item: exp.Expression, scope: Scope) -> Item:

@@ -18,6 +18,7 @@ from engine.plan.logical import Aggregator, Node
 from engine.plan.rewrite import map_operands
 from engine.sql.binder import set_returning
 from engine.sql.binder.blocks import emitted, extended, refer
+from engine.sql.binder.known_exprs import KnownExprs
 from engine.sql.binder.levels import (
     belongs_to,
     check_aggregate,
@@ -80,6 +81,7 @@ class _Clause:
         self._targets = targets
         self._scope = scope
         self.keys: list[Expr] = []
+        self._known = KnownExprs()
         self._targets_of_keys: list[int] = []
         self._doubled = False
 
@@ -128,10 +130,11 @@ class _Clause:
             raise GroupingError(f"{what} are not allowed in GROUP BY", position=cursor(aggregate.position))
         check_no_windows(expr, "GROUP BY")
         self._binder.expressions.require_equality(replace(expr, position=leftmost(item)))
-        if expr in self.keys:
-            known = self.keys.index(expr)
+        known = self._known.find(expr)
+        if known is not None:
             self._doubled |= self._targets_of_keys[known] != index
             return known
+        self._known.add(expr, len(self.keys))
         self.keys.append(expr)
         self._targets_of_keys.append(index)
         return len(self.keys) - 1
@@ -182,6 +185,7 @@ class _Collected:
         self._primary_keys = _primary_keys(group, scope)
         self.keys = [emitted(binder.context, c.name, key) for key, c in zip(group.keys, keys_in, strict=True)]
         self.calls: list[AggregateCall] = []
+        self._known = KnownExprs()
         self.columns: list[Column] = []
         self.groupings: list[tuple[int, ...]] = []
         self.grouping_columns: list[Column] = []
@@ -232,9 +236,11 @@ class _Collected:
 
     def _aggregate(self, call: AggregateCall) -> Expr:
         check_aggregate(call, self._scope)
-        if call in self.calls and not _is_volatile(call):
-            return refer(self.columns[self.calls.index(call)])
+        known = self._known.find(call)
+        if known is not None and not _is_volatile(call):
+            return refer(self.columns[known])
         column = self._context.new_column(call.function.name, call.type)
+        self._known.add(call, len(self.calls))
         self.calls.append(call)
         self.columns.append(column)
         return refer(column)

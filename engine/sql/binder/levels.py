@@ -13,6 +13,7 @@ from engine.plan.free_columns import references
 from engine.plan.logical import Node
 from engine.plan.rewrite import expressions, map_expressions, map_inputs, map_operands
 from engine.sql.expr import AggregateCall, Call, ColumnRef, Expr, GroupingCall, Subquery, WindowCall
+from engine.sql.interrupts import check_for_interrupts
 from engine.sql.scope import Scope, cursor
 from wire.errors import FeatureNotSupported, GroupingError, WindowingError
 
@@ -39,18 +40,19 @@ def _replace_in_plan(node: Node, change: Change, depth: int) -> Node:
 
 def walk_deep(expr: Expr, depth: int = 0) -> Iterator[tuple[Expr, int]]:
     """Every part of an expression with its depth, parents first, those in subqueries' plans too."""
-    yield expr, depth
-    for child in expr.children():
-        yield from walk_deep(child, depth)
-    if isinstance(expr, Subquery):
-        yield from _walk_plan(expr.plan, depth + 1)
-
-
-def _walk_plan(node: Node, depth: int) -> Iterator[tuple[Expr, int]]:
-    for expr in expressions(node):
-        yield from walk_deep(expr, depth)
-    for child in node.inputs():
-        yield from _walk_plan(child, depth)
+    left: list[tuple[Expr | Node, int]] = [(expr, depth)]
+    while left:
+        check_for_interrupts()
+        part, depth = left.pop()
+        below: list[Expr | Node]
+        if isinstance(part, Node):
+            below = [*expressions(part), *part.inputs()]
+        else:
+            yield part, depth
+            below = list(part.children())
+            if isinstance(part, Subquery):
+                left.append((part.plan, depth + 1))
+        left += ((one, depth) for one in reversed(below))
 
 
 def belongs_to(call: AggregateCall | GroupingCall, scope: Scope, depth: int) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from engine.plan.logical import Node, Window
 from engine.sql.binder.blocks import refer
+from engine.sql.binder.known_exprs import KnownExprs
 from engine.sql.binder.levels import check_no_sets, check_no_windows, replace_parts
 from engine.sql.expr import Call, Column, Expr, WindowCall
 from engine.sql.scope import BindContext, Scope, cursor
@@ -16,14 +17,17 @@ from wire.errors import FeatureNotSupported
 def computed(context: BindContext, node: Node, exprs: Sequence[Expr], _scope: Scope) -> tuple[Node, list[Expr]]:
     """`node` with a column for each window call of `exprs`, and the expressions over it."""
     calls: list[WindowCall] = []
+    known = KnownExprs()
     columns: list[Column] = []
 
     def take(part: Expr, depth: int) -> Expr | None:
         if depth or not isinstance(part, WindowCall):
             return None
-        if part in calls and not _is_volatile(part):
-            return refer(columns[calls.index(part)])
+        before = known.find(part)
+        if before is not None and not _is_volatile(part):
+            return refer(columns[before])
         _check(part)
+        known.add(part, len(calls))
         calls.append(part)
         columns.append(context.new_column(part.call.function.name, part.type))
         return refer(columns[-1])

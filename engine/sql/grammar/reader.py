@@ -7,6 +7,7 @@ from typing import Any, NoReturn, TypeVar
 
 from sqlglot import exp
 
+from engine.sql.interrupts import check_for_interrupts
 from engine.sql.keywords import AS_LABEL, COLUMN_NAME, RESERVED, TYPE_FUNCTION_NAME
 from engine.sql.lexer import Kind, Token
 from wire.errors import FeatureNotSupported, SqlSyntaxError
@@ -153,6 +154,7 @@ class Reader:
 
     def node(self, node_class: type[NodeT], token: Token, /, **args: Any) -> NodeT:
         """A node that stands where `token` does."""
+        check_for_interrupts()
         made = node_class(**args)
         made.meta["start"] = token.start - self.base
         return made

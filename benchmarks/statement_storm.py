@@ -1,0 +1,123 @@
+"""Statements that take long to read and to plan, and what others see of them: their clients, other clients, the member's memory."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle, islice
+from typing import Any, Final, NamedTuple
+
+import psutil
+import psycopg
+
+from benchmarks import member
+from benchmarks.figures import Figure, Measure
+from benchmarks.ground import Ground
+
+_TIMEOUT_SECONDS: Final = 1.0
+_ENDED_SECONDS: Final = 1.5
+_OTHERS_SECONDS: Final = 0.2
+_MEMORY_GB: Final = 4.0
+_CLIENTS: Final = 6
+_PROBE_SECONDS: Final = 0.01
+_AFTER_SECONDS: Final = 1.0
+_GIB: Final = 1 << 30
+
+
+def _repeated(before: str, separator: str, item: Callable[[int], str], after: str = "") -> Callable[[int], str]:
+    return lambda size: before + separator.join(map(item, range(size))) + after
+
+
+#: Each kind of statement by its size, and the size.
+_STATEMENTS: Final[Mapping[str, tuple[Callable[[int], str], int]]] = {
+    "OR": (_repeated("select count(*) from t where ", " or ", lambda i: f"a = {i}"), 20_000),
+    "VALUES": (_repeated("select count(*) from (values ", ",", lambda i: f"({i}, 'a{i}', {i}.5)", ") v"), 50_000),
+    "INSERT": (_repeated("insert into u values ", ",", lambda i: f"({i}, 'a{i}', {i}.5)"), 50_000),
+    "IN": (_repeated("select count(*) from t where a in (", ",", str, ")"), 1_000_000),
+    "columns": (_repeated("select ", ",", lambda i: f"a as c{i}", " from t limit 1"), 400_000),
+    "sum": (_repeated("select ", "+", lambda _: "1"), 3_000),
+    "joins": (_repeated("select 1 from ", ", ", lambda i: f"t r{i}"), 3_000),
+    "aggregates": (_repeated("select ", ",", lambda i: f"sum(a + {i})", " from t"), 3_000),
+    "GROUP BY": (_repeated("select count(*) from t group by ", ",", lambda i: f"a + {i}"), 3_000),
+    "statements": (_repeated("", ";", lambda _: "select 1"), 200_000),
+}
+
+
+class _Seen(NamedTuple):
+    """ended: seconds until the client of the statement had its answer. others: the longest `select 1` of another, in seconds.
+    memory: the most that the member's process had, in bytes."""
+
+    ended: float
+    others: float
+    memory: int
+
+
+def _run(ground: Ground) -> Iterator[Figure]:
+    folder = ground.folder("statement-storm")
+    with member.started(folder, 'start = "lazy"\n') as sluice:
+        with psycopg.connect(sluice.dsn, autocommit=True) as connection:
+            connection.execute("create table t (a int)")
+            connection.execute("create table u (a int, b text, c numeric(12, 2))")
+            connection.execute("insert into t select * from generate_series(1, 1000)")
+        seen = {}
+        for name, (text, size) in _STATEMENTS.items():
+            seen[name] = _watched(sluice, [text(size).encode()])
+            ground.say(f"{name}, {size}: ended after {seen[name].ended:.2f} s, others {seen[name].others:.2f} s")
+        texts = [text(size).encode() for text, size in _STATEMENTS.values()]
+        storm = _watched(sluice, list(islice(cycle(texts), 2 * len(texts))))
+    for name, one in seen.items():
+        yield Figure(f"{name}: ended after", one.ended, "s", _ENDED_SECONDS)
+        yield Figure(f"{name}: another's select 1, worst", one.others, "s", _OTHERS_SECONDS)
+    yield Figure(f"{_CLIENTS} clients: the member's memory, most", storm.memory / _GIB, "GiB", _MEMORY_GB)
+    yield Figure(f"{_CLIENTS} clients: another's select 1, worst", storm.others, "s")
+    yield Figure(f"{_CLIENTS} clients: the last to end", storm.ended, "s")
+
+
+def _watched(sluice: member.Member, statements: list[bytes]) -> _Seen:
+    """Have clients send the statements, several at once, while another asks something short again and again."""
+    over = threading.Event()
+    with ThreadPoolExecutor(_CLIENTS + 1) as threads:
+        probe = threads.submit(_probe, sluice, over)
+        try:
+            ended = max(threads.map(lambda statement: _ended(sluice, statement), statements))
+            time.sleep(_AFTER_SECONDS)
+        finally:
+            over.set()
+        others, memory = probe.result()
+    return _Seen(ended, others, memory)
+
+
+def _probe(sluice: member.Member, over: threading.Event) -> tuple[float, int]:
+    process, worst, most = psutil.Process(sluice.pid), 0.0, 0
+    with psycopg.connect(sluice.dsn, autocommit=True) as connection:
+        while not over.wait(_PROBE_SECONDS):
+            began = time.perf_counter()
+            connection.execute("select 1")
+            worst = max(worst, time.perf_counter() - began)
+            most = max(most, process.memory_info().rss)
+    return worst, most
+
+
+def _ended(sluice: member.Member, statement: bytes) -> float:
+    """Seconds until the statement has ended, well or not."""
+    options = f"-c statement_timeout={_TIMEOUT_SECONDS:g}s"
+    connection: psycopg.Connection[Any]
+    with psycopg.connect(sluice.dsn, autocommit=True, options=options) as connection:
+        began = time.perf_counter()
+        with contextlib.suppress(psycopg.Error):
+            connection.execute(statement)
+        return time.perf_counter() - began
+
+
+MEASURE: Final = Measure(
+    "statement-storm",
+    "Statements that take long to plan",
+    f"Statements of each kind, as long as attackers and generators write them, under a statement_timeout of "
+    f"{_TIMEOUT_SECONDS:g} s: seconds until their client is told, and the longest that another client's `select 1`, sent "
+    f"every {_PROBE_SECONDS * 1000:g} ms meanwhile and for {_AFTER_SECONDS:g} s after, has taken. Then {_CLIENTS} clients "
+    "send all of them at once, twice, and the member's resident memory is watched. Spark is not started.",
+    _run,
+)

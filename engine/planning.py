@@ -1,0 +1,112 @@
+"""Threads for reading, planning and compiling statements: interruptible, in turns, within the member's memory.
+
+The work runs on the operation threads. Three things keep one client's statement from being everybody's:
+
+- *Interrupts.* When the wait of the session's task ends (a cancel request, `statement_timeout`, a termination), the work is marked
+  and ends at its next step (`engine.sql.interrupts`). Nobody waits for that: the client is told at once.
+- *Turns.* Work on long statements leaves at least one operation thread to the others. A session has one statement at a time,
+  and turns are given in the order in which they were asked for, so each client gets its share of them. Work that was
+  interrupted keeps its turn until its thread is free.
+- *Memory.* Every few thousand steps the process's resident memory is compared with the limit of the configuration (`memory`);
+  above it the statement ends with 53200. Short statements make too few steps to be asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Final, TypeVar
+
+from engine.catalog.asking import asked_now
+from engine.runtime.operation_pool import OperationPool
+from engine.settings import size_text
+from engine.sql.interrupts import StatementWork, working
+from wire.errors import OutOfMemory
+
+T = TypeVar("T")
+#: Characters of a statement, nodes of a plan: up to here the work takes some ten milliseconds.
+SHORT_CHARACTERS: Final = 4096
+SHORT_NODES: Final = 1000
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+
+
+def resident_bytes() -> int:
+    """What the process has in memory."""
+    with open("/proc/self/statm", "rb") as sizes:
+        return int(sizes.read().split()[1]) * _PAGE_BYTES
+
+
+class PlanningPool:
+    """See the module's docstring. Used from the loop's thread.
+
+    operations: the threads. memory_bytes: what the process may take.
+    """
+
+    def __init__(
+        self, operations: OperationPool, memory_bytes: int, resident: Callable[[], int] = resident_bytes
+    ) -> None:
+        self._operations = operations
+        self._memory_bytes = memory_bytes
+        self._resident = resident
+        self._turns = asyncio.Semaphore(max(operations.threads - 1, 1))
+        self._waiting = 0
+        self._interrupted = 0
+        self._refused = 0
+
+    async def run(self, call: Callable[[], T], *, long: bool = False) -> T:
+        """Run a call that reads or plans a statement on an operation thread. long: it waits for its turn.
+
+        Raises what the call raises, and OutOfMemory.
+        """
+        if not long:
+            return await self._started(call, None)
+        self._waiting += 1
+        try:
+            await self._turns.acquire()
+        finally:
+            self._waiting -= 1
+        return await self._started(call, self._turns.release)
+
+    def statistics(self) -> Mapping[str, int]:
+        """waiting: long statements that wait for their turn. interrupted, refused: statements that were ended while they were
+        planned, by an interrupt and for want of memory, since the member's start."""
+        return {"waiting": self._waiting, "interrupted": self._interrupted, "refused": self._refused}
+
+    async def _started(self, call: Callable[[], T], release: Callable[[], None] | None) -> T:
+        work = StatementWork(self._require_memory)
+        future = self._operations.submit(None, asked_now(functools.partial(_worked, work, call)))
+        if release is not None:
+            loop = asyncio.get_running_loop()
+            future.add_done_callback(functools.partial(_tell, loop, release))
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            work.interrupted = True
+            self._interrupted += 1
+            raise
+        except OutOfMemory:
+            self._refused += 1
+            raise
+
+    def _require_memory(self) -> None:
+        taken = self._resident()
+        if taken > self._memory_bytes:
+            raise OutOfMemory(
+                "out of memory",
+                detail=f"The member's process takes {size_text(taken)}; the limit is {size_text(self._memory_bytes)}.",
+                hint="Write the statement with fewer expressions, load rows with COPY, or raise memory in the configuration.",
+            )
+
+
+def _worked(work: StatementWork, call: Callable[[], T]) -> T:
+    with working(work):
+        return call()
+
+
+def _tell(loop: asyncio.AbstractEventLoop, release: Callable[[], None], _ended: Future[T]) -> None:
+    """Give a turn back, from whichever thread; a loop that is closed gives none any more."""
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(release)

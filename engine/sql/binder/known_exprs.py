@@ -1,0 +1,29 @@
+"""Expressions by what they are, so that the one that was seen before is found without a look at all others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from engine.sql.expr import Expr
+
+
+class KnownExprs:
+    """Expressions with the numbers under which they were added. Constants that are arrays have no hash; expressions with one are
+    compared with each other, all others by their hash first."""
+
+    def __init__(self) -> None:
+        self._by_hash: defaultdict[int | None, list[tuple[Expr, int]]] = defaultdict(list)
+
+    def add(self, expr: Expr, number: int) -> None:
+        self._by_hash[_hash(expr)].append((expr, number))
+
+    def find(self, expr: Expr) -> int | None:
+        """The number of the first that equals `expr`; None if there is none."""
+        return next((number for known, number in self._by_hash.get(_hash(expr), ()) if known == expr), None)
+
+
+def _hash(expr: Expr) -> int | None:
+    try:
+        return hash(expr)
+    except TypeError:
+        return None

@@ -1,0 +1,71 @@
+"""Interrupts of the work on one statement: PostgreSQL's CHECK_FOR_INTERRUPTS, for threads that read and plan.
+
+A cancel request, `statement_timeout` and a termination end the wait of the session's task at once, but the thread that lexes,
+parses, binds, optimises or compiles cannot be stopped from outside. So whoever waits marks the work as interrupted, and the
+thread looks at the mark with every token, node and expression (`check_for_interrupts`), and ends there.
+
+What looks is what loops or recurses over a statement: the lexer, the reader of the grammar, the binder of expressions, the
+walks and rewrites that all passes are made of, and the compiler. The same look counts the steps of the work, and every
+`_STEPS` of them asks the member whether there is memory left for more.
+
+Considered and rejected: raising an exception in the thread (PyThreadState_SetAsyncExc), which may strike between the taking
+and the release of a lock; a process for each long statement, to and from which trees would have to be copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+from wire.errors import QueryCanceled
+
+#: Steps between two looks at the memory: a few megabytes of tokens or nodes.
+_STEPS: Final = 4096
+
+
+class StatementWork:
+    """The reading, planning or compilation of one statement on one thread.
+
+    require_memory: called every few thousand steps; raises SqlError where the work may not take more memory.
+    interrupted: set from any thread; the work ends with QueryCanceled at its next step.
+    steps: tokens, nodes and expressions that were made or visited.
+    """
+
+    __slots__ = ("_look_at", "_require_memory", "interrupted", "steps")
+
+    def __init__(self, require_memory: Callable[[], None] = lambda: None) -> None:
+        self.interrupted = False
+        self.steps = 0
+        self._require_memory = require_memory
+        self._look_at = _STEPS
+
+    def step(self) -> None:
+        """Count a step. Raises QueryCanceled where the work is interrupted, and what `require_memory` raises."""
+        if self.interrupted:
+            raise QueryCanceled("canceling statement due to user request")
+        self.steps += 1
+        if self.steps >= self._look_at:
+            self._look_at = self.steps + _STEPS
+            self._require_memory()
+
+
+_CURRENT: Final[ContextVar[StatementWork | None]] = ContextVar("sluice_statement_work", default=None)
+
+
+@contextmanager
+def working(work: StatementWork) -> Iterator[None]:
+    """Within, on this thread: what is read, planned or compiled is a part of `work`."""
+    token = _CURRENT.set(work)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def check_for_interrupts() -> None:
+    """Count a step of the work on this thread, if there is one. Raises as `StatementWork.step`."""
+    work = _CURRENT.get()
+    if work is not None:
+        work.step()

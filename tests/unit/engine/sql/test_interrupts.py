@@ -1,0 +1,101 @@
+"""Work on a statement ends at its next step once it is interrupted, whatever of the work is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import pytest
+from support.binding_ground import TestCatalog, bind
+
+from engine.plan.compile import Bindings, compile_plan, to_sql
+from engine.plan.planner import optimise
+from engine.plan.pruning import pruned
+from engine.plan.rewrite import size, walk_all
+from engine.sql.binder import bind_query
+from engine.sql.interrupts import StatementWork, check_for_interrupts, working
+from engine.sql.lexer import tokenize
+from engine.sql.parser import parse
+from engine.sql.scope import BindContext, ParameterTypes
+from engine.sql.statements import Query
+from wire.errors import OutOfMemory, QueryCanceled
+from wire.text_settings import InputSettings
+
+_SQL: Final = "select o_orderkey + 1 from orders where o_custkey in (1, 2) or o_comment like 'a%'"
+_BINDINGS: Final = Bindings({}, {}, "UTC")
+_PARTS: Final = (
+    "lexer", "grammar", "binder", "passes", "pruning", "size", "walk",
+    "compilation for DuckDB", "compilation for Spark", "text for DuckDB", "text for Spark",
+)  # fmt: skip
+
+
+def _binding() -> Callable[[], object]:
+    (query,) = parse(_SQL)
+    assert isinstance(query, Query)
+    context = BindContext(TestCatalog(), ("public",), InputSettings(), ParameterTypes(()))
+    return lambda: bind_query(query, context)
+
+
+def _works() -> dict[str, Callable[[], object]]:
+    """Each part of the work on a statement, ready to begin."""
+    bound = bind(_SQL, TestCatalog()).plan
+    plan = optimise(bound)
+    tree = compile_plan(plan, "local", _BINDINGS).statement
+    return {
+        "lexer": partial(tokenize, _SQL),
+        "grammar": partial(parse, _SQL),
+        "binder": _binding(),
+        "passes": partial(optimise, bound),
+        "pruning": partial(pruned, plan, {}),
+        "size": partial(size, plan),
+        "walk": lambda: list(walk_all(plan)),
+        "compilation for DuckDB": partial(compile_plan, plan, "local", _BINDINGS),
+        "compilation for Spark": partial(compile_plan, plan, "spark", _BINDINGS),
+        "text for DuckDB": partial(to_sql, tree, "local"),
+        "text for Spark": partial(to_sql, tree, "spark"),
+    }
+
+
+@pytest.mark.parametrize("name", _PARTS)
+def test_interrupted_work_ends_at_its_next_step(name: str) -> None:
+    work = StatementWork()
+    work.interrupted = True
+    run = _works()[name]
+    with working(work), pytest.raises(QueryCanceled):
+        run()
+
+
+@pytest.mark.parametrize("name", _PARTS)
+def test_steps_grow_with_the_statement(name: str) -> None:
+    work = StatementWork()
+    run = _works()[name]
+    with working(work):
+        run()
+    assert work.steps > 0
+
+
+def test_memory_is_asked_for_every_few_thousand_steps() -> None:
+    asked: list[None] = []
+    work = StatementWork(lambda: asked.append(None))
+    with working(work):
+        for _ in range(100_000):
+            check_for_interrupts()
+    assert 10 <= len(asked) <= 100
+
+
+def test_work_that_may_not_take_more_memory_ends() -> None:
+    def refuse() -> None:
+        raise OutOfMemory("out of memory")
+
+    with working(StatementWork(refuse)), pytest.raises(OutOfMemory):
+        parse("select " + "+".join("1" * 20_000))
+
+
+def test_without_work_nothing_is_counted() -> None:
+    check_for_interrupts()
+    work = StatementWork()
+    with working(work):
+        pass
+    check_for_interrupts()
+    assert work.steps == 0

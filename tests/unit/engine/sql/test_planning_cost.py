@@ -1,0 +1,81 @@
+"""What planning costs grows with the statement, not with its square: counted in calls of Python functions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
+
+import pytest
+from support.binding_ground import TestCatalog, bind
+
+from engine.plan.compile import Bindings, compile_plan, to_sql
+from engine.plan.planner import optimise
+
+
+def _list(separator: str, item: Callable[[int], str]) -> Callable[[int], str]:
+    return lambda size: separator.join(map(item, range(size)))
+
+
+#: A statement of each kind by its size.
+_STATEMENTS: Final[dict[str, Callable[[int], str]]] = {
+    "sum": lambda n: "select " + "+".join(["1"] * n),
+    "concatenation": lambda n: "select " + "||".join(["o_comment"] * n) + " from orders",
+    "or": lambda n: "select 1 from orders where " + _list(" or ", lambda i: f"o_custkey = {i}")(n),
+    "in": lambda n: "select 1 from orders where o_custkey in (" + _list(",", str)(n) + ")",
+    "values": lambda n: "values " + _list(",", lambda i: f"({i}, 'a{i}')")(n),
+    "columns": lambda n: "select " + _list(",", lambda i: f"o_custkey as c{i}")(n) + " from orders",
+    "case": lambda n: "select case " + _list(" ", lambda i: f"when o_custkey = {i} then {i}")(n) + " end from orders",
+    "aggregates": lambda n: "select " + _list(",", lambda i: f"sum(o_custkey + {i})")(n) + " from orders",
+    "windows": lambda n: "select " + _list(",", lambda i: f"sum(o_custkey) over (order by {i} + o_custkey)")(n)
+    + " from orders",
+    "cross join": lambda n: "select 1 from " + _list(",", lambda i: f"region r{i}")(n),
+    "union": _list(" union all ", lambda i: f"select {i}"),
+    "subqueries": lambda n: "select " + _list(",", lambda i: f"(select max(o_custkey + {i}) from orders)")(n),
+}  # fmt: skip
+_SIZE: Final = 50
+_TIMES: Final = 4
+#: A cost that goes with the square grows 16-fold where it is most of the cost.
+_GROWTH: Final = 5.5
+
+
+@pytest.mark.parametrize("name", _STATEMENTS)
+def test_cost_grows_with_the_statement(name: str) -> None:
+    statement, catalog = _STATEMENTS[name], TestCatalog()
+    _calls(lambda: _planned(statement(3), catalog))
+    small = _calls(lambda: _planned(statement(_SIZE), catalog))
+    large = _calls(lambda: _planned(statement(_SIZE * _TIMES), catalog))
+    assert large < small * _GROWTH, f"{small} calls for {_SIZE}, {large} for {_SIZE * _TIMES}"
+
+
+@pytest.mark.parametrize("name", ["aggregates", "windows"])
+def test_calls_are_not_compared_with_all_others(name: str) -> None:
+    """Binding alone, so that what the rest costs does not hide it."""
+    statement, catalog = _STATEMENTS[name], TestCatalog()
+    bind(statement(3), catalog)
+    small = _calls(lambda: bind(statement(2 * _SIZE), catalog))
+    large = _calls(lambda: bind(statement(2 * _SIZE * _TIMES), catalog))
+    assert large < small * _GROWTH, f"{small} calls for {2 * _SIZE}, {large} for {2 * _SIZE * _TIMES}"
+
+
+def _planned(sql: str, catalog: TestCatalog) -> None:
+    plan = optimise(bind(sql, catalog).plan)
+    to_sql(compile_plan(plan, "local", Bindings({}, {}, "UTC")).statement, "local")
+
+
+def _calls(work: Callable[[], object]) -> int:
+    """How many calls, and resumptions of generators, the work takes."""
+    count = 0
+
+    def note(_frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count

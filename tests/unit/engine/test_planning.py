@@ -1,0 +1,126 @@
+"""Statements that are read and planned: interrupts, turns, memory (`engine.planning`)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from support.local_member import LocalMember, local_member
+from support.member_process import wait_until
+
+from engine.planning import PlanningPool
+from engine.runtime.operation_pool import OperationPool
+from engine.sql.interrupts import check_for_interrupts
+from engine.sql.parser import parse
+from wire.errors import OutOfMemory
+
+_ROOM = 1 << 40
+
+
+@pytest.fixture
+def operations() -> Iterator[OperationPool]:
+    pool = OperationPool(2)
+    yield pool
+    pool.close()
+
+
+def _endless(began: threading.Event) -> None:
+    began.set()
+    while True:
+        check_for_interrupts()
+
+
+async def _wait(event: threading.Event) -> None:
+    assert await asyncio.to_thread(event.wait, 30)
+
+
+async def test_cancelled_work_ends_and_gives_its_turn_back(operations: OperationPool) -> None:
+    planning = PlanningPool(operations, _ROOM)
+    began = threading.Event()
+    task = asyncio.ensure_future(planning.run(lambda: _endless(began), long=True))
+    await _wait(began)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    async with asyncio.timeout(30):
+        assert await planning.run(lambda: "next", long=True) == "next"
+    assert planning.statistics()["interrupted"] == 1
+    assert operations.statistics()["queued"] == 0
+
+
+async def test_long_statements_leave_a_thread_to_short_ones(operations: OperationPool) -> None:
+    planning = PlanningPool(operations, _ROOM)
+    began = threading.Event()
+    tasks = [asyncio.ensure_future(planning.run(lambda: _endless(began), long=True)) for _ in range(5)]
+    await _wait(began)
+    async with asyncio.timeout(30):
+        assert await planning.run(lambda: "short") == "short"
+    assert planning.statistics()["waiting"] == 4
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert planning.statistics()["waiting"] == 0
+
+
+async def test_turns_are_given_in_their_order(operations: OperationPool) -> None:
+    planning = PlanningPool(operations, _ROOM)
+    order: list[int] = []
+    async with asyncio.timeout(30):
+        await asyncio.gather(*(planning.run(lambda i=i: order.append(i), long=True) for i in range(10)))  # type: ignore[misc]
+    assert order == list(range(10))
+
+
+async def test_above_the_limit_long_statements_are_refused_and_short_ones_are_not(operations: OperationPool) -> None:
+    planning = PlanningPool(operations, 1000, resident=lambda: 1001)
+    long = "select " + "+".join("1" * 20_000)
+    with pytest.raises(OutOfMemory) as refused:
+        await planning.run(lambda: parse(long), long=True)
+    assert refused.value.sqlstate == "53200"
+    assert planning.statistics()["refused"] == 1
+    assert await planning.run(lambda: parse("select 1"))
+
+
+@pytest.fixture(scope="module")
+def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMember]:
+    with local_member(tmp_path_factory.mktemp("planning")) as running:
+        yield running
+
+
+def test_the_clock_runs_while_a_query_string_is_read(member: LocalMember) -> None:
+    """The syntax error at its end is never met: reading took longer than the statement may."""
+    with member.connect() as connection:
+        connection.execute("set statement_timeout = '100ms'")
+        with pytest.raises(psycopg.errors.QueryCanceled, match="statement timeout"):
+            connection.execute(b"select " + b"1+" * 400_000)
+        connection.execute("set statement_timeout = 0")
+        assert connection.execute("select 1").fetchall() == [(1,)]
+    wait_until(lambda: member.engine.statistics()["operations"]["running"] == 0)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "select count(*) from generate_series(1, 2) g where " + " or ".join(f"g % {i} = 3" for i in range(1, 10_000)),
+        "select " + ", ".join(f"{i} as c{i}" for i in range(20_000)),
+    ],
+    ids=["or", "columns"],
+)
+def test_a_timeout_ends_the_planning(member: LocalMember, statement: str) -> None:
+    before = member.engine.statistics()["planning"]["interrupted"]
+    with member.connect() as connection:
+        connection.execute("set statement_timeout = '150ms'")
+        with pytest.raises(psycopg.errors.QueryCanceled, match="statement timeout"):
+            connection.execute(statement.encode())
+    assert member.engine.statistics()["planning"]["interrupted"] == before + 1
+
+
+def test_a_member_without_room_refuses_long_statements_only(tmp_path: Path) -> None:
+    with local_member(tmp_path, memory_bytes=1 << 20) as member, member.connect() as connection:
+        with pytest.raises(psycopg.errors.OutOfMemory) as refused:
+            connection.execute(b"select " + b" + ".join([b"1"] * 5_000))
+        assert "the limit is 1 MB" in (refused.value.diag.message_detail or "")
+        assert connection.execute("select 1").fetchall() == [(1,)]
