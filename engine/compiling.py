@@ -3,7 +3,8 @@
 A plan of ordinary size is compiled within a millisecond, at once. What drivers ask of the system catalog has some hundred nodes,
 with functions that become long expressions, and takes tens of milliseconds; one of tens of thousands, from a statement with a long
 list of values or a thousand conditions, tenths of a second. The loop would answer nobody meanwhile: such a plan goes to an
-operation thread, and so does the text that its engine will ask for.
+operation thread, and so does the text that its engine will ask for. So does one with long values of parameters, each of which
+becomes a part of it.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from engine.distribution import CompiledQuery, Terms, compile_query
 from engine.executor import CompiledFragment
 from engine.plan import logical
 from engine.plan.compile import Bindings, to_sql
+from engine.plan.compile.printed import print_local
 from engine.plan.physical import StagedChange
 from engine.plan.rewrite import size
 from engine.runtime.mesh import MembersNow
 from engine.sql.depth import bounded
+from engine.value_sizes import are_long
 
 if TYPE_CHECKING:
     from engine.engine import Engine
@@ -44,7 +47,7 @@ async def compile_aside(
         analyze=analyze, change=change,
     )  # fmt: skip
     with bounded():
-        if (size(plan) if nodes is None else nodes) <= _SHORT_NODES:
+        if (size(plan) if nodes is None else nodes) <= _SHORT_NODES and not are_long(bindings.parameters.values()):
             return compile_now()
 
     def compile_with_text() -> CompiledQuery:
@@ -52,7 +55,9 @@ async def compile_aside(
             query = compile_now()
             if not isinstance(query.runs, CompiledFragment):
                 return query
-            text = to_sql(query.runs.statement, query.runs.engine)
-            return replace(query, runs=replace(query.runs, text=text))
+            runs = query.runs
+            if runs.engine == "local":
+                return replace(query, runs=replace(runs, printed=print_local(runs.statement)))
+            return replace(query, runs=replace(runs, text=to_sql(runs.statement, runs.engine)))
 
     return await engine.in_operation_pool(compile_with_text)
