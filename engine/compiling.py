@@ -3,7 +3,8 @@
 A plan of ordinary size is compiled within a millisecond, at once. What drivers ask of the system catalog has some hundred nodes,
 with functions that become long expressions, and takes tens of milliseconds; one of tens of thousands, from a statement with a long
 list of values or a thousand conditions, tenths of a second. The loop would answer nobody meanwhile: such a plan goes to an
-operation thread, and so does the text that its engine will ask for.
+operation thread, and so does the text that its engine will ask for. So does one with long values of parameters, each of which
+becomes a part of it.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from engine.distribution import CompiledQuery, Terms, compile_query
 from engine.executor import CompiledFragment
 from engine.plan import logical
 from engine.plan.compile import Bindings, to_sql
+from engine.plan.compile.printed import print_local
 from engine.plan.physical import StagedChange
 from engine.plan.rewrite import size
 from engine.planning import SHORT_NODES
 from engine.runtime.mesh import MembersNow
 from engine.sql.depth import bounded
+from engine.value_sizes import are_long
 
 if TYPE_CHECKING:
     from engine.engine import Engine
@@ -46,7 +49,7 @@ async def compile_aside(
     )  # fmt: skip
     if nodes is None:
         nodes = await engine.planning.run(functools.partial(size, plan))
-    if nodes <= _HERE_NODES:
+    if nodes <= _HERE_NODES and not are_long(bindings.parameters.values()):
         with bounded():
             return compile_now()
 
@@ -55,7 +58,9 @@ async def compile_aside(
             query = compile_now()
             if not isinstance(query.runs, CompiledFragment):
                 return query
-            text = to_sql(query.runs.statement, query.runs.engine)
-            return replace(query, runs=replace(query.runs, text=text))
+            runs = query.runs
+            if runs.engine == "local":
+                return replace(query, runs=replace(runs, printed=print_local(runs.statement)))
+            return replace(query, runs=replace(runs, text=to_sql(runs.statement, runs.engine)))
 
     return await engine.planning.run(compile_with_text, long=nodes > SHORT_NODES)

@@ -31,6 +31,7 @@ from wire.dataclass import dataclass
 EngineName = Literal["local", "spark"]
 
 if TYPE_CHECKING:
+    from engine.plan.compile.printed import PrintedStatement
     from engine.plan.compile.scans import Scan
 
 
@@ -72,7 +73,7 @@ class CompiledFragment:
     small: the output is small by construction (global aggregate, LIMIT n <= a few thousand rows): Spark collects it
         through the driver instead of streaming from its tasks.
     scans: on Spark: what its tasks read through DuckDB, by the names that the statement has for it.
-    text: the statement as the engine reads it, where that has been made already.
+    printed: the statement as the in-process engine is given it, where that has been made already. text: the same for Spark.
     """
 
     engine: EngineName
@@ -82,6 +83,7 @@ class CompiledFragment:
     ordered: bool = False
     small: bool = False
     scans: Mapping[str, Scan] = field(default_factory=dict)
+    printed: PrintedStatement | None = None
     text: str | None = None
 
     @functools.cached_property

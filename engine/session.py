@@ -69,6 +69,7 @@ from engine.utility.drop import drop
 from engine.utility.foreign_table import create_foreign_table
 from engine.utility.role_ground import RoleGround
 from engine.utility.roles import ROLE_STATEMENTS, change_roles
+from engine.value_sizes import are_long
 from wire import types as t
 from wire.errors import (
     CachedPlanChanged,
@@ -282,9 +283,9 @@ class Session(EngineSession):
     ) -> CompiledQuery:
         """What the query runs as, kept for the next time with the same values under the same terms."""
         members, key = data_members(self._engine.mesh), None
-        values = tuple(map(repr, arguments))
-        # Long values would be kept as the key, and in what is compiled.
-        lasts = planned.context_names.isdisjoint(_MOMENTS) and not planned.calls_session
+        # Long values would be kept as the key, and in what is compiled; and to print them takes long.
+        lasts = planned.context_names.isdisjoint(_MOMENTS) and not planned.calls_session and not are_long(arguments)
+        values = tuple(map(repr, arguments)) if lasts else ()
         if lasts and sum(map(len, values)) <= _VALUES_LENGTH:
             zone, styles = self.settings.get("TimeZone"), foreign_styles(self.settings)
             context = tuple(map(self.context_value, sorted(planned.context_names)))

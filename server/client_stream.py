@@ -6,7 +6,8 @@ shortly after, whichever comes first.
 
 *Inward* the socket is read also while a statement runs, which is how a client that has gone is noticed, but only up to a
 bound; from there the kernel holds the client back. While we wait for the client to read, the bound is a larger one: a
-client that writes its whole pipeline before it reads anything must not meet a server that does the same. While reading is
+client that writes its whole pipeline before it reads anything must not meet a server that does the same (as long as all
+clients together hold no more than `wire.pg.input_budget` allows). While reading is
 paused, the kernel is asked now and then whether the client has hung up.
 
 Neighbours: `server.session` is its only user; `server.listener` makes it.
@@ -175,7 +176,8 @@ class ClientStream(asyncio.Protocol):
         if self.connection.state in _STRANGER:
             bound = INBOUND_STRANGER_BYTES_MAX
         else:
-            bound = INBOUND_STALLED_BYTES_MAX if self._stalled else INBOUND_BYTES_MAX
+            patient = self._stalled and not self.connection.is_crowded
+            bound = INBOUND_STALLED_BYTES_MAX if patient else INBOUND_BYTES_MAX
         if self._arrived is None and self.connection.buffered > bound:
             self._pause_reading()
         else:
@@ -202,7 +204,10 @@ class ClientStream(asyncio.Protocol):
         poller.register(self._transport.get_extra_info("socket").fileno(), select.POLLRDHUP)
         if poller.poll(0):
             self._set_gone()
-        else:
+            return
+        # All connections together may hold less by now.
+        self._adjust_reading()
+        if not self._reading:
             self._poll_timer = self._loop.call_later(POLL_SECONDS, self._poll_gone)
 
     def _stop_polling(self) -> None:

@@ -250,6 +250,9 @@ class Config(_Section):
     member: str = Field("m1", pattern=r"^[A-Za-z0-9_.-]{1,63}$", description="this member's name")
     max_connections: int = Field(500, ge=1, le=100_000)
     superuser_reserved_connections: int = Field(3, ge=0, description="how many of max_connections are for superusers")
+    client_input_mb: int = Field(
+        512, ge=1, le=1 << 20, description="MB that all clients may have sent of messages that have not arrived whole"
+    )
     authentication_timeout: float = Field(60.0, gt=0, description="seconds a client may take to log in")
     fragment_threads: int = Field(4, ge=1, le=1024)
     operation_threads: int = Field(2, ge=1, le=1024)

@@ -5,6 +5,7 @@ Source: PostgreSQL 15, 55.2.3 "Extended Query" and 55.2.4 "Pipelining".
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
@@ -21,6 +22,8 @@ from wire.pg import messages as m
 from wire.pg.values import decode_parameter
 
 _PARAMETER_FORMATS: Final = "bind message has {} parameter formats but {} parameters"
+#: Parameters of so many bytes together are read at once: within a few milliseconds, whatever their types.
+_READ_AT_ONCE_BYTES: Final = 16 << 10
 _RESULT_FORMATS: Final = "bind message has {} result formats but query has {} columns"
 
 
@@ -57,12 +60,13 @@ async def bind(exchange: Exchange, message: m.Bind) -> None:
         await commands.portals.close("")
     columns = commands.columns(command)
     formats = () if columns is None else spread_formats(message.result_formats, len(columns), _RESULT_FORMATS)
+    arguments = await _arguments(exchange, message, command.parameters)
     portal = Portal(
         message.portal,
         command,
         columns,
         formats=formats,
-        arguments=_arguments(exchange, message, command.parameters),
+        arguments=arguments,
         depth=commands.block.depth,
         source=named.source,
     )
@@ -82,16 +86,22 @@ def _check_parameters(message: m.Bind, parameters: Sequence[t.PgType]) -> None:
         )
 
 
-def _arguments(exchange: Exchange, message: m.Bind, parameters: Sequence[t.PgType]) -> tuple[object, ...]:
+async def _arguments(exchange: Exchange, message: m.Bind, parameters: Sequence[t.PgType]) -> tuple[object, ...]:
+    """The values of a Bind; long ones are read on a thread of the loop's pool, so that no other client waits for them."""
     if not parameters:
         return ()
     formats = spread_formats(message.parameter_formats, len(parameters), _PARAMETER_FORMATS)
     require_known(formats)
     settings = exchange.settings.input(exchange.now_micros)
-    return tuple(
-        None if value is None else decode_parameter(pg, form, value, settings)
-        for pg, form, value in zip(parameters, formats, message.parameters, strict=True)
-    )
+
+    def decode() -> tuple[object, ...]:
+        return tuple(
+            None if value is None else decode_parameter(pg, form, value, settings)
+            for pg, form, value in zip(parameters, formats, message.parameters, strict=True)
+        )
+
+    size = sum(len(value) for value in message.parameters if value is not None)
+    return decode() if size <= _READ_AT_ONCE_BYTES else await asyncio.to_thread(decode)
 
 
 async def describe(exchange: Exchange, message: m.Describe) -> None:

@@ -26,6 +26,7 @@ from server.lite import LiteDoor
 from server.session import UNADMITTED_MAX, Host, Session
 from wire.dataclass import dataclass
 from wire.pg.connection import Connection, Limits
+from wire.pg.input_budget import InputBudget
 
 log: Final = logging.getLogger(__name__)
 
@@ -42,6 +43,7 @@ def trust() -> Gate:
 class ListenerOptions:
     """max_connections: sessions at once. superuser_reserved_connections: so many of them are for superusers only.
     authentication_timeout: seconds. gate: who is let in. limits: of the protocol. member: this member's name.
+    input_bytes_max: what all clients together may have sent and not had taken, before long messages are refused.
     door: of a lite member."""
 
     max_connections: int = 500
@@ -49,6 +51,7 @@ class ListenerOptions:
     authentication_timeout: float = 60.0
     gate: Gate = field(default_factory=trust)
     limits: Limits = field(default_factory=Limits)
+    input_bytes_max: int = 512 << 20
     member: str = ""
     door: LiteDoor | None = None
 
@@ -59,6 +62,8 @@ class Listener:
     def __init__(self, new_session: SessionFactory, options: ListenerOptions | None = None) -> None:
         self._options = options or ListenerOptions()
         self.registry = SessionRegistry(self._options.member)
+        #: What clients have sent and nobody has taken yet.
+        self.input = InputBudget(self._options.input_bytes_max)
         self._host = Host(
             self.registry,
             new_session,
@@ -94,7 +99,7 @@ class Listener:
         self._server = await asyncio.get_running_loop().create_server(self._accept, host, port, backlog=512)
 
     def _accept(self) -> ClientStream:
-        stream = ClientStream(Connection(self._options.limits))
+        stream = ClientStream(Connection(self._options.limits, self.input))
         session = Session(stream, self._host)
         stream.watch(lambda: self._opened(stream, session), session.client_gone, session.tell_idle)
         return stream

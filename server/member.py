@@ -94,6 +94,7 @@ class Member:
                 max_connections=config.max_connections,
                 superuser_reserved_connections=config.superuser_reserved_connections,
                 authentication_timeout=config.authentication_timeout,
+                input_bytes_max=config.client_input_mb << 20,
                 gate=self.gate,
                 member=config.member,
                 door=_door(config, mesh),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import glob
 import os
+import stat
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -25,7 +26,7 @@ from engine.lakes import stores
 from engine.lakes import tables as lakes
 from engine.storage import tables as stored
 from wire.dataclass import dataclass
-from wire.errors import InsufficientPrivilege, ObjectNotInPrerequisiteState, UndefinedFile
+from wire.errors import InsufficientPrivilege, ObjectNotInPrerequisiteState, UndefinedFile, WrongObjectType
 
 _SUFFIXES: Final[dict[FileFormat, tuple[str, ...]]] = {
     "parquet": (".parquet", ".parq", ".pq"),
@@ -95,7 +96,8 @@ def _before_magic(path: str) -> str:
 
 
 def list_files(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int]:
-    """(files, version) of an absolute path. Raises UndefinedFile when there is none."""
+    """(files, version) of an absolute path. Raises UndefinedFile when there is none, WrongObjectType where one is a FIFO, a
+    socket or a device."""
     if stores.is_remote(path):
         return _in_store(path, file_format)
     if os.path.isfile(path):
@@ -103,13 +105,16 @@ def list_files(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int
     elif os.path.isdir(path):
         found = sorted(_below(path, file_format))
     else:
-        found = sorted(f for f in glob.glob(path, recursive=True) if os.path.isfile(f))
+        found = sorted(f for f in glob.glob(path, recursive=True) if os.path.exists(f) and not os.path.isdir(f))
     if not found:
         what = "directory has no such files" if os.path.isdir(path) else "No such file or directory"
         raise UndefinedFile(f'could not read {file_format} files at "{path}": {what}')
     digest = 0
     for file in found:
         status = os.stat(file)
+        if not stat.S_ISREG(status.st_mode):
+            # Whoever opened a FIFO would wait for its other end, and no cancel would reach them there.
+            raise WrongObjectType(f'could not read {file_format} files at "{path}": "{file}" is not a regular file')
         digest = zlib.crc32(f"{file}|{status.st_size}|{status.st_mtime_ns}".encode(), digest)
     return tuple(found), digest
 

@@ -26,6 +26,7 @@ from engine.mutation.intents import Intents
 from engine.mutation.run import run
 from engine.mutation.statement import SessionGround, require_writable
 from engine.plan.compile import compile_plan
+from engine.plan.compile.printed import PrintedStatement
 from engine.plan.logical import Evaluator, Final, Mutate
 from engine.plan.physical import Receive, relation_of
 from engine.results import RowsStream
@@ -197,10 +198,10 @@ class _Ground:
     def placed(self, error: SqlError) -> SqlError:
         return error if self.rows is None else self.rows.placed(error)
 
-    def compiled(self, plan: Final) -> tuple[str, pa.Schema]:
+    def compiled(self, plan: Final) -> tuple[PrintedStatement, pa.Schema]:
         ready = session_functions.evaluate(plan, self.inner.session, {})
         fragment = compile_plan(ready, "local", self.inner.bindings(ready))
-        return self.local.sql(fragment), fragment.schema
+        return self.local.printed(fragment), fragment.schema
 
     @property
     def local(self) -> LocalExecutor:
@@ -239,7 +240,7 @@ class _Runs:
         self._ground = ground
         self._plan = plan
         self._context = ground.inner.session.execution_context()
-        self._whole: tuple[str, pa.Schema] | None = None
+        self._whole: tuple[PrintedStatement, pa.Schema] | None = None
 
     def casts(self, texts: pa.RecordBatch, wanted: Sequence[tuple[Column, Expr]]) -> BatchStream:
         columns = tuple(column for column, _ in wanted)
@@ -250,12 +251,14 @@ class _Runs:
         self._whole = self._whole or self._ground.compiled(self._plan)
         return self._run(self._whole, values)
 
-    def _run(self, compiled: tuple[str, pa.Schema], batch: pa.RecordBatch) -> BatchStream:
+    def _run(self, compiled: tuple[PrintedStatement, pa.Schema], batch: pa.RecordBatch) -> BatchStream:
         statement, schema = compiled
         rows = batch_rows(schema, self._context.page_bytes)
         inputs = {relation_of(EDGE): _OneBatch(batch)}
         zone, memory = self._context.time_zone, self._context.memory
-        return self._ground.local.run(LocalWork(statement, schema, rows, zone, inputs=inputs, memory=memory))
+        return self._ground.local.run(
+            LocalWork(statement.text, schema, rows, zone, parameters=statement.values, inputs=inputs, memory=memory)
+        )
 
     def in_pool(self, call: Callable[[], T]) -> Awaitable[T]:
         return self._ground.in_writer_pool(call)

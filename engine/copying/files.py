@@ -6,12 +6,17 @@ resolved first, links and `..` included, and what is opened is the resolved path
 noticed: the file's folder is opened, must be where the path says, and the file is opened, made and named within it. (Who may
 change folders below the roots may still move one that is open out of them.)
 
+Only regular files are read and replaced. PostgreSQL also opens FIFOs and devices, and waits for the other end of a FIFO where
+neither a cancel nor `statement_timeout` reaches it; here a thread that all sessions share would wait. To open a file never waits
+(O_NONBLOCK, which means nothing for a regular file), and what was opened is looked at, not what its name meant before.
+
 Source: PostgreSQL 15, copyfrom.c (BeginCopyFrom), copyto.c (BeginCopyTo).
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -46,8 +51,8 @@ class CopyRoots:
     def target(self, path: str) -> Path:
         """Where COPY TO may write. Raises InvalidName, InsufficientPrivilege, WrongObjectType; may block."""
         found = self._new(path)
-        if found.is_dir():
-            raise WrongObjectType(f'"{path}" is a directory')
+        with suppress(OSError):
+            _require_regular(os.stat(found), path)
         return found
 
     def target_folder(self, path: str) -> Path:
@@ -95,6 +100,18 @@ def _folder(path: Path, shown: str) -> int:
     return descriptor
 
 
+def _require_regular(status: os.stat_result, shown: str) -> None:
+    """Raises WrongObjectType."""
+    if stat.S_ISDIR(status.st_mode):
+        raise WrongObjectType(f'"{shown}" is a directory')
+    if not stat.S_ISREG(status.st_mode):
+        raise WrongObjectType(
+            f'"{shown}" is not a regular file',
+            detail="COPY neither reads nor writes FIFOs, sockets and devices of the server.",
+            hint="Rows from and to other programs go through COPY FROM STDIN and TO STDOUT, as with psql's \\copy.",
+        )
+
+
 class FileRows:
     """`engine.copying.source.RowSource` over an open file. size: of it, in bytes."""
 
@@ -113,14 +130,21 @@ class FileRows:
 
 def opened(path: Path, shown: str) -> BinaryIO:
     """The file, for reading. Raises UndefinedFile, InsufficientPrivilege, WrongObjectType, IoError."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        if path.is_dir():
-            raise WrongObjectType(f'"{shown}" is a directory')
+        # To open a device may do something, and a socket cannot be opened: what already is no file is not tried.
+        _require_regular(os.stat(path), shown)
         folder = _folder(path, shown)
         try:
-            return os.fdopen(os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder), "rb")
+            descriptor = os.open(path.name, flags, dir_fd=folder)
         finally:
             os.close(folder)
+        try:
+            _require_regular(os.fstat(descriptor), shown)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return os.fdopen(descriptor, "rb")
     except OSError as error:
         raise _not_opened(error, shown, "FROM", "read", "reading") from None
 

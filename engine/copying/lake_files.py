@@ -17,7 +17,7 @@ from engine.catalog.objects import FileFormat, Table
 from engine.plan.logical import Mutate
 from engine.sql.binder.mutations.copying import bind_file_copy
 from engine.sql.scope import BindContext
-from wire.errors import UndefinedFile
+from wire.errors import UndefinedFile, WrongObjectType
 
 
 def plan(
@@ -27,7 +27,7 @@ def plan(
     """The INSERT. Blocks on the file system; raises SqlError."""
     try:
         files, version = list_files(str(path), file_format)
-    except UndefinedFile as error:
+    except (UndefinedFile, WrongObjectType) as error:
         error.message = error.message.replace(str(path), shown)
         raise
     columns = infer_columns(files, file_format, {})

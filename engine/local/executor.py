@@ -71,7 +71,7 @@ from engine.local.role_databases import RoleDatabase, RoleDatabases
 from engine.local.small_files import Placed, SmallFiles
 from engine.local.statements import TEXTS_ROOM, is_scan
 from engine.memory_share import MemoryShare
-from engine.plan.compile import to_sql
+from engine.plan.compile.printed import PrintedStatement, print_local
 from engine.profile import Operator
 from engine.remembered import Remembered
 from engine.runtime.fragment_pool import FragmentPool
@@ -101,7 +101,7 @@ class LocalWork:
     """A statement for DuckDB, and what it needs.
 
     schema: its columns in carriers. batch_rows: rows of a batch. tables: the catalog's that it reads.
-    parameters: values of `$name`s: the files and row ranges of its readers. inputs: the relations that arrive as streams.
+    parameters: values of `$name`s: the files and row ranges of its readers, long strings. inputs: relations that arrive as streams.
     find: gives the parameters instead, when the statement begins, on a thread that may block; raises SqlError.
     analyze: operators are to be counted: over the files, since tables in memory are nobody's. memory: as in `ExecutionContext`.
     """
@@ -136,8 +136,8 @@ class LocalExecutor:
         self._streams: set[LocalStream] = set()
         self._turns = asyncio.Semaphore(1)
         # By identity: what is kept keeps its fragment, so that no other can be in its place.
-        self._texts: Remembered[int, tuple[CompiledFragment, str]] = Remembered(
-            _TEXTS, TEXTS_ROOM, lambda _, kept: len(kept[1])
+        self._printed: Remembered[int, tuple[CompiledFragment, PrintedStatement]] = Remembered(
+            _TEXTS, TEXTS_ROOM, lambda _, kept: kept[1].length
         )
 
     @property
@@ -193,13 +193,15 @@ class LocalExecutor:
     async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> LocalStream:
         """Begin to run a fragment; its errors come from `next_batch`."""
         rows = batch_rows(fragment.schema, context.page_bytes)
+        printed = self.printed(fragment)
         return self.run(
             LocalWork(
-                self.sql(fragment),
+                printed.text,
                 fragment.schema,
                 rows,
                 context.time_zone,
                 fragment.tables,
+                printed.values,
                 analyze=context.analyze,
                 memory=context.memory,
             )
@@ -238,10 +240,13 @@ class LocalExecutor:
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
     def sql(self, fragment: CompiledFragment) -> str:
-        """The fragment's text, remembered for those that run often."""
-        return (
-            fragment.text or self._texts.get(id(fragment), lambda: (fragment, to_sql(fragment.statement, "local")))[1]
-        )
+        return self.printed(fragment).text
+
+    def printed(self, fragment: CompiledFragment) -> PrintedStatement:
+        """The fragment's statement, remembered for those that run often."""
+        if fragment.printed is not None:
+            return fragment.printed
+        return self._printed.get(id(fragment), lambda: (fragment, print_local(fragment.statement)))[1]
 
     def statistics(self) -> Mapping[str, int]:
         if self._database is None or self._single is None or self._small is None:

@@ -58,31 +58,65 @@ def small_files(files: Iterable[DataFile], below: int) -> list[DataFile]:
     return sorted((file for file in small if partitions[file.partition] > 1), key=lambda file: file.path)
 
 
-async def compact(
-    engine: Engine, table: Table, terms: Terms, context: ExecutionContext, *, yielding: bool = False
-) -> Compacted:
-    """Compact a table, as it stands in the catalog. Raises SqlError with nothing changed; SerializationFailure where somebody
-    took one of the files away meanwhile.
+def batch_of(files: Sequence[DataFile], files_max: int, bytes_max: int) -> list[DataFile]:
+    """Some of the small files, which are soon written: of the partitions that have the most, at least two of each. files_max,
+    bytes_max: how many there may be, but for the first two."""
+    partitions: dict[object, list[DataFile]] = {}
+    for file in files:
+        partitions.setdefault(file.partition, []).append(file)
+    batch, size = list[DataFile](), 0
+    for group in sorted(partitions.values(), key=len, reverse=True):
+        pair = sum(file.size for file in group[:2])
+        if batch and (len(batch) + 2 > files_max or size + pair > bytes_max):
+            break
+        batch += group[:2]
+        size += pair
+        for file in group[2:]:
+            if len(batch) >= files_max or size + file.size > bytes_max:
+                return batch
+            batch.append(file)
+            size += file.size
+    return batch
 
-    yielding: also where a transaction that is open, on whichever member, would fail because of it.
-    """
+
+async def compact(engine: Engine, table: Table, terms: Terms, context: ExecutionContext) -> Compacted:
+    """Compact a table, as it stands in the catalog. Raises SqlError with nothing changed; SerializationFailure where somebody
+    took one of the files away meanwhile."""
     present = await engine.in_operation_pool(lambda: tables.described(table).values())
     files = small_files(present, engine.config.small_file_bytes)
-    if not files:
-        return Compacted()
+    return await compact_files(engine, table, files, terms, context) if files else Compacted()
+
+
+async def compact_files(
+    engine: Engine,
+    table: Table,
+    files: Sequence[DataFile],
+    terms: Terms,
+    context: ExecutionContext,
+    *,
+    yielding: bool = False,
+    has_turn: bool = False,
+) -> Compacted:
+    """Write these files of a table anew. Raises as `compact` does.
+
+    yielding: raises SerializationFailure also where a transaction that is open, on whichever member, would fail because of it.
+    has_turn: the caller has the table's turn (`engine.mutation.alone`), and has it still when this returns.
+    """
     added = await _written(engine, table, files, terms, context)
     _require_same_rows(engine, table, files, added)
     # In a turn of its own: no statement of this member that is a transaction of its own is then in the middle of its work.
-    turn = engine.turns.of(table.oid)
+    turn = None if has_turn else engine.turns.of(table.oid)
     try:
-        await turn.acquire()
+        if turn is not None:
+            await turn.acquire()
     except BaseException:
         _discard(engine, table, added)
         raise
     try:
         await shielded(engine.in_operation_pool(lambda: _record(engine, table, files, added, yielding)))
     finally:
-        turn.release()
+        if turn is not None:
+            turn.release()
     return Compacted(len(files), len(added))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from support.local_member import LocalMember, local_member, say
 from support.member_process import wait_until
 
 from engine.catalog.objects import DataFile
-from engine.mutation.compaction import small_files
+from engine.mutation.compaction import batch_of, small_files
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -155,3 +156,48 @@ def test_which_files_are_small() -> None:
     assert [f.path for f in small_files([file("b", 1), file("a", 1), file("c", 9)], 9)] == ["a", "b"]
     parted = [file("a", 1, ("x",)), file("b", 1, ("y",)), file("c", 1, ("x",))]
     assert [f.path for f in small_files(parted, 9)] == ["a", "c"]
+
+
+def test_a_table_that_is_always_deleted_from_is_compacted(tmp_path: Path) -> None:
+    """Each DELETE takes one of the small files away that are being written anew, over and over, and goes on meanwhile."""
+    rows = 40
+    with local_member(tmp_path, compact_after=16) as kept, kept.connect() as connection:
+        connection.execute("create table t (a int, b int)")
+        over, deleted = threading.Event(), 0
+
+        def delete() -> None:
+            nonlocal deleted
+            with kept.connect() as other:
+                while not over.is_set():
+                    # Another row each time: its file is written anew without it, small as it was.
+                    other.execute("delete from t where a = %s and b = 0", (deleted % rows,))
+                    other.execute("insert into t values (%s, 0)", (deleted % rows,))
+                    deleted += 1
+
+        deleting = threading.Thread(target=delete)
+        deleting.start()
+        try:
+            for number in range(rows):
+                connection.execute("insert into t values (%s, 0), (%s, 1)", (number, number))
+            wait_until(lambda: kept.engine.statistics()["tables"]["compacted"] >= 2, seconds=120)
+            before = deleted
+            wait_until(lambda: deleted > before + 3)
+        finally:
+            over.set()
+            deleting.join()
+        assert value(connection, "select count(*) from t where b = 1") == rows
+        assert value(connection, "select count(distinct a) from t where b = 0") == rows
+
+
+def test_a_batch_has_files_that_can_be_put_together() -> None:
+    def file(partition: str, number: int, size: int = 10) -> DataFile:
+        return DataFile(f"{partition}{number}", size, 1, partition=(partition,))
+
+    many, few = [file("m", number) for number in range(9)], [file("f", number) for number in range(3)]
+    assert batch_of([*few, *many], 100, 1000) == [*many, *few]
+    assert batch_of([*few, *many], 5, 1000) == many[:5]
+    assert batch_of([*few, *many], 100, 45) == many[:4]
+    assert batch_of([*few, *many], 10, 1000) == many, "no file is written anew that stays alone"
+    large = [file("l", number, 500) for number in range(3)]
+    assert batch_of(large, 100, 400) == large[:2]
+    assert batch_of([], 100, 400) == []

@@ -27,6 +27,7 @@ def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemberProcess]:
     tls = Authority(folder / "authority").issue("m1", names="IP:127.0.0.1")
     environment = {
         "SLUICE_SPARK__START": "lazy", "SLUICE_AUTHENTICATION_TIMEOUT": "5",
+        "SLUICE_CLIENT_INPUT_MB": "16",
         "SLUICE_TLS__CERTIFICATE": tls.certificate, "SLUICE_TLS__KEY": tls.key,
     }  # fmt: skip
     with MemberProcess(folder / "data", environment=environment) as running:
@@ -117,6 +118,33 @@ def test_half_a_bind(member: MemberProcess) -> None:
             ).fetchall()
             assert neighbour.execute("select pg_terminate_backend(%s::int4)", (pid,)).fetchone() == (True,)
         assert b"57P01" in read_all(connection)
+
+
+def test_halves_of_long_messages_by_many(member: MemberProcess) -> None:
+    """Together they hold no more than `client_input_mb`: beyond it, whose message still grows is told, and goes on."""
+    size = 8 << 20
+    query = message(b"Q", b"select length('" + b"x" * size + b"')\0")
+    with ExitStack() as open_:
+        halves = [open_.enter_context(plain(member)) for _ in range(12)]
+        for connection in halves:
+            connection.sendall(startup())
+            assert read_until(connection, b"Z\0\0\0\5I")
+        process = psutil.Process(member.pid)
+        before = process.memory_info().rss
+        for connection in halves:
+            connection.sendall(query[: size - 100])
+        assert_alive(member)
+        assert process.memory_info().rss - before < 60 << 20, "of 96 MB"
+        told = list[bytes]()
+        for connection in halves:
+            connection.sendall(query[size - 100 :])
+            told.append(read_until(connection, b"Z\0\0\0\5I"))
+        refused = [text for text in told if b"C53200\0" in text]
+        assert 0 < len(refused) < len(halves)
+        assert sum(str(size).encode() in text for text in told) == len(halves) - len(refused)
+        for connection in halves:
+            connection.sendall(message(b"Q", b"select 7\0"))
+            assert b"7" in read_until(connection, b"Z\0\0\0\5I")
 
 
 def test_a_hundred_portals_of_a_client_that_does_not_read(member: MemberProcess) -> None:

@@ -26,11 +26,13 @@ from __future__ import annotations
 
 import enum
 import struct
+import sys
 from typing import TYPE_CHECKING, Final
 
 from wire.dataclass import dataclass
 from wire.errors import CharacterNotInRepertoire, FatalError, ProtocolViolation
 from wire.pg import messages as m
+from wire.pg.input_budget import InputBudget
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -43,6 +45,8 @@ AUTHENTICATION_BYTES_MAX: Final = 65_535
 SMALL_MESSAGE_BYTES_MAX: Final = 10_000
 #: The prefix of the buffer that was consumed is cut off when it reaches this size.
 _COMPACT_BYTES: Final = 1 << 16
+#: Shorter messages are never refused for what others hold.
+LONG_MESSAGE_BYTES: Final = 1 << 16
 _LENGTH: Final = struct.Struct("!i")
 _LARGE: Final = frozenset((m.Query, m.Parse, m.Bind, m.FunctionCall, m.CopyData))
 
@@ -217,9 +221,12 @@ def negotiate(startup: m.Startup) -> tuple[tuple[int, int], m.NegotiateProtocolV
 class Connection:
     """See the module's docstring. Used by one task at a time; `receive_data` may be called between any two calls."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, budget: InputBudget | None = None) -> None:
         self.state = State.STARTUP
         self._limits = limits or Limits()
+        self._budget = budget or InputBudget(sys.maxsize)
+        #: Bytes of a refused message that have not come yet, and are thrown away when they do.
+        self._refused = 0
         self._encoding = "UTF8"
         self._buffer = bytearray()
         self._at = 0
@@ -236,16 +243,27 @@ class Connection:
         """Apply a (valid) value of `client_encoding` to every message from now on."""
         self._encoding = encoding
 
+    @property
+    def is_crowded(self) -> bool:
+        """Whether all connections together hold more than they may."""
+        return self._budget.is_exceeded
+
     def receive_data(self, data: Buffer) -> None:
-        if self.state is not State.CLOSED:
-            self._buffer += data
+        if self.state is State.CLOSED:
+            return
+        view = memoryview(data).cast("B")
+        thrown_away = min(self._refused, len(view))
+        self._refused -= thrown_away
+        self._buffer += view[thrown_away:]
+        self._budget.add(len(view) - thrown_away)
 
     def next_event(self) -> m.FrontendMessage | Nothing:
         """The next message, NEED_DATA, or PAUSED when the client has to be answered first.
 
         Raises ProtocolViolation when the client broke the protocol: say so with a fatal ErrorResponse and close; further
         calls raise it again. Raises CharacterNotInRepertoire for a message whose text is not in the client's encoding:
-        the machine has moved as if it had been given, so answer it with an ErrorResponse as any failed command.
+        the machine has moved as if it had been given, so answer it with an ErrorResponse as any failed command. Raises
+        OutOfMemory in the same way for a long message that has not arrived whole while all connections hold too much.
         """
         if self._violation:
             raise self._violation
@@ -288,8 +306,25 @@ class Connection:
         if not 4 <= length <= self._length_max(cls):
             raise ProtocolViolation("invalid message length")
         if self.buffered < length + 1:
+            if length > LONG_MESSAGE_BYTES and self.is_crowded:
+                self._refuse(length, row[cls])
             return None
         return kind, self._consume(5, length - 4), row[cls]
+
+    def _refuse(self, length: int, successor: State) -> None:
+        """Throw away what is there of the message and what will come. Raises OutOfMemory, unless it is skipped anyway."""
+        error = self._budget.refusal(length)
+        self._refused = length + 1 - self.buffered
+        self._clear()
+        skipped = self.state is State.SKIPPING and successor is State.SKIPPING
+        self.state = successor
+        if not skipped:
+            raise error
+
+    def _clear(self) -> None:
+        self._budget.release(self.buffered)
+        self._buffer.clear()
+        self._at = 0
 
     def _out_of_order(self, kind: bytes) -> ProtocolViolation:
         if self.state is State.AUTHENTICATING:
@@ -309,6 +344,7 @@ class Connection:
         start = self._at + head
         end = start + size
         body = bytes(memoryview(self._buffer)[start:end])
+        self._budget.release(head + size)
         self._at = end
         if end == len(self._buffer):
             self._buffer.clear()
@@ -377,5 +413,4 @@ class Connection:
     def close(self) -> None:
         """The transport is gone: nothing more is read or sent."""
         self.state = State.CLOSED
-        self._buffer.clear()
-        self._at = 0
+        self._clear()

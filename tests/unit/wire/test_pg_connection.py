@@ -10,6 +10,7 @@ from wire.errors import (
     CharacterNotInRepertoire,
     FatalError,
     Notice,
+    OutOfMemory,
     ProtocolViolation,
     SqlError,
     UntranslatableCharacter,
@@ -26,6 +27,7 @@ from wire.pg.connection import (
     State,
     negotiate,
 )
+from wire.pg.input_budget import InputBudget
 
 
 def startup(protocol: int = 0x30000, **parameters: str) -> bytes:
@@ -43,8 +45,8 @@ def frame(kind: bytes, body: bytes = b"") -> bytes:
     return kind + struct.pack("!i", len(body) + 4) + body
 
 
-def idle(limits: Limits | None = None) -> Connection:
-    connection = Connection(limits)
+def idle(limits: Limits | None = None, budget: InputBudget | None = None) -> Connection:
+    connection = Connection(limits, budget)
     connection.receive_data(startup(user="ann", database="sluice"))
     connection.next_event()
     connection.send(m.AuthenticationOk())
@@ -360,3 +362,58 @@ def test_a_long_run_does_not_grow_the_buffer() -> None:
         assert isinstance(connection.next_event(), m.Query)
         connection.send(m.ReadyForQuery("I"))
     assert connection.buffered == 0
+
+
+def test_a_message_that_grows_while_all_hold_too_much_is_refused_and_thrown_away() -> None:
+    budget = InputBudget(300_000)
+    still, growing = idle(budget=budget), idle(budget=budget)
+    query = frame(b"Q", b"select '" + b"x" * 400_000 + b"'\0")
+    still.receive_data(query[:250_000])
+    assert still.next_event() is NEED_DATA
+    growing.receive_data(query[:100_000])
+    with pytest.raises(OutOfMemory):
+        growing.next_event()
+    assert growing.buffered == 0
+    assert budget.held == 250_000
+    # As after any failed command: it is answered, and what follows the message is the next one.
+    growing.send(m.ErrorResponse("ERROR", "53200", "out of memory"))
+    growing.send(m.ReadyForQuery("I"))
+    for start in range(100_000, len(query), 65_536):
+        growing.receive_data(query[start : start + 65_536])
+        assert growing.next_event() is NEED_DATA
+        assert budget.held == 250_000
+    growing.receive_data(frame(b"Q", b"select 1\0"))
+    assert growing.next_event() == m.Query("select 1")
+    # Who has stood still may finish once there is room.
+    still.receive_data(query[250_000:])
+    assert isinstance(still.next_event(), m.Query)
+    assert budget.held == 0
+
+
+def test_a_refused_message_of_a_pipeline_fails_the_pipeline_and_is_skipped_whole() -> None:
+    budget = InputBudget(100_000)
+    connection = idle(budget=budget)
+    bind = frame(b"B", b"\0\0\0\0\0\1" + struct.pack("!I", 400_000) + bytes(400_000) + b"\0\0")
+    connection.receive_data(bind[:200_000])
+    with pytest.raises(OutOfMemory):
+        connection.next_event()
+    connection.send(m.ErrorResponse("ERROR", "53200", "out of memory"))
+    assert connection.state is State.SKIPPING
+    connection.receive_data(bind[200_000:] + bind[:150_000])
+    assert connection.next_event() is NEED_DATA, "a message that is skipped anyway is no second error"
+    assert budget.held == 0
+    connection.receive_data(bind[150_000:] + frame(b"S"))
+    assert connection.next_event() == m.Sync()
+
+
+def test_short_messages_are_not_refused_and_a_closed_connection_holds_nothing() -> None:
+    budget = InputBudget(10)
+    connection = idle(budget=budget)
+    query = frame(b"Q", b"select '" + b"x" * 60_000 + b"'\0")
+    connection.receive_data(query[:50_000])
+    assert connection.next_event() is NEED_DATA
+    assert budget.is_exceeded
+    connection.close()
+    assert budget.held == 0
+    connection.receive_data(query)
+    assert budget.held == 0
