@@ -75,7 +75,7 @@ class Engine:
         self.config = config
         self.mesh = mesh or AloneMesh(MemberInfo(config.member, "1", "", "", "data", "up", 0, "", local=True))
         self.initiation = Initiation(config.role, self.mesh)
-        self.store = CatalogStore(config.catalog or config.private / "catalog.sqlite", self.tables)
+        self.store = CatalogStore(config.catalog_location, self.tables, allow_empty=config.allow_empty_catalog)
         stores.register(config.stores)
         iceberg.register(config.catalogs)
         self.roots = DataRoots(config.base or config.data, config.roots)
@@ -172,7 +172,7 @@ class Engine:
     @property
     def tables(self) -> Path:
         """The folder of stored tables, which all members of the catalog see."""
-        return (self.config.base or self.config.data) / "tables"
+        return self.config.tables
 
     async def in_writer_pool(self, call: Callable[[], T]) -> T:
         """Run a call that may block for long on a disk."""
@@ -240,7 +240,7 @@ def _member_locks(config: EngineConfig) -> MemberLocks | None:
     """Beside the catalog, where the other members that share it find them too."""
     if config.catalog and str(config.catalog).startswith(URL_SCHEMES):
         return None
-    return MemberLocks(Path(f"{config.catalog or config.private / 'catalog.sqlite'}{_LOCKS}"))
+    return MemberLocks(Path(f"{config.catalog_location}{_LOCKS}"))
 
 
 def _held(config: EngineConfig) -> Iterator[StandIn]:

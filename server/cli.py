@@ -66,6 +66,9 @@ def serve(
     data: Data = None,
     spark_master: SparkMaster = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error [info].")] = None,
+    allow_empty_catalog: Annotated[
+        bool, typer.Option("--allow-empty-catalog", help="Start also where the catalog is lost and tables are there.")
+    ] = False,
     check: Annotated[bool, typer.Option("--check", help="Validate the configuration and exit.")] = False,
 ) -> None:
     """Run a member in the foreground until SIGTERM or Ctrl-C.
@@ -81,6 +84,7 @@ def serve(
         data=data,
         spark={"master": spark_master},
         log_level=log_level,
+        allow_empty_catalog=allow_empty_catalog or None,
     )
     if check:
         typer.echo(f"ok: {config or 'defaults, environment and flags'}")

@@ -163,6 +163,11 @@ def _taken_away(folder: Path, since: float) -> Iterator[str]:
                     yield unquote(action["remove"]["path"])
 
 
+def folders_with_rows(root: Path) -> Iterator[str]:
+    """Folders of tables to which somebody has committed rows, by their logs: what a catalog that is empty has lost. Blocks."""
+    return (path.name for path in _folders(root) if _has_decisions(path))
+
+
 def _has_decisions(folder: Path) -> bool:
     """Whether somebody has ever committed rows to a table; also where its log cannot be read, but is there."""
     if not (folder / delta.LOG).exists():
