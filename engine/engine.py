@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import itertools
-import time
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
@@ -60,6 +60,8 @@ _PARSED: Final = 1024
 _PARSED_ROOM: Final = 1 << 19
 #: What the name of the file of advisory locks has beyond the catalog's.
 _LOCKS: Final = "-locks"
+#: A query's number fits in an int8, however many follow the first.
+_QUERY_NUMBER_BITS: Final = 62
 #: One that is longer takes more than some ten milliseconds to parse.
 _PARSED_LENGTH: Final = 4096
 
@@ -88,8 +90,9 @@ class Engine:
         self.copies = Copies()
         self._listener = listener
         self._operations = OperationPool(config.operation_threads)
-        # Numbers are never given twice, also not after a restart: a second has more of them than any member uses.
-        self._query_numbers = itertools.count(int(time.time()) * 1_000_000)
+        # Numbers are not given again after a restart, whatever the clock says by then: each start begins somewhere else. That two
+        # of them, each of a thousand million queries, overlap has a probability of less than one in a thousand million.
+        self._query_numbers = itertools.count(secrets.randbits(_QUERY_NUMBER_BITS))
         self._local = LocalExecutor(config)
         self._spooler = Spooler(config.private / "spool")
         self._spark = SparkExecutor(config.spark, config.private, listener=listener, spooler=self._spooler)
