@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from engine.catalog import counters
+from engine.catalog.contents import Contents
 from engine.catalog.counters import Block, Count
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.objects import Table
@@ -97,6 +98,14 @@ class CatalogDatabase(Protocol):
 
     def forget(self, location: str) -> None:
         """A dropped table's folder is no more."""
+        ...
+
+    def contents(self) -> Contents:
+        """All rows, read at one moment."""
+        ...
+
+    def fill(self, given: Contents) -> None:
+        """Take another database's rows for one's own. Raises ObjectInUse where something was committed here already."""
         ...
 
     def close(self) -> None: ...

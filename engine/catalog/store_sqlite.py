@@ -20,9 +20,13 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from engine.catalog import rows
+import msgspec
+from sqlglot import exp
+
+from engine.catalog import contents, rows
 from engine.catalog.asking import take_asked
 from engine.catalog.catalog_file import CatalogFile
+from engine.catalog.contents import Contents
 from engine.catalog.counters import Count
 from engine.catalog.rows import Content, Decision, StepKind
 from engine.catalog.snapshot import FIRST_OID, PUBLIC, PUBLIC_COMMENT, AnyChange, Snapshot
@@ -201,6 +205,23 @@ class SqliteDatabase:
         with self._transaction() as writer:
             writer.execute("delete from dropped where location = ?", (location,))
 
+    def contents(self) -> Contents:
+        with self._read() as reader, self._begun(reader, "deferred"):
+            found = {
+                table: reader.execute(_all_rows(table, columns)).fetchall()
+                for table, columns in contents.COLUMNS.items()
+            }
+            return Contents(self._meta(reader, "version"), self._meta(reader, "next_oid"), found)
+
+    def fill(self, given: Contents) -> None:
+        with self._transaction() as writer:
+            contents.require_empty(self._meta(writer, "version"), str(self._path))
+            for table, columns in contents.COLUMNS.items():
+                writer.execute(exp.delete(table).sql("sqlite"))
+                writer.executemany(_new_row(table, columns), given.rows[table])
+            for key, value in (("version", given.version), ("next_oid", given.next_oid)):
+                writer.execute("update meta set value = ? where key = ?", (value, key))
+
     def _meta(self, connection: sqlite3.Connection, key: str) -> int:
         return int(connection.execute("select value from meta where key = ?", (key,)).fetchone()[0])
 
@@ -273,6 +294,8 @@ class SqliteDatabase:
         """Raise what SQLite says as an error of ours. asked: when what wants to write was asked for."""
         try:
             yield
+        except msgspec.MsgspecError as error:
+            raise _corrupted(self._path, f"a row cannot be read: {error}") from error
         except (sqlite3.Error, OSError) as error:
             # The lowest byte is the kind, the others which of it.
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -295,6 +318,15 @@ class SqliteDatabase:
         with self._asking, self._reading, self._writing:
             for connection in (self._asker, self._reader, self._writer):
                 connection.close()
+
+
+def _all_rows(table: str, columns: Sequence[str]) -> str:
+    return exp.select(*columns).from_(table).sql("sqlite")
+
+
+def _new_row(table: str, columns: Sequence[str]) -> str:
+    places = exp.values([tuple(exp.Placeholder() for _ in columns)])
+    return exp.insert(places, table, columns=list(columns)).sql("sqlite")
 
 
 def _corrupted(path: Path, said: str) -> DataCorrupted:

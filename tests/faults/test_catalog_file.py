@@ -122,7 +122,13 @@ def test_a_damaged_catalog_is_told_at_the_start(tmp_path: Path) -> None:
         for number in range(20):
             storage_ground.created(SessionCatalog(store), f"t{number}")
     whole = catalog.read_bytes()
-    for damaged in (b"no database at all" * 1000, whole[:8192] + bytes(4096) + whole[12288:], whole[: len(whole) // 2]):
+    for damaged in (
+        b"no database at all" * 1000,
+        whole[:8192] + bytes(4096) + whole[12288:],
+        whole[: len(whole) // 2],
+        # Pages that are as they should be, and a row that is not.
+        whole.replace(b'{"columns":[', b'{"columns":]'),
+    ):
         catalog.write_bytes(damaged)
         with pytest.raises(DataCorrupted, match="is damaged"):
             CatalogStore(catalog)
