@@ -31,6 +31,7 @@ class EngineConfig:
     data: the data directory: the member's own files (catalog, spool) lie in `.sluice` below it.
     base: where relative paths of foreign tables begin; None: `data`. Members that share a catalog share this too.
     catalog: a SQLite file or a postgresql:// URL; None: a file of the member's own.
+    allow_empty_catalog: start also where the catalog is empty and the folder of stored tables is not.
     roots: folders that foreign tables must lie in; empty: anywhere the member's user can read.
     copy_roots: folders that files of COPY must lie in, relative paths in the first; empty: `files` below `base`.
     role: data: it initiates queries; lite: only those that read no table.
@@ -47,6 +48,7 @@ class EngineConfig:
     role: Literal["data", "lite"] = "data"
     base: Path | None = None
     catalog: str | None = None
+    allow_empty_catalog: bool = False
     roots: tuple[Path, ...] = ()
     copy_roots: tuple[Path, ...] = ()
     fragment_threads: int = 4
@@ -66,3 +68,13 @@ class EngineConfig:
     def private(self) -> Path:
         """The member's own folder, below its data directory."""
         return self.data / ".sluice"
+
+    @property
+    def catalog_location(self) -> Path | str:
+        """Where the catalog is: the path of a file, or a URL."""
+        return self.catalog or self.private / "catalog.sqlite"
+
+    @property
+    def tables(self) -> Path:
+        """The folder of stored tables, which all members of the catalog see."""
+        return (self.base or self.data) / "tables"

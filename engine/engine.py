@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import itertools
-import time
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
@@ -62,6 +62,8 @@ _PARSED: Final = 1024
 _PARSED_ROOM: Final = 1 << 19
 #: What the name of the file of advisory locks has beyond the catalog's.
 _LOCKS: Final = "-locks"
+#: A query's number fits in an int8, however many follow the first.
+_QUERY_NUMBER_BITS: Final = 62
 
 
 class Engine:
@@ -75,7 +77,7 @@ class Engine:
         self.config = config
         self.mesh = mesh or AloneMesh(MemberInfo(config.member, "1", "", "", "data", "up", 0, "", local=True))
         self.initiation = Initiation(config.role, self.mesh)
-        self.store = CatalogStore(config.catalog or config.private / "catalog.sqlite", self.tables)
+        self.store = CatalogStore(config.catalog_location, self.tables, allow_empty=config.allow_empty_catalog)
         stores.register(config.stores)
         iceberg.register(config.catalogs)
         self.roots = DataRoots(config.base or config.data, config.roots)
@@ -89,8 +91,9 @@ class Engine:
         self._listener = listener
         self._operations = OperationPool(config.operation_threads)
         self.planning = PlanningPool(self._operations, config.memory_bytes)
-        # Numbers are never given twice, also not after a restart: a second has more of them than any member uses.
-        self._query_numbers = itertools.count(int(time.time()) * 1_000_000)
+        # Numbers are not given again after a restart, whatever the clock says by then: each start begins somewhere else. That two
+        # of them, each of a thousand million queries, overlap has a probability of less than one in a thousand million.
+        self._query_numbers = itertools.count(secrets.randbits(_QUERY_NUMBER_BITS))
         self._local = LocalExecutor(config)
         self._spooler = Spooler(config.private / "spool")
         self._spark = SparkExecutor(config.spark, config.private, listener=listener, spooler=self._spooler)
@@ -179,7 +182,7 @@ class Engine:
     @property
     def tables(self) -> Path:
         """The folder of stored tables, which all members of the catalog see."""
-        return (self.config.base or self.config.data) / "tables"
+        return self.config.tables
 
     async def in_writer_pool(self, call: Callable[[], T]) -> T:
         """Run a call that may block for long on a disk."""
@@ -250,7 +253,7 @@ def _member_locks(config: EngineConfig) -> MemberLocks | None:
     """Beside the catalog, where the other members that share it find them too."""
     if config.catalog and str(config.catalog).startswith(URL_SCHEMES):
         return None
-    return MemberLocks(Path(f"{config.catalog or config.private / 'catalog.sqlite'}{_LOCKS}"))
+    return MemberLocks(Path(f"{config.catalog_location}{_LOCKS}"))
 
 
 def _held(config: EngineConfig) -> Iterator[StandIn]:

@@ -66,6 +66,9 @@ def serve(
     data: Data = None,
     spark_master: SparkMaster = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error [info].")] = None,
+    allow_empty_catalog: Annotated[
+        bool, typer.Option("--allow-empty-catalog", help="Start also where the catalog is lost and tables are there.")
+    ] = False,
     check: Annotated[bool, typer.Option("--check", help="Validate the configuration and exit.")] = False,
 ) -> None:
     """Run a member in the foreground until SIGTERM or Ctrl-C.
@@ -81,6 +84,7 @@ def serve(
         data=data,
         spark={"master": spark_master},
         log_level=log_level,
+        allow_empty_catalog=allow_empty_catalog or None,
     )
     if check:
         typer.echo(f"ok: {config or 'defaults, environment and flags'}")
@@ -169,6 +173,49 @@ def load_files(
     except LoadError as error:
         _fail(str(error), status=1)
     typer.echo(f"{table}: {loaded}")
+
+
+@app.command()
+def backup(
+    target: Annotated[Path, typer.Argument(help="A folder that does not exist yet or is empty.", show_default=False)],
+    config: ConfigFile = None,
+    data: Data = None,
+) -> None:
+    """Copy the catalog and the stored tables' files, while members run: the state of one moment.
+
+    Takes the configuration of a member, for where the catalog and the tables are. Copies neither the configuration nor what
+    foreign tables read.
+    """
+    from engine.backup import back_up
+
+    engine = _load(config, data=data).engine()
+    _tell("backed up", lambda: back_up(engine.catalog_location, engine.tables, target))
+
+
+@app.command()
+def restore(
+    source: Annotated[Path, typer.Argument(help="The folder that sluice backup has written.", show_default=False)],
+    config: ConfigFile = None,
+    data: Data = None,
+) -> None:
+    """Put a backup where the configuration says that catalog and tables are, which must not be there yet.
+
+    Then start the members. The catalog may be another database than before: a SQLite file or PostgreSQL.
+    """
+    from engine import backup as backups
+
+    engine = _load(config, data=data).engine()
+    _tell("restored", lambda: backups.restore(source, engine.catalog_location, engine.tables))
+
+
+def _tell(done: str, work: Callable[[], object]) -> None:
+    from wire.errors import SqlError
+
+    try:
+        result = work()
+    except SqlError as error:
+        _fail("\n".join(part for part in (error.message, error.hint) if part), status=1)
+    typer.echo(f"{done}: {result}")
 
 
 cluster = typer.Typer(help="Several members on this machine, over one catalog and one directory.", no_args_is_help=True)

@@ -234,6 +234,9 @@ class Config(_Section):
     catalog: str | None = Field(
         None, description="SQLite file or postgresql:// URL that members share; the member's own if not given"
     )
+    allow_empty_catalog: bool = Field(
+        False, description="start also where the catalog is empty and the folder of tables holds rows"
+    )
     roots: list[Path] = Field(default_factory=list, description="folders that tables must lie in; empty: any")
     copy_roots: list[Path] = Field(
         default_factory=list, description="folders that files of COPY must lie in; empty: `files` in the data directory"
@@ -368,6 +371,7 @@ class Config(_Section):
             data=self.data.absolute(),
             base=self.base.absolute() if self.base else None,
             catalog=_catalog(self.catalog),
+            allow_empty_catalog=self.allow_empty_catalog,
             member=self.member,
             role=self.cluster.role,
             roots=tuple(root.absolute() for root in self.roots),

@@ -284,11 +284,13 @@ async def _serve(config: Config) -> None:
         last = threading.Timer(config.cluster.drain_seconds + _END_SECONDS, _end_anyway)
         last.daemon = True
         last.start()
-        await member.close()
-        unused.close()
-        last.cancel()
-        # What DuckDB's binding finds frozen when the interpreter ends, it takes for leaked and says so on and on.
-        gc.unfreeze()
+        try:
+            await member.close()
+        finally:
+            unused.close()
+            last.cancel()
+            # What DuckDB's binding finds frozen when the interpreter ends, it takes for leaked and says so on and on.
+            gc.unfreeze()
 
 
 def _end_anyway() -> None:

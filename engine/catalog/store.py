@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from engine.catalog import counters
+from engine.catalog.contents import Contents
 from engine.catalog.counters import Block, Count
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.objects import Table
@@ -41,8 +42,8 @@ from engine.storage.delta import Published
 from engine.storage.publish import pending, remove_dropped
 from engine.storage.publisher import Publisher
 from engine.storage.underway import UNDERWAY, Keeper
-from engine.storage.vacuum import Strays, Swept, Vacuum
-from wire.errors import DuplicateTable, SqlError
+from engine.storage.vacuum import Strays, Swept, Vacuum, folders_with_rows
+from wire.errors import DataCorrupted, DuplicateTable, SqlError
 
 #: What a location in PostgreSQL begins with.
 URL_SCHEMES: Final = ("postgresql://", "postgres://")
@@ -99,12 +100,23 @@ class CatalogDatabase(Protocol):
         """A dropped table's folder is no more."""
         ...
 
+    def contents(self) -> Contents:
+        """All rows, read at one moment."""
+        ...
+
+    def fill(self, given: Contents) -> None:
+        """Take another database's rows for one's own. Raises ObjectInUse where something was committed here already."""
+        ...
+
     def close(self) -> None: ...
 
 
-def _open(location: Path | str, tables: Path) -> CatalogDatabase:
-    """PostgreSQL for a URL, else a SQLite file. Imported late: psycopg takes a tenth of a second to import."""
-    if _is_url(location):
+def open_database(location: Path | str, tables: Path) -> CatalogDatabase:
+    """Open PostgreSQL for a URL, else a SQLite file, and make what is missing in it.
+
+    Imported late: psycopg takes a tenth of a second to import.
+    """
+    if is_url(location):
         from engine.catalog.store_postgres import PostgresDatabase
 
         return PostgresDatabase(str(location), tables)
@@ -113,25 +125,28 @@ def _open(location: Path | str, tables: Path) -> CatalogDatabase:
     return SqliteDatabase(Path(location), tables)
 
 
-def _is_url(location: Path | str) -> bool:
+def is_url(location: Path | str) -> bool:
+    """Whether a catalog's location is in PostgreSQL."""
     return isinstance(location, str) and location.startswith(URL_SCHEMES)
 
 
 def _beside(location: Path | str) -> Path:
-    return Path("tables") if _is_url(location) else Path(location).parent / "tables"
+    return Path("tables") if is_url(location) else Path(location).parent / "tables"
 
 
 class CatalogStore:
     """See the module's docstring. All methods may be called from any thread.
 
     location: a file, or a postgresql:// URL. tables: the folder of stored tables, as this member sees it; None: `tables`
-    beside the catalog's file, or in the working folder. snapshot: the newest committed state that was seen.
-    Raises DataCorrupted for a database written by a later release, IoError for one that is not there.
+    beside the catalog's file, or in the working folder. allow_empty: go on where nothing was ever committed to the catalog and
+    the folder holds tables with rows. snapshot: the newest committed state that was seen.
+    Raises DataCorrupted for a database that is damaged, was written by a later release, or has lost its tables; IoError for one
+    that is not there.
     """
 
-    def __init__(self, location: Path | str, tables: Path | None = None) -> None:
+    def __init__(self, location: Path | str, tables: Path | None = None, *, allow_empty: bool = False) -> None:
         self.tables = (tables or _beside(location)).absolute()
-        self._database = _open(location, self.tables)
+        self._database = open_database(location, self.tables)
         #: Of the threads that it has; other loops of the member's join them.
         self.background = Background()
         self._publisher = Publisher(self.publish, self.background.supervise("publisher"))
@@ -145,6 +160,21 @@ class CatalogStore:
         self._away: SqlError | None = None
         self._declared: tuple[Table, ...] = ()
         self.snapshot = self._database.load()
+        if self.snapshot.version == 0 and not allow_empty:
+            self._require_no_rows(location)
+
+    def _require_no_rows(self, location: Path | str) -> None:
+        """A catalog that was lost, and made anew by this start, would be taken for one of no tables, and its next commits would
+        give numbers again that the tables' logs have."""
+        lost = next(folders_with_rows(self.tables), None)
+        if lost is not None:
+            self._database.close()
+            place = "in PostgreSQL" if is_url(location) else f"in {location}"
+            raise DataCorrupted(
+                f"the catalog {place} is empty, but {self.tables} holds tables with rows, such as {lost}",
+                hint="Put the catalog back, or restore a backup (sluice restore). To begin anew beside these tables, which no "
+                "statement will see, start with allow_empty_catalog (--allow-empty-catalog).",
+            )
 
     def declare(self, tables: Sequence[Table]) -> None:
         """Show these tables of the topology in every snapshot; they are not stored. Called once, before any statement.

@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import psycopg
+from psycopg import sql
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
 
-from engine.catalog import rows
+from engine.catalog import contents, rows
 from engine.catalog.asking import take_asked
+from engine.catalog.contents import Contents
 from engine.catalog.counters import Count
 from engine.catalog.rows import Content, Decision, StepKind
 from engine.catalog.snapshot import FIRST_OID, PUBLIC, PUBLIC_COMMENT, AnyChange, Snapshot
@@ -239,6 +241,12 @@ class PostgresDatabase:
     def forget(self, location: str) -> None:
         self._writer.ask(lambda c: c.execute("delete from sluice_catalog.dropped where location = %s", (location,)))
 
+    def contents(self) -> Contents:
+        return self._writer.ask(_contents)
+
+    def fill(self, given: Contents) -> None:
+        self._writer.ask(lambda connection: _fill(connection, given, self._writer.place))
+
     def commit(self, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
         return self._writer.ask(lambda connection: self._commit(connection, known, changes))
 
@@ -314,6 +322,38 @@ def _read(connection: Connection, tables: Path) -> Snapshot:
         connection.execute("select body from sluice_catalog.types"),
         connection.execute("select key, body from sluice_catalog.rights"),
     )
+
+
+def _contents(connection: Connection) -> Contents:
+    with connection.transaction():
+        connection.execute("set transaction isolation level repeatable read, read only")
+        version = _version(connection)
+        found = {
+            table: connection.execute(
+                sql.SQL("select {} from {}").format(_names(columns), sql.Identifier("sluice_catalog", table))
+            ).fetchall()
+            for table, columns in contents.COLUMNS.items()
+        }
+        # Sequences are of no snapshot: this is later than the rows, and so beyond every OID in them.
+        next_oid = _number(connection, "select last_value + is_called::int from sluice_catalog.oids")
+    return Contents(version, next_oid, found)
+
+
+def _fill(connection: Connection, given: Contents, place: str) -> None:
+    with connection.transaction():
+        contents.require_empty(_number(connection, f"{_VERSION} for update"), place)
+        for table, columns in contents.COLUMNS.items():
+            connection.execute(sql.SQL("delete from {}").format(sql.Identifier("sluice_catalog", table)))
+            copied = sql.SQL("copy {} ({}) from stdin").format(sql.Identifier("sluice_catalog", table), _names(columns))
+            with connection.cursor() as cursor, cursor.copy(copied) as copy:
+                for row in given.rows[table]:
+                    copy.write_row(row)
+        connection.execute("update sluice_catalog.meta set value = %s where key = 'version'", (given.version,))
+        connection.execute("select setval('sluice_catalog.oids', %s, false)", (given.next_oid,))
+
+
+def _names(columns: Sequence[str]) -> sql.Composed:
+    return sql.SQL(", ").join(map(sql.Identifier, columns))
 
 
 def _settle(connection: Connection, location: str, published: Published) -> None:

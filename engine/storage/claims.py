@@ -12,6 +12,9 @@ began: it claims all tables, by a folder beside theirs.
 A claim whose member is gone is not touched any more (`Keeper`) and does not count; VACUUM removes it as it does a statement's
 folder. What is claimed between the look and the commit is not seen: such a transaction fails with 40001, as before.
 
+A hold is a claim of another kind, on all tables: while somebody has one (a backup that copies files), no member removes what tables
+have no more (VACUUM, folders of dropped tables). Compaction and all other commits go on, since they remove nothing.
+
 Rejected: to ask the members, which fails for one that cannot be reached just now; a table of claims in the catalog database, which
 would cost transactions that change rows one more write to it.
 """
@@ -28,6 +31,7 @@ from typing import Final
 from engine.storage.underway import TOUCH_SECONDS, UNDERWAY
 
 _PREFIX: Final = "_staging-claim-"
+_HOLD_PREFIX: Final = "_staging-hold-"
 _FORGOTTEN_SECONDS: Final = 3 * TOUCH_SECONDS
 
 
@@ -49,10 +53,35 @@ class Claim:
             self.path.rmdir()
 
 
+class Hold:
+    """root: the folder of all tables. Kept alive by a `Keeper` of the process. Blocks on the disk; raises OSError."""
+
+    def __init__(self, root: Path) -> None:
+        self.path = root / f"{_HOLD_PREFIX}{uuid.uuid4().hex[:16]}"
+        self.path.mkdir()
+        UNDERWAY.watch(self)
+
+    def paths(self) -> Iterator[Path]:
+        yield self.path
+
+    def release(self) -> None:
+        with contextlib.suppress(OSError):
+            self.path.rmdir()
+
+
+def is_held(root: Path) -> bool:
+    """Whether somebody, in whichever process, needs what tables have no more. root: the folder of all tables. Blocks."""
+    return _is_alive(root, _HOLD_PREFIX)
+
+
 def is_claimed(table: Path) -> bool:
     """Whether a transaction that is open on any member depends on the table. Blocks on the disk."""
+    return _is_alive(table, _PREFIX)
+
+
+def _is_alive(folder: Path, prefix: str) -> bool:
     since = time.time() - _FORGOTTEN_SECONDS
-    return any(_touched(path) > since for path in table.glob(f"{_PREFIX}*"))
+    return any(_touched(path) > since for path in folder.glob(f"{prefix}*"))
 
 
 def _touched(path: Path) -> float:

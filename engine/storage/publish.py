@@ -10,7 +10,7 @@ A crash before, between or after leaves what the next one, whoever it is, does a
 before it writes, the second changes nothing the second time. Two at the same time meet in the first step, where Delta takes
 one of two commits with the same number; the other one looks again.
 
-A folder of a dropped table is removed here too, an hour after the commit that dropped it.
+A folder of a dropped table is removed here too, an hour after the commit that dropped it, or later where a backup holds it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from engine.storage import delta, tables
+from engine.storage.claims import is_held
 from engine.storage.delta import Published
 from engine.storage.tables import FileChange
 from wire.dataclass import dataclass
@@ -113,7 +114,9 @@ def pending(
 
 
 def remove_dropped(database: CatalogDatabase, root: Path, now: int) -> Iterator[Step]:
-    """Remove the folders of tables that were dropped long enough ago. now: seconds since 1970."""
+    """Remove the folders of tables that were dropped long enough ago, unless somebody holds them. now: seconds since 1970."""
+    if is_held(root):
+        return
     for location in database.dropped(now - tables.DROPPED_SECONDS):
         tables.discard(root, location)
         database.forget(location)

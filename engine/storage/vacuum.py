@@ -8,6 +8,8 @@ A file of a table is removed when all of this holds:
 - nothing of this member's is about to name it (`underway`);
 - it is old: another member that is about to name it touches it every few minutes, and one that writes it does too.
 
+Nothing is removed while a backup copies (`engine.storage.claims.Hold`).
+
 The folder of a statement that crashed (`StagingArea`) goes with its files, by the same rules.
 
 Short and old are the same `retention`. What is there is listed before the catalog is asked, never after: what is committed in
@@ -37,6 +39,7 @@ import msgspec
 
 from engine.catalog.objects import Table
 from engine.storage import delta
+from engine.storage.claims import is_held
 from engine.storage.underway import UNDERWAY
 from wire.dataclass import dataclass
 from wire.errors import DataCorrupted, IoError
@@ -86,20 +89,25 @@ class Vacuum:
         self._database = database
         self._root = root
         self._before = before
+        #: Asked first: a backup that begins later reads a catalog that does not name what is removed here.
+        self._held = is_held(root)
 
     def tables(self, locations: Sequence[str]) -> Iterator[Swept]:
         """Remove dead files of these tables, those that are still there. Raises SqlError."""
-        found = {location: list(_old_files(self._root / location, self._before)) for location in locations}
+        listed = () if self._held else locations
+        found = {location: list(_old_files(self._root / location, self._before)) for location in listed}
         areas = {location: list(_old_areas(self._root / location, self._before)) for location in locations}
         decisions, snapshot = self._state()
         known = _by_location(snapshot)
         for location in locations:
             if location in known:
-                yield self._sweep(known[location], found[location], snapshot.version, decisions)
+                yield self._sweep(known[location], found.get(location, ()), snapshot.version, decisions)
                 _remove_empty(areas[location])
 
     def strays(self) -> Strays:
         """Remove folders of tables that nobody knows. Raises IoError."""
+        if self._held:
+            return Strays()
         there = [path for path in _folders(self._root) if _is_old(path, self._before)]
         _, snapshot = self._state()
         dropped = frozenset(self._database.dropped(_EVER))
@@ -161,6 +169,11 @@ def _taken_away(folder: Path, since: float) -> Iterator[str]:
                 action = msgspec.json.decode(line)
                 if "remove" in action:
                     yield unquote(action["remove"]["path"])
+
+
+def folders_with_rows(root: Path) -> Iterator[str]:
+    """Folders of tables to which somebody has committed rows, by their logs: what a catalog that is empty has lost. Blocks."""
+    return (path.name for path in _folders(root) if _has_decisions(path))
 
 
 def _has_decisions(folder: Path) -> bool:

@@ -1,12 +1,36 @@
-"""What a member says when it ends: what it logs, and nothing of libraries that find the interpreter half gone."""
+"""What a member says when it ends: what it logs, and nothing of libraries that find the interpreter half gone.
+
+A member of `MemberProcess` is a fork, whose interpreter does not end in order; the others here are started by themselves.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 from support.member_process import MemberProcess
 
+#: `sluice serve --data ...`, whose close fails at its end where the second argument says so.
+_PROGRAM = """
+import sys
+from server import member
+from server.config import load
+
+class Failing(member.Member):
+    async def close(self):
+        await super().close()
+        raise RuntimeError("a close that fails")
+
+if sys.argv[2] == "fails":
+    member.Member = Failing
+flags = dict.fromkeys(("listen", "mesh", "console"), "127.0.0.1:0")
+sys.exit(member.run(load(None, {**flags, "data": sys.argv[1], "spark": {"start": "lazy"}, "log_level": "warning"})))
+"""
 _LINE = re.compile(r"\d{4}-\d\d-\d\d \S+ (INFO|WARNING) ")
 
 
@@ -19,3 +43,17 @@ def test_only_its_log(tmp_path: Path) -> None:
         assert client.execute("select count(*) from generate_series(1, 10)").fetchone() == (10,)
     said = log.read_text().splitlines()
     assert [line for line in said if not _LINE.match(line)] == []
+
+
+@pytest.mark.parametrize("close", ["succeeds", "fails"])
+def test_nothing_of_objects_that_are_left(tmp_path: Path, close: str) -> None:
+    """DuckDB's binding counts its objects when the interpreter ends, and finds none."""
+    command = (sys.executable, "-c", _PROGRAM, str(tmp_path), close)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ) as member:
+        assert member.stdout is not None
+        assert "sluice ready" in member.stdout.readline()
+        member.send_signal(signal.SIGTERM)
+        _, said = member.communicate(timeout=240)
+    assert "leaked" not in said
+    assert ("a close that fails" in said) == (close == "fails")
+    assert member.returncode == (close == "fails")

@@ -1,0 +1,181 @@
+"""The catalog's file removed, replaced, lost, damaged, and locked by another process, below real members.
+
+(A catalog in PostgreSQL that is away: `test_catalog_lost.py`.)
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from support import storage_ground
+from support.member_process import MemberProcess
+from support.recoveries import Recovery
+
+from engine.catalog import store_sqlite
+from engine.catalog.asking import asked_now
+from engine.catalog.store import CatalogStore
+from engine.catalog.transaction import SessionCatalog
+from engine.runtime.operation_pool import OperationPool
+from wire.errors import DataCorrupted, IoError
+
+LAZY = {"SLUICE_SPARK__START": "lazy"}
+COUNT = "select count(*) from t"
+
+
+def catalog_of(data: Path) -> Path:
+    return data / ".sluice" / "catalog.sqlite"
+
+
+def told_at_start(data: Path, *flags: str) -> str:
+    """What `sluice serve` says of a catalog that it cannot start on."""
+    words = (
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--mesh",
+        "127.0.0.1:0",
+        "--console",
+        "127.0.0.1:0",
+        "--data",
+        str(data),
+    )
+    command = (sys.executable, "-m", "server.cli", *words, *flags)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+    assert done.returncode == 1, done.stderr
+    return done.stderr
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Another process has a transaction open that writes, and does nothing."""
+    program = (
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute('begin immediate'); "
+        "print('locked', flush=True); sys.stdin.read()"
+    )
+    holder = subprocess.Popen(
+        (sys.executable, "-c", program, str(path)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "locked\n"
+        yield
+    finally:
+        holder.communicate("")
+
+
+def test_a_file_that_is_removed_or_replaced_takes_no_commits(tmp_path: Path) -> None:
+    """What would be lost is refused; what was acknowledged before is there when the file is back, and after a restart."""
+    away, inserted = tmp_path / "away", 0
+    with MemberProcess(tmp_path, environment=LAZY) as member, member.connect() as client:
+        client.execute("create table t (x int)")
+        client.execute("create sequence s")
+        for part, replaced in (("", False), ("", True), ("-wal", False), ("-wal", True)):
+            file = Path(f"{catalog_of(tmp_path)}{part}")
+            file.rename(away)
+            if replaced:
+                shutil.copyfile(away, file)
+            for statement in (
+                "insert into t values (0)",
+                "create table u ()",
+                "select nextval('s')",
+                "drop table t",
+                COUNT,
+            ):
+                with pytest.raises(psycopg.errors.UndefinedFile, match="was removed or replaced") as told:
+                    client.execute(statement.encode())
+                assert told.value.diag.message_hint is not None
+            away.rename(file)
+            inserted += 1
+            client.execute("insert into t values (nextval('s'))")
+    with MemberProcess(tmp_path, environment=LAZY) as member, member.connect() as client:
+        rows = client.execute("select x from t order by x").fetchall()
+        assert rows == [(number,) for number in range(1, inserted + 1)]
+
+
+def test_an_empty_catalog_beside_tables_is_not_begun_with(tmp_path: Path) -> None:
+    catalog, kept = catalog_of(tmp_path), tmp_path / "kept"
+    with MemberProcess(tmp_path, environment=LAZY) as member, member.connect() as client:
+        client.execute("create table t as select x from generate_series(1, 5) x")
+    catalog.rename(kept)
+    assert "--allow-empty-catalog" in told_at_start(tmp_path)
+    with MemberProcess(tmp_path, "--allow-empty-catalog", environment=LAZY) as member, member.connect() as client:
+        assert client.execute("select count(*) from pg_tables where schemaname = 'public'").fetchone() == (0,)
+    # Nothing was committed to it yet: it is empty still.
+    with pytest.raises(DataCorrupted, match="is empty, but"):
+        CatalogStore(catalog, tmp_path / "tables")
+    kept.rename(catalog)
+    with closing(CatalogStore(catalog, tmp_path / "tables")) as store:
+        assert ("public", "t") in store.snapshot.relations
+
+
+def test_a_damaged_catalog_is_told_at_the_start(tmp_path: Path) -> None:
+    catalog = catalog_of(tmp_path)
+    with closing(CatalogStore(catalog)) as store:
+        for number in range(20):
+            storage_ground.created(SessionCatalog(store), f"t{number}")
+    whole = catalog.read_bytes()
+    for damaged in (
+        b"no database at all" * 1000,
+        whole[:8192] + bytes(4096) + whole[12288:],
+        whole[: len(whole) // 2],
+        # Pages that are as they should be, and a row that is not.
+        whole.replace(b'{"columns":[', b'{"columns":]'),
+    ):
+        catalog.write_bytes(damaged)
+        with pytest.raises(DataCorrupted, match="is damaged"):
+            CatalogStore(catalog)
+    assert "sluice restore" in told_at_start(tmp_path)
+    catalog.write_bytes(whole)
+    with closing(CatalogStore(catalog)) as store:
+        assert len(list(store.snapshot.tables())) == 20
+
+
+def test_those_who_wait_for_a_lock_are_told_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixty ask, of whom two can be attended to: one after the other would take a minute."""
+    monkeypatch.setattr(store_sqlite, "_BUSY_SECONDS", 1.0)
+    database, pool = store_sqlite.SqliteDatabase(tmp_path / "catalog.sqlite", tmp_path), OperationPool(2)
+    try:
+        first = database.next_oid()
+        with locked(tmp_path / "catalog.sqlite"):
+            told = [pool.submit(None, asked_now(database.next_oid)) for _ in range(60)]
+            assert not wait(told, timeout=30).not_done
+            for each in told:
+                with pytest.raises(IoError, match="another process has held its lock"):
+                    each.result()
+            # What reads waits for nobody.
+            assert database.version() == database.load().version == 0
+        assert pool.submit(None, asked_now(database.next_oid)).result() == first + 1
+    finally:
+        pool.close()
+        database.close()
+
+
+@pytest.mark.long
+def test_sessions_of_a_member_whose_catalog_is_locked(tmp_path: Path) -> None:
+    with MemberProcess(tmp_path, environment=LAZY) as member, ExitStack() as stack:
+        clients = [stack.enter_context(member.connect()) for _ in range(8)]
+        clients[0].execute("create table t (x int)")
+        threads = stack.enter_context(ThreadPoolExecutor(8))
+
+        def insert(client: psycopg.Connection[tuple[object, ...]]) -> Future[object]:
+            return threads.submit(client.execute, "insert into t values (1)")
+
+        with locked(catalog_of(tmp_path)):
+            fault = Recovery("the catalog's file is locked, eight insert")
+            told = [insert(client) for client in clients]
+            assert not wait(told, timeout=40).not_done, "told one after the other"
+            for each in told:
+                with pytest.raises(psycopg.errors.IoError, match="another process has held its lock"):
+                    each.result()
+            fault.reached("all told")
+        for each in [insert(client) for client in clients]:
+            each.result()
+        assert clients[0].execute(COUNT).fetchone() == (8,)
