@@ -3,6 +3,7 @@ a statement that fails. One set of members for all, but for the test that kills 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -28,6 +29,8 @@ _CHANGES = (
 #: One that no test waits for.
 _ENDLESS = "insert into d select a.x, b.s, 1, 1 from t a join t b on a.x % 10 = b.x % 10 where a.x * b.x % 7 = 3"
 
+_NUMBERS = itertools.count(1)
+
 
 @dataclass
 class Spread:
@@ -47,21 +50,37 @@ class Spread:
 
 @contextmanager
 def _three_members(folder: Path) -> Iterator[Spread]:
-    """Their tables d and w have the same rows, which all of them wrote: a file at least for each who is to change some."""
+    """Their table d has rows that all of them wrote: a file at least for each who is to change some."""
     with ExitStack() as stack:
         members = list(Ground(folder, stack).three())
         with connect(members[0]) as connection:
-            columns = "id bigint, note text, k int check (k < 5000), price numeric(12, 3)"
-            connection.execute(f"create table d ({columns}); create table w ({columns})".encode())
-            for name in ("d", "w"):
-                connection.execute(f"insert into {name} select x, s, x % 89, x / 7.0 from t where x % 5 = 3".encode())
+            _make(connection, "d")
         yield Spread(folder, members)
+
+
+def _make(connection: psycopg.Connection[Any], name: str) -> None:
+    connection.execute(
+        f"create table {name} (id bigint, note text, k int check (k < 5000), price numeric(12, 3))".encode()
+    )
+    connection.execute(f"insert into {name} select x, s, x % 89, x / 7.0 from t where x % 5 in (1, 3)".encode())
 
 
 @pytest.fixture(scope="module")
 def spread(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spread]:
     with _three_members(tmp_path_factory.mktemp("spread")) as spread:
         yield spread
+
+
+@pytest.fixture
+def pair(spread: Spread) -> tuple[str, str]:
+    """Two tables of the test's own, with equal rows that all members wrote. (They stay: to drop them would have files go while
+    another test counts them.)"""
+    number = next(_NUMBERS)
+    names = f"d{number}", f"w{number}"
+    with connect(spread.members[0]) as connection:
+        for name in names:
+            _make(connection, name)
+    return names
 
 
 def plan(connection: psycopg.Connection[Any], statement: str) -> str:
@@ -74,19 +93,20 @@ def writers(plan: str) -> set[str]:
     return set(re.findall(r"Instance \d+: (\w+)", writing))
 
 
-def test_participants_write_what_one_member_would(spread: Spread) -> None:
+def test_participants_write_what_one_member_would(spread: Spread, pair: tuple[str, str]) -> None:
+    d, w = pair
     with connect(spread.members[0]) as all_, spread.members[1].connect(options="-c sluice.distribution=off") as one:
         for change in _CHANGES:
-            told = plan(all_, change.format("d"))
+            told = plan(all_, change.format(d))
             assert "INTENT-COLLECTOR" in told, told
             assert writers(told) == {"m1", "m2", "m3"}, told
-            assert writers(plan(one, change.format("w"))) == {"m2"}
+            assert writers(plan(one, change.format(w))) == {"m2"}
             before = spread.files
-            tag = all_.execute(change.format("d")).statusmessage
+            tag = all_.execute(change.format(d).encode()).statusmessage
             assert len(spread.files - before) > 1, change
-            assert tag == one.execute(change.format("w")).statusmessage, change
-            for difference in ("table d except all table w", "table w except all table d"):
-                assert one.execute(f"select count(*) from ({difference}) as x").fetchone() == (0,), change
+            assert tag == one.execute(change.format(w).encode()).statusmessage, change
+            for difference in (f"table {d} except all table {w}", f"table {w} except all table {d}"):
+                assert one.execute(f"select count(*) from ({difference}) as x".encode()).fetchone() == (0,), change
     assert spread.staged == []
 
 
@@ -99,11 +119,12 @@ def test_participants_write_what_one_member_would(spread: Spread) -> None:
         "delete from {} where id % 40 = 3 returning id + 1 as next",
     ],
 )
-def test_rows_that_are_returned_travel_and_files_do_not(spread: Spread, change: str) -> None:
+def test_rows_that_are_returned_travel_and_files_do_not(spread: Spread, pair: tuple[str, str], change: str) -> None:
+    d, w = pair
     with connect(spread.members[0]) as all_, spread.members[1].connect(options="-c sluice.distribution=off") as one:
-        assert writers(plan(all_, change.format("d"))) == {"m1", "m2", "m3"}
-        assert writers(plan(one, change.format("w"))) == {"m2"}
-        here, there = (session.execute(change.format(name)) for session, name in ((all_, "d"), (one, "w")))
+        assert writers(plan(all_, change.format(d))) == {"m1", "m2", "m3"}
+        assert writers(plan(one, change.format(w))) == {"m2"}
+        here, there = (session.execute(change.format(name).encode()) for session, name in ((all_, d), (one, w)))
         assert here.statusmessage == there.statusmessage
         assert sorted(here.fetchall(), key=repr) == sorted(there.fetchall(), key=repr) != []
     assert spread.staged == []
@@ -121,16 +142,19 @@ def test_rows_that_are_returned_travel_and_files_do_not(spread: Spread, change: 
     ],
 )
 def test_conflicts_are_found_where_keys_meet(spread: Spread, change: str) -> None:
+    number = next(_NUMBERS)
+    names = keyed, single = f"keyed{number}", f"single{number}"
     with connect(spread.members[0]) as all_, spread.members[1].connect(options="-c sluice.distribution=off") as one:
-        for name in ("keyed", "keyed_too"):
-            one.execute(f"create table if not exists {name} (id bigint unique, note text)".encode())
-        changes = [re.sub("{}", name, change) for name in ("keyed", "keyed_too")]
+        for name in names:
+            all_.execute(f"create table {name} (id bigint unique, note text)".encode())
+            all_.execute(f"insert into {name} select x, 'old' from t where x % 9 < 2".encode())
+        changes = [re.sub("{}", name, change) for name in names]
         assert len(writers(plan(all_, changes[0]))) == 3
         here, there = all_.execute(changes[0].encode()), one.execute(changes[1].encode())
         assert here.statusmessage == there.statusmessage
         if here.description:
             assert sorted(here.fetchall()) == sorted(there.fetchall()) != []
-        for difference in ("table keyed except all table keyed_too", "table keyed_too except all table keyed"):
+        for difference in (f"table {keyed} except all table {single}", f"table {single} except all table {keyed}"):
             assert one.execute(f"select count(*) from ({difference}) as x".encode()).fetchone() == (0,)
 
 

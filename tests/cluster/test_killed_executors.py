@@ -27,7 +27,7 @@ from support.standalone_spark import StandaloneSpark
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(3600)]
 
-KILLS: Final = int(os.environ.get("KILLS", "6"))
+KILLS: Final = int(os.environ.get("KILLS", "3"))
 SEED: Final = int(os.environ.get("SEED", "1"))
 _SCALE: Final = 0.1
 _PARTS: Final = 8
