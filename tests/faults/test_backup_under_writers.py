@@ -87,9 +87,9 @@ def test_a_backup_has_every_transaction_up_to_a_moment(tmp_path: Path) -> None:
     with MemberProcess(new, environment=ENVIRONMENT) as member, member.connect() as client:
         there = [x for (x,) in client.execute("select x from a order by x")]
         assert [x for (x,) in client.execute("select x from b order by x")] == there
-        for number, writer in enumerate(whole):
+        for number, acknowledged in enumerate(whole):
             found = [x for x in there if x % WRITERS == number]
-            assert found == writer[: len(found)], "what is in it is what was committed first"
+            assert found == acknowledged[: len(found)], "what is in it is what was committed first"
             assert len(before[number]) <= len(found) <= after[number] + 1
             last = client.execute("select x from c where writer = %s", (number,)).fetchall()
             assert last == [(found[-1],)]
