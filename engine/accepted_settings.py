@@ -121,6 +121,9 @@ PRIVILEGED: Final = frozenset(
     )
 )  # fmt: skip
 
+#: Only a superuser sees them, or who has the privileges of pg_read_all_settings (GUC_SUPERUSER_ONLY).
+EXAMINED: Final = frozenset(("dynamic_library_path", "session_preload_libraries", "shared_preload_libraries"))
+
 _Row = tuple[Literal["bool", "integer", "real", "time", "size", "enum", "string"], str, dict[str, Any]]
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from engine.catalog import acl
 from engine.catalog.acl import Kind
-from engine.catalog.objects import DATABASE, Relation, Sequence, StoredRelation
+from engine.catalog.objects import DATABASE, Relation, Sequence, StoredRelation, Table
 from engine.catalog.rights import DATABASE_OID, Judge, Rights
 from engine.catalog.roles import Role, Roles, anybody
 from engine.catalog.snapshot import TEMPORARY, Snapshot
@@ -59,6 +59,22 @@ class Authority:
         if not columns:
             return self.judge.may_any_column(whom, relation, right)
         return self.judge.may_columns(whom, relation, columns, right)
+
+    def may_read(self, relation: StoredRelation | Relation) -> bool:
+        """SELECT on the whole relation."""
+        letter: Kind = "s" if isinstance(relation, Sequence) else "r"
+        return relation.schema == TEMPORARY or self.may(relation.oid, letter, acl.SELECT)
+
+    def may_read_or_use(self, sequence: Sequence) -> bool:
+        """SELECT or USAGE on a sequence."""
+        return self.may_read(sequence) or self.may(sequence.oid, "s", acl.USAGE)
+
+    def readable_columns(self, table: Table) -> frozenset[int]:
+        """The numbers of the columns that the role may SELECT, of the table as a whole or each by itself."""
+        numbers = (column.number for column in table.columns)
+        if self.may_read(table):
+            return frozenset(numbers)
+        return frozenset(n for n in numbers if self.judge.may_column(self.role.oid, table.oid, n, acl.SELECT))
 
     # -- objects -------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ anything: the statement's transaction does, where a later step fails.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,7 @@ from engine.catalog.files import refresh
 from engine.catalog.objects import Table, View
 from engine.mutation import statement as mutations
 from engine.mutation.named_tables import NamedTables
+from engine.mutation.shown import shown_columns
 from engine.sql import statements as s
 from engine.sql.domain_statements import AlterDomain
 from engine.utility import foreign_schema, materialized
@@ -105,10 +107,10 @@ async def _refresh(session: Session, engine: Engine, statement: s.RefreshMateria
 def _not_unique(error: UniqueViolation) -> UniqueViolation:
     """What PostgreSQL says of a key that is there twice when it makes an index anew, as it does for all rows of a refresh."""
     assert error.about is not None, "a violation names its constraint"
-    assert error.detail is not None, "a violation names its key"
+    detail = None if error.detail is None else f"{error.detail.removesuffix('already exists.')}is duplicated."
     return UniqueViolation(
         f'could not create unique index "{error.about.constraint}"',
-        detail=f"{error.detail.removesuffix('already exists.')}is duplicated.",
+        detail=detail,
         about=error.about,
     )
 
@@ -151,7 +153,8 @@ async def _ask(session: Session, questions: Sequence[Question]) -> None:
     for question in questions:
         row = await _first_row(session, s.Query(tree=question.tree, text=""))
         if row is not None:
-            raise question.error(row, OutputSettings.read(session.settings.get))
+            shown = functools.partial(shown_columns, session.authority())
+            raise question.error(row, OutputSettings.read(session.settings.get), shown)
 
 
 async def _first_row(session: Session, query: s.Query) -> pa.RecordBatch | None:

@@ -17,7 +17,7 @@ from engine.catalog.builtin import functions_named
 from engine.catalog.objects import DATABASE, StoredRelation
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.rights import DATABASE_OID
-from engine.catalog.roles import PREDEFINED
+from engine.catalog.roles import PREDEFINED, READ_ALL_DATA
 from engine.catalog.snapshot import TEMPORARY
 from engine.catalog.system import SystemCatalog
 from engine.catalog.system.declared import SystemRelation
@@ -103,7 +103,8 @@ def _relation(session: Session, said: str | int) -> StoredRelation | SystemRelat
 
 def _of_relation(session: Session, role: int, found: StoredRelation | SystemRelation, asked: words.Asked) -> bool:
     if isinstance(found, SystemRelation):
-        return _is_all_powerful(session, role) or bool(asked.rights & acl.SELECT and not found.closed)
+        may_read = not found.closed or session.authority().judge.has_rights_of(role, READ_ALL_DATA)
+        return _is_all_powerful(session, role) or bool(asked.rights & acl.SELECT and may_read)
     if found.schema == TEMPORARY:
         return True
     return _any(session, role, found.oid, "s" if isinstance(found, NumberSequence) else "r", asked)

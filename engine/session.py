@@ -266,7 +266,7 @@ class Session(EngineSession):
         members = self._engine.mesh.members() if members is None else members
         context = SystemContext(
             self.catalog.current(), self.settings, self.client, self.roles.session_name, self.database, members,
-            self._engine.store.pending, self.roles.current.superuser, self.roles.may_see,
+            self._engine.store.pending, self.roles.may_see, self.roles.may_examine,
             copies=self._engine.copies.running, authority=self.authority(), counted=self._engine.store.counted,
         )  # fmt: skip
         return RecordingCatalog(context, self._system, self._engine.store, self.authority(), self._engine.roots)
@@ -596,7 +596,12 @@ class Session(EngineSession):
 
     def _show(self, name: str) -> Execution:
         columns = self._show_columns(name)
-        rows: Sequence[Sequence[str]] = self.settings.all() if name == "all" else [(self.settings.get(name),)]
+        rows: Sequence[Sequence[str]]
+        if name == "all":
+            rows = [row for row in self.settings.all() if self.roles.may_examine(row[0])]
+        else:
+            self.roles.require_examined(self.settings.canonical_name(name))
+            rows = [(self.settings.get(name),)]
         return StreamExecution(columns, "SHOW", stream=RowsStream(columns, rows))
 
     # -- transactions --------------------------------------------------------------------------------------------

@@ -59,7 +59,9 @@ def _set_config(session: Session, arguments: Arguments) -> Any:
 
 def _current_setting(session: Session, arguments: Arguments) -> Any:
     try:
-        return session.settings.get(arguments[0])
+        value = session.settings.get(arguments[0])
+        session.roles.require_examined(session.settings.canonical_name(arguments[0]))
+        return value
     except UndefinedObject:
         if len(arguments) > 1 and arguments[1]:
             return None
@@ -80,7 +82,7 @@ def _require_may_signal(session: Session, pid: int, verb: str, thing: str, done:
     user = next((a.user for a in session.client.activity() if a.pid == pid), None)
     if user is not None and session.roles.is_superuser(user):
         raise InsufficientPrivilege(f"must be a superuser to {verb} superuser {thing}")
-    if user is None or not session.roles.may_see(user):
+    if user is None or not session.roles.may_signal(user):
         raise InsufficientPrivilege(
             f"must be a member of the role whose {thing} is being {done} or member of pg_signal_backend"
         )

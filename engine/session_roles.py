@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from engine.catalog.roles import Role, Roles, anybody
+from engine.accepted_settings import EXAMINED
+from engine.catalog.roles import READ_ALL_SETTINGS, READ_ALL_STATS, Role, Roles, anybody
 from engine.settings import SessionSettings
 from wire.errors import InsufficientPrivilege, InvalidParameterValue
 
@@ -70,8 +71,32 @@ class SessionRoles:
         return self._named(user, self._roles()).superuser
 
     def may_see(self, user: str) -> bool:
-        """Whether what a session of a user does is shown to this one, and may be ended by it: it is of that role, or a superuser's
-        where the other is one (signalfuncs.c, pg_signal_backend)."""
+        """Whether what a session of a user does is shown to this one: it has the privileges of that role, or of pg_read_all_stats
+        (pgstatfuncs.c, HAS_PGSTAT_PERMISSIONS)."""
+        roles = self._roles()
+        current, other = self._current(roles), self._named(user, roles)
+        if current.superuser or current.name == user:
+            return True
+        return not {READ_ALL_STATS, other.oid}.isdisjoint(roles.all_of(current, inherited=True))
+
+    def may_examine(self, setting: str) -> bool:
+        """Whether the value of a setting is shown to this session (guc.c, GUC_SUPERUSER_ONLY)."""
+        if setting not in EXAMINED:
+            return True
+        roles = self._roles()
+        current = self._current(roles)
+        return current.superuser or READ_ALL_SETTINGS in roles.all_of(current, inherited=True)
+
+    def require_examined(self, setting: str) -> None:
+        """Raises InsufficientPrivilege where the value of a setting is not shown to this session."""
+        if not self.may_examine(setting):
+            raise InsufficientPrivilege(
+                f'must be superuser or have privileges of pg_read_all_settings to examine "{setting}"'
+            )
+
+    def may_signal(self, user: str) -> bool:
+        """Whether a session of a user may be ended by this one: it is of that role, or a superuser's where the other is one
+        (signalfuncs.c, pg_signal_backend)."""
         roles = self._roles()
         current, other = self._current(roles), self._named(user, roles)
         return current.superuser or (not other.superuser and roles.is_member(current, other)) or current.name == user

@@ -288,6 +288,7 @@ class View:
     release, whose names are looked up along the search path.
     options: reloptions, checked: security_barrier, security_invoker, check_option.
     keys: OIDs of the primary keys without which its GROUP BY would be an error.
+    is_closed: of the system's, whether only its owner may read it.
     """
 
     oid: int
@@ -301,6 +302,7 @@ class View:
     sees: tuple[Seen, ...] = ()
     options: tuple[tuple[str, str], ...] = ()
     keys: tuple[int, ...] = ()
+    is_closed: bool = False
 
     def has_option(self, name: str) -> bool:
         """Whether a Boolean option is on."""
@@ -350,6 +352,7 @@ class SystemTable:
     """A relation of pg_catalog or information_schema: rows that the member has in memory, in carriers.
 
     version: distinguishes the rows from those of other snapshots and sessions, for whoever registers them by name.
+    closed: where only superusers may read it, what messages call it.
     """
 
     oid: int
@@ -358,6 +361,7 @@ class SystemTable:
     columns: tuple[TableColumn, ...]
     rows: pa.Table = field(compare=False, repr=False)
     version: int = 0
+    closed: Literal["", "table", "view"] = ""
 
 
 StoredRelation = Table | View | Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -24,6 +24,7 @@ from engine.local.executor import LocalExecutor, LocalWork, batch_rows
 from engine.memory_share import MemoryShare
 from engine.mutation.intents import Intents
 from engine.mutation.run import run
+from engine.mutation.shown import shown_columns
 from engine.mutation.statement import SessionGround, require_writable
 from engine.plan.compile import compile_plan
 from engine.plan.compile.printed import PrintedStatement
@@ -55,8 +56,11 @@ async def copy_from(session: Session, engine: Engine, statement: CopyFrom) -> Co
     if form in FILE_FORMS and statement.file is not None:
         return await _of_files(session, engine, statement, statement.file, form)
     bound = await engine.planning.run(lambda: bind_copy(table, statement.columns, statement.where, context))
-    session.authority().require(context.accesses.finished())
+    requirements = context.accesses.finished()
+    session.authority().require(requirements)
     require_writable(session, "COPY FROM", bound.plan.table)
+    shown = shown_columns(session.authority(), bound.plan.table, requirements)
+    bound = replace(bound, plan=replace(bound.plan, shown=shown))
     how = copy_format(statement, names_of(bound.targets))
     if how.freeze:
         _require_new(session, bound.plan.table)
@@ -92,8 +96,10 @@ async def _of_files(session: Session, engine: Engine, statement: CopyFrom, file:
         return lake_files.plan(path, file, form, target, statement.columns, statement.where, context)
 
     plan = await engine.in_operation_pool(bind)
-    session.authority().require(context.accesses.finished())
+    requirements = context.accesses.finished()
+    session.authority().require(requirements)
     require_writable(session, "COPY FROM", plan.table)
+    plan = replace(plan, shown=shown_columns(session.authority(), plan.table, requirements))
     if how.freeze:
         _require_new(session, plan.table)
     return CopiedFiles(session, engine, plan)

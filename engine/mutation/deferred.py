@@ -98,4 +98,4 @@ async def _judge_key(table: Table, key: Constraint, ground: SessionGround) -> No
     finally:
         await stream.close()
     if row is not None and row.num_rows:
-        raise key_exists(table, key, key_types(table, key), row, ground.output)
+        raise key_exists(table, key, key_types(table, key), row, ground.output, ground.shown(table))

@@ -98,7 +98,7 @@ async def _judge_new(table: Table, constraint: Constraint, intents: Intents, gro
         own = _come(constraint.columns)
     row = await _asked(tables, unmatched(own, named(_OTHER), pairs), ground)
     if row is not None:
-        raise no_such_key(table, constraint, there, row, ground.output)
+        raise no_such_key(table, constraint, there, row, ground.output, ground.shown(table))
     if oid != table.oid:
         await ground.guard(there, whole=False)
 
@@ -123,8 +123,8 @@ async def judge_whole(table: Table, constraint: Constraint, ground: SessionGroun
     row = await _asked(tables, unmatched(named(_NEW), named(_OTHER), pairs_of(constraint, there)), ground)
     if row is not None:
         if gone:
-            raise still_referenced(there, table, constraint, row, ground.output)
-        raise no_such_key(table, constraint, there, row, ground.output)
+            raise still_referenced(there, table, constraint, row, ground.output, ground.shown(there))
+        raise no_such_key(table, constraint, there, row, ground.output, ground.shown(table))
     if oid != table.oid:
         await ground.guard(*((table,) if gone else (there,)), whole=gone)
 
@@ -207,7 +207,7 @@ async def _judge_gone(
             return
         action = _action(plan, constraint)
         if action in ("no action", "restrict"):
-            raise still_referenced(plan.table, child, constraint, row, ground.output)
+            raise still_referenced(plan.table, child, constraint, row, ground.output, ground.shown(plan.table))
         try:
             following = _following(child, gone, pairs, action, _set_columns(plan, child, constraint))
             await ground.carry_out(following, tables)
@@ -217,7 +217,9 @@ async def _judge_gone(
             row = await _asked({**tables, _OTHER: now}, named_still, ground)
             if row is None:
                 raise
-            raise still_referenced(plan.table, child, constraint, row, ground.output) from None
+            raise still_referenced(
+                plan.table, child, constraint, row, ground.output, ground.shown(plan.table)
+            ) from None
 
 
 @asynccontextmanager

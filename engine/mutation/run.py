@@ -235,11 +235,11 @@ async def _require_allowed(plan: Mutate, ground: Ground, ask: Ask) -> None:
     rows = row.select(range(len(columns)))
     for column, values in zip(columns, rows.columns, strict=True):
         if not column.nullable and not values[0].is_valid:
-            raise null_in(plan.table, column, rows, 0, ground.output)
+            raise null_in(plan.table, column, rows, 0, ground.output, plan.shown)
     truths = row.columns[len(columns) :]
     for (constraint, _), truth in zip(checks, truths, strict=False):
         if not truth[0].as_py():
-            raise check_failed(plan.table, constraint, rows, 0, ground.output)
+            raise check_failed(plan.table, constraint, rows, 0, ground.output, plan.shown)
 
 
 # -- keys -------------------------------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ async def _first_of(
         row = await _first_row(await ask(query))
         if row is not None and row.num_rows:
             file, number = (column[0].as_py() for column in row.columns[-2:])
-            error = key_exists(plan.table, key, key_types(plan.table, key), row, ground.output)
+            error = key_exists(plan.table, key, key_types(plan.table, key), row, ground.output, plan.shown)
             at = before[names.of_table(replace(plan.table, files=added), [file])[0]] + number
             error.row = at if in_order else None
             errors.append((at, error))

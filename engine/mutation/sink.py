@@ -9,6 +9,7 @@ Works on whole batches, on a thread that may block; one caller at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -170,15 +171,16 @@ class RowSink:
         """Raise for the first row that breaks a constraint; of one row's, NOT NULL comes first, WITH CHECK OPTION last."""
         broken: list[tuple[int, int, Callable[[int], SqlError]]] = []
         table = self._plan.table
+        settings, shown = self._settings, self._plan.shown
         for i, column in enumerate(table.columns):
             values = rows.column(i)
             if not column.nullable and values.null_count:
                 at = _first(pc.is_null(values), changed)
-                broken.append((at, 0, lambda at, column=column: null_in(table, column, rows, at, self._settings)))  # type: ignore[misc]
+                broken.append((at, 0, partial(null_in, table, column, rows, settings=settings, shown=shown)))
         for (constraint, _), truth in zip(self._plan.checks, kept, strict=True):
             at = _first(pc.invert(truth), changed)
             order = 2 if constraint.kind == "view check" else 1
-            broken.append((at, order, lambda at, of=constraint: check_failed(table, of, rows, at, self._settings)))  # type: ignore[misc]
+            broken.append((at, order, partial(check_failed, table, constraint, rows, settings=settings, shown=shown)))
         found = [(at, order, n) for n, (at, order, _) in enumerate(broken) if at >= 0]
         if found:
             at, _, n = min(found)

@@ -30,6 +30,7 @@ from engine.mutation.intents import Intents
 from engine.mutation.moved_keys import is_told
 from engine.mutation.named_tables import NamedTables
 from engine.mutation.run import Outcome, run, told_in_order
+from engine.mutation.shown import shown_columns
 from engine.mutation.spark_files import by_spark_alone
 from engine.mutation.tasks import by_members, by_tasks, write
 from engine.mutation.written import Written
@@ -39,6 +40,7 @@ from engine.plan.logical import Mutate, TableReader
 from engine.plan.physical import StagedChange
 from engine.plan.planner import optimise
 from engine.plan.rewrite import size, walk_all
+from engine.plan.shown_columns import ShownColumns
 from engine.planning import SHORT_CHARACTERS
 from engine.results import BatchesStream, StreamExecution
 from engine.spark.connection import embedded
@@ -98,6 +100,8 @@ async def plan(
 async def outcome(session: Session, engine: Engine, planned: PlannedMutation, arguments: Sequence[Any]) -> Outcome:
     """Run a statement to its end. Raises SqlError with nothing changed."""
     change = planned.bound.plan
+    shown = shown_columns(session.authority(), change.table, planned.requirements)
+    change = replace(change, shown=shown)
     require_writable(session, _TAGS[change.kind].split()[0], change.table)
     ground = SessionGround(session, engine, tuple(arguments), long=planned.long)
     told = await run(change, ground, ground)
@@ -335,6 +339,10 @@ class SessionGround:
     def tables(self) -> list[Table]:
         """The session's, as of now."""
         return [table for table in self.session.catalog.current().tables() if table.storage is not None]
+
+    def shown(self, table: Table) -> ShownColumns:
+        """What messages may show of a table's rows, of which the statement need not be."""
+        return shown_columns(self.session.authority(), table)
 
     async def refreshed(self, table: Table) -> Table:
         return await self.in_writer_pool(lambda: refresh(table))

@@ -1,4 +1,5 @@
-"""What is said of a row that breaks a constraint (execMain.c: ExecConstraints, ExecBuildSlotValueDescription)."""
+"""What is said of a row that breaks a constraint (execMain.c: ExecConstraints, ExecBuildSlotValueDescription). Values are shown of
+columns that `engine.plan.shown_columns` has."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 
 from engine.catalog.objects import Constraint, Table, TableColumn
 from engine.plan.logical import MutateKind
+from engine.plan.shown_columns import ShownColumns
 from engine.sql.stored_text import quoted
 from engine.sql.types import SqlType
 from wire.errors import (
@@ -31,17 +33,24 @@ def about_constraint(table: Table, constraint: Constraint) -> About:
     return About(table.schema, table.name, constraint=constraint.name)
 
 
-def null_in(table: Table, column: TableColumn, rows: pa.RecordBatch, index: int, settings: OutputSettings) -> SqlError:
+def null_in(
+    table: Table, column: TableColumn, rows: pa.RecordBatch, index: int, settings: OutputSettings, shown: ShownColumns
+) -> SqlError:
     message = f'null value in column "{column.name}" of relation "{table.name}" violates not-null constraint'
     about = About(table.schema, table.name, column.name)
-    return NotNullViolation(message, detail=_failing(table, rows, index, settings), about=about)
+    return NotNullViolation(message, detail=_failing(table, rows, index, settings, shown), about=about)
 
 
 def check_failed(
-    table: Table, constraint: Constraint, rows: pa.RecordBatch, index: int, settings: OutputSettings
+    table: Table,
+    constraint: Constraint,
+    rows: pa.RecordBatch,
+    index: int,
+    settings: OutputSettings,
+    shown: ShownColumns,
 ) -> SqlError:
     """Also of a view's WITH CHECK OPTION."""
-    detail = _failing(table, rows, index, settings)
+    detail = _failing(table, rows, index, settings, shown)
     if constraint.kind == "view check":
         return WithCheckOptionViolation(f'new row violates check option for view "{constraint.name}"', detail=detail)
     message = f'new row for relation "{table.name}" violates check constraint "{constraint.name}"'
@@ -49,23 +58,33 @@ def check_failed(
 
 
 def key_exists(
-    table: Table, constraint: Constraint, types: Sequence[SqlType], key: pa.RecordBatch, settings: OutputSettings
+    table: Table,
+    constraint: Constraint,
+    types: Sequence[SqlType],
+    key: pa.RecordBatch,
+    settings: OutputSettings,
+    shown: ShownColumns,
 ) -> SqlError:
     """key: one row, the parts of the constraint's key. types: theirs."""
     return UniqueViolation(
         f'duplicate key value violates unique constraint "{constraint.name}"',
-        detail=f"Key {shown_parts(constraint, types, key, settings)} already exists.",
+        detail=key_detail(constraint, types, key, settings, shown, "already exists"),
         about=about_constraint(table, constraint),
     )
 
 
 def no_such_key(
-    table: Table, constraint: Constraint, there: Table, key: pa.RecordBatch, settings: OutputSettings
+    table: Table,
+    constraint: Constraint,
+    there: Table,
+    key: pa.RecordBatch,
+    settings: OutputSettings,
+    shown: ShownColumns,
 ) -> SqlError:
-    """key: one row, the constraint's columns. there: the table that it names."""
+    """key: one row, the constraint's columns. there: the table that it names. shown: of the table that has it."""
     return ForeignKeyViolation(
         f'insert or update on table "{table.name}" violates foreign key constraint "{constraint.name}"',
-        detail=f'Key {_shown_key(table, constraint.columns, key, settings)} is not present in table "{there.name}".',
+        detail=f'Key{_shown_key(table, constraint.columns, key, settings, shown)} is not present in table "{there.name}".',
         about=about_constraint(table, constraint),
     )
 
@@ -79,32 +98,53 @@ def half_null_key(table: Table, constraint: Constraint) -> SqlError:
 
 
 def still_referenced(
-    table: Table, child: Table, constraint: Constraint, key: pa.RecordBatch, settings: OutputSettings
+    table: Table,
+    child: Table,
+    constraint: Constraint,
+    key: pa.RecordBatch,
+    settings: OutputSettings,
+    shown: ShownColumns,
 ) -> SqlError:
-    """table: whose key is gone. key: one row, its columns. child: whose constraint names it."""
+    """table: whose key is gone, and of which columns are shown. key: one row, its columns. child: whose constraint names it."""
     assert constraint.references is not None
     called = {column.number: column.name for column in table.columns}
     columns = [called[number] for number in constraint.references.columns]
     return ForeignKeyViolation(
         f'update or delete on table "{table.name}" violates foreign key constraint "{constraint.name}" '
         f'on table "{child.name}"',
-        detail=f'Key {_shown_key(table, columns, key, settings)} is still referenced from table "{child.name}".',
+        detail=f'Key{_shown_key(table, columns, key, settings, shown)} is still referenced from table "{child.name}".',
         about=about_constraint(child, constraint),
     )
 
 
-def _shown_key(table: Table, names: Sequence[str], key: pa.RecordBatch, settings: OutputSettings) -> str:
-    """(a, b)=(1, x)"""
+def _shown_key(
+    table: Table, names: Sequence[str], key: pa.RecordBatch, settings: OutputSettings, shown: ShownColumns
+) -> str:
+    """` (a, b)=(1, x)`, or nothing where that is not shown."""
+    if not shown.shows_key(names):
+        return ""
     values = texts([_column(table, name) for name in names], key, 0, settings)
-    return f"({', '.join(names)})=({', '.join(values)})"
+    return f" ({', '.join(names)})=({', '.join(values)})"
 
 
-def shown_parts(constraint: Constraint, types: Sequence[SqlType], key: pa.RecordBatch, settings: OutputSettings) -> str:
-    """(lower(a), b)=(x, 1), of an index. types: of its parts."""
+def key_detail(
+    constraint: Constraint,
+    types: Sequence[SqlType],
+    key: pa.RecordBatch,
+    settings: OutputSettings,
+    shown: ShownColumns,
+    what: str,
+) -> str | None:
+    """`Key (lower(a), b)=(x, 1) is duplicated.`, of an index; None where the key is not shown. An expression is shown to a role
+    that may read the whole table. types: of the parts."""
     parts = constraint.key_parts
+    if shown.readable is not None and (
+        any(part.formula for part in parts) or not shown.shows_key(p.name for p in parts)
+    ):
+        return None
     columns = [TableColumn(part.name, typ, n) for n, (part, typ) in enumerate(zip(parts, types, strict=True), 1)]
     names = (part.shown(pretty=True) if part.formula else quoted(part.name) for part in parts)
-    return f"({', '.join(names)})=({', '.join(texts(columns, key, 0, settings))})"
+    return f"Key ({', '.join(names)})=({', '.join(texts(columns, key, 0, settings))}) {what}."
 
 
 def changed_twice(kind: MutateKind) -> SqlError:
@@ -125,9 +165,16 @@ def _column(table: Table, name: str) -> TableColumn:
     return found
 
 
-def _failing(table: Table, rows: pa.RecordBatch, index: int, settings: OutputSettings) -> str:
-    shown = (_clipped(text) for text in texts(table.columns, rows, index, settings))
-    return f"Failing row contains ({', '.join(shown)})."
+def _failing(
+    table: Table, rows: pa.RecordBatch, index: int, settings: OutputSettings, shown: ShownColumns
+) -> str | None:
+    """`Failing row contains (1, x).`; of columns that are shown alone, `(a, c) = (1, y)`; None of none."""
+    pairs = zip(table.columns, texts(table.columns, rows, index, settings), strict=True)
+    told = {column.name: _clipped(text) for column, text in pairs if shown.shows_of_row(column.name)}
+    if not told:
+        return None
+    names = "" if shown.readable is None else f"({', '.join(told)}) = "
+    return f"Failing row contains {names}({', '.join(told.values())})."
 
 
 def texts(columns: Sequence[TableColumn], rows: pa.RecordBatch, index: int, settings: OutputSettings) -> list[str]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
+from engine.plan.shown_columns import EVERYTHING, ShownColumns
 from engine.sql.expr import AggregateCall, Call, Column, Expr, WindowCall
 from engine.sql.interrupts import check_for_interrupts
 from wire.dataclass import dataclass
@@ -309,6 +310,7 @@ class Mutate(Node):
     arrival: the column of the one or the other, where that is whatever order they come in: whoever makes some of the rows may
         number those by themselves.
     parts: how rows are written where the table is none, but the parts of a COPY TO in a text format.
+    shown: the columns that messages may show of the table's rows; whoever runs it says so.
     """
 
     kind: MutateKind
@@ -334,6 +336,7 @@ class Mutate(Node):
     before: tuple[tuple[str, Column], ...] = ()
     parts: PartForm | None = None
     fresh: Column | None = None
+    shown: ShownColumns = EVERYTHING
 
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,) if self.located is None else (self.input, self.located)

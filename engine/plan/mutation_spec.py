@@ -13,6 +13,7 @@ from engine.carry import carrier_of
 from engine.catalog.objects import Constraint, Sequence, Storage, Table, TableColumn
 from engine.plan.logical import Mutate, Values
 from engine.plan.physical import StagedChange
+from engine.plan.shown_columns import ShownColumns
 from engine.plan.spec import MutationSpec, SequenceSpec, WrittenColumn
 from engine.sql import types as st
 from engine.sql.expr import Column
@@ -54,6 +55,8 @@ def mutation_spec(change: StagedChange) -> MutationSpec:
         change.alone,
         plan.parts,
         place(plan.fresh),
+        None if plan.shown.readable is None else tuple(sorted(plan.shown.readable)),
+        tuple(sorted(plan.shown.given)),
     )
 
 
@@ -110,4 +113,5 @@ def rules_of(spec: MutationSpec) -> Mutate:
         passed=tuple((given[shown], given[row]) for shown, row in spec.passed),
         parts=spec.parts,
         fresh=column(spec.fresh),
+        shown=ShownColumns(None if spec.readable is None else frozenset(spec.readable), frozenset(spec.given)),
     )

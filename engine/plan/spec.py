@@ -95,6 +95,7 @@ class MutationSpec(Struct, frozen=True):
         none; again; filled, each with its sequence; returning; passed; fresh.
     output: how values are written in messages. alone: whether Spark, where it makes the rows, may write them without us.
     parts: how rows are written where they become no table's.
+    readable, given: names of columns, as in `engine.plan.shown_columns`.
     """
 
     kind: MutateKind
@@ -119,6 +120,8 @@ class MutationSpec(Struct, frozen=True):
     alone: bool
     parts: PartForm | None = None
     fresh: int = -1
+    readable: tuple[str, ...] | None = None
+    given: tuple[str, ...] = ()
 
 
 class FragmentSpec(Struct, frozen=True):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from engine.catalog.objects import Relation
     from engine.sql.expr import Column, Expr
 
-#: Schemas whose relations everybody may read, or that refuse by themselves; none is of rows in memory.
+#: Schemas whose relations everybody may read, but those that are closed; none is of rows in memory.
 _OPEN: Final = ("pg_catalog", "information_schema", "sluice", TEMPORARY, "")
 
 
@@ -93,7 +93,7 @@ class Accesses:
     def read(self, relation: Relation) -> Access:
         """An item of FROM."""
         access = Access(relation, acl.SELECT, self._whom)
-        if relation.schema not in _OPEN:
+        if relation.schema not in _OPEN or _is_closed(relation):
             self._found.append(access)
         return access
 
@@ -184,12 +184,22 @@ class Accesses:
         return tuple(access.finished() for access in self._found if access.rights)
 
 
+def _is_closed(relation: Relation) -> bool:
+    match relation:
+        case View(is_closed=is_closed):
+            return is_closed
+        case SystemTable(closed=closed):
+            return bool(closed)
+        case _:
+            return False
+
+
 def _kind(relation: Relation) -> str:
     match relation:
         case View():
             return "view"
-        case SystemTable():
-            return "sequence"
+        case SystemTable(closed=closed):
+            return closed or "sequence"
         case Table(storage=None):
             return "foreign table"
         case Table(query=None):

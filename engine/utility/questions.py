@@ -14,7 +14,8 @@ from sqlglot import exp
 from engine.catalog.objects import Constraint, Table, TableColumn
 from engine.mutation.foreign_keys import half_null, pairs_of, unmatched
 from engine.mutation.unique import key_types, twice_in
-from engine.mutation.violations import about_constraint, half_null_key, no_such_key, shown_parts
+from engine.mutation.violations import about_constraint, half_null_key, key_detail, no_such_key
+from engine.plan.shown_columns import ShownColumns
 from engine.sql.stored_text import read_formula
 from wire.dataclass import dataclass
 from wire.errors import About, CheckViolation, NotNullViolation, SqlError, UniqueViolation
@@ -23,10 +24,10 @@ from wire.text_output import OutputSettings
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """error: what to raise, given the row (a batch of one) and how values are written."""
+    """error: what to raise, given the row (a batch of one), how values are written, and which are shown of a table."""
 
     tree: exp.Expression
-    error: Callable[[pa.RecordBatch, OutputSettings], SqlError]
+    error: Callable[[pa.RecordBatch, OutputSettings, Callable[[Table], ShownColumns]], SqlError]
 
 
 def not_null(table: Table, column: TableColumn) -> Question:
@@ -34,7 +35,7 @@ def not_null(table: Table, column: TableColumn) -> Question:
     message = f'column "{column.name}" of relation "{table.name}" contains null values'
     about = About(table.schema, table.name, column.name)
     tree = _select([exp.Literal.number(1)], table, where=_is_null(column.name))
-    return Question(tree, lambda _row, _settings: NotNullViolation(message, about=about))
+    return Question(tree, lambda _row, _settings, _shown: NotNullViolation(message, about=about))
 
 
 def violated(table: Table, check: Constraint) -> Question:
@@ -42,7 +43,7 @@ def violated(table: Table, check: Constraint) -> Question:
     message = f'check constraint "{check.name}" of relation "{table.name}" is violated by some row'
     condition = exp.Not(this=read_formula(check.expression))
     tree = _select([exp.Literal.number(1)], table, where=condition)
-    return Question(tree, lambda _row, _settings: CheckViolation(message, about=about_constraint(table, check)))
+    return Question(tree, lambda _row, _settings, _shown: CheckViolation(message, about=about_constraint(table, check)))
 
 
 def null_in_domain(table: Table, column: TableColumn) -> Question:
@@ -50,7 +51,7 @@ def null_in_domain(table: Table, column: TableColumn) -> Question:
     message = f'column "{column.name}" of table "{table.name}" contains null values'
     about = About(table.schema, table.name, column.name)
     tree = _select([exp.Literal.number(1)], table, where=_is_null(column.name))
-    return Question(tree, lambda _row, _settings: NotNullViolation(message, about=about))
+    return Question(tree, lambda _row, _settings, _shown: NotNullViolation(message, about=about))
 
 
 def breaks_domain(table: Table, column: TableColumn, condition: exp.Expression) -> Question:
@@ -58,16 +59,16 @@ def breaks_domain(table: Table, column: TableColumn, condition: exp.Expression) 
     message = f'column "{column.name}" of table "{table.name}" contains values that violate the new constraint'
     about = About(table.schema, table.name, column.name)
     tree = _select([exp.Literal.number(1)], table, where=exp.Not(this=condition))
-    return Question(tree, lambda _row, _settings: CheckViolation(message, about=about))
+    return Question(tree, lambda _row, _settings, _shown: CheckViolation(message, about=about))
 
 
 def keys_twice(table: Table, key: Constraint) -> Question:
     """A key that the table's rows have twice."""
 
-    def error(row: pa.RecordBatch, settings: OutputSettings) -> SqlError:
+    def error(row: pa.RecordBatch, settings: OutputSettings, shown: Callable[[Table], ShownColumns]) -> SqlError:
         return UniqueViolation(
             f'could not create unique index "{key.name}"',
-            detail=f"Key {shown_parts(key, key_types(table, key), row, settings)} is duplicated.",
+            detail=key_detail(key, key_types(table, key), row, settings, shown(table), "is duplicated"),
             about=about_constraint(table, key),
         )
 
@@ -80,11 +81,16 @@ def without_match(table: Table, constraint: Constraint, there: Table) -> list[Qu
     found = [
         Question(
             _first(unmatched(own, other, pairs_of(constraint, there))),
-            lambda row, settings: no_such_key(table, constraint, there, row, settings),
+            lambda row, settings, shown: no_such_key(table, constraint, there, row, settings, shown(table)),
         )
     ]
     if constraint.references is not None and constraint.references.full:
-        found.insert(0, Question(_first(half_null(own, constraint)), lambda _row, _: half_null_key(table, constraint)))
+        found.insert(
+            0,
+            Question(
+                _first(half_null(own, constraint)), lambda _row, _settings, _shown: half_null_key(table, constraint)
+            ),
+        )
     return found
 
 

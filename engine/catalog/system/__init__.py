@@ -43,7 +43,6 @@ from engine.catalog.system.acl_text import AclText
 from engine.catalog.system.declared import PG_CATALOG, Key, Row, SystemContext, SystemRelation
 from wire import types as t
 from wire.carriers import carrier
-from wire.errors import InsufficientPrivilege
 
 __all__ = ["PG_CATALOG", "SystemCatalog", "SystemContext"]
 
@@ -83,15 +82,14 @@ class SystemCatalog:
         return SYSTEM[key].oid if key is not None else None
 
     def find(self, schemas: Sequence[str], name: str, context: SystemContext) -> SystemTable | View | None:
-        """The relation of that name in the first of the schemas that has it. Raises InsufficientPrivilege."""
+        """The relation of that name in the first of the schemas that has it; whether it may be read is checked as of any other."""
         key = next((key for schema in schemas if (key := (schema, name)) in SYSTEM), None)
         if key is None:
             return None
         relation, made = SYSTEM[key], self._made.get(key)
-        if relation.closed and not context.superuser:
-            raise InsufficientPrivilege(f"permission denied for {relation.closed} {relation.name}")
         if relation.query:
-            return View(relation.oid, *key, relation.declared(), relation.query, (PG_CATALOG,))
+            columns, is_closed = relation.declared(), bool(relation.closed)
+            return View(relation.oid, *key, columns, relation.query, (PG_CATALOG,), is_closed=is_closed)
         if made is not None and made[0] is context.snapshot and not relation.volatile:
             return made[1]
         columns = relation.declared()
@@ -99,7 +97,7 @@ class SystemCatalog:
         if relation.stored:
             known = _owned(columns, builtin_rows(name), context)
             rows = pa.concat_tables((known, rows.cast(known.schema))) if rows.num_rows else known
-        table = SystemTable(relation.oid, *key, columns, rows, next(self._versions))
+        table = SystemTable(relation.oid, *key, columns, rows, next(self._versions), relation.closed)
         self._made[key] = (context.snapshot, table)
         return table
 

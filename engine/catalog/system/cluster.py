@@ -3,7 +3,7 @@
 `queries` has those that this member initiated, and not those of the others: a statement's relations are made before it runs,
 from what is at hand, and a question to every member (with a deadline, and an answer for those that keep silent) would make each
 look at one's own queries as slow as the slowest member. An id is wanted where its cursor was made; whoever looks after a
-cluster asks each member, as with pg_stat_activity.
+cluster asks each member, as with pg_stat_activity. What a query of somebody else does is hidden as there.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ def _members(context: SystemContext) -> Iterator[Row]:
 def _queries(context: SystemContext) -> Iterator[Row]:
     for q in context.client.queries():
         member, started = QueryId.parse(q.query).initiator, round(q.started * 1_000_000)
-        statement = q.statement if context.may_see(q.user) else "<insufficient privilege>"
-        yield q.query, member, q.pid, q.user, q.database, q.cursor, statement, q.state, started, q.rows
+        if context.may_see(q.user):
+            yield q.query, member, q.pid, q.user, q.database, q.cursor, q.statement, q.state, started, q.rows
+        else:
+            yield q.query, member, q.pid, q.user, q.database, None, "<insufficient privilege>", None, None, None
 
 
 SYSTEM: Final = (

@@ -31,7 +31,7 @@ Row = abc.Sequence[Any]
 class SystemContext:
     """What rows are made from. members: of the mesh, as of now (rows are made on any thread, and the mesh has but one).
     pending: commits to stored tables that Delta's logs do not have yet, counted by location; asked when rows are made.
-    superuser: whether who asks is one. may_see: whether what a user does is shown to who asks.
+    may_see: whether what a user does is shown to who asks; may_examine: whether the value of a setting is.
     system: every system relation by schema and name. copies: those that run here, asked when rows are made.
     authority: of who asks. counted: where a sequence stands, asked when rows are made."""
 
@@ -42,8 +42,8 @@ class SystemContext:
     database: str
     members: abc.Sequence[MemberInfo] = ()
     pending: Callable[[], Mapping[str, int]] = dict
-    superuser: bool = True
     may_see: Callable[[str], bool] = lambda _user: True
+    may_examine: Callable[[str], bool] = lambda _setting: True
     system: Mapping[Key, SystemRelation] = field(default_factory=dict)
     copies: Callable[[], abc.Sequence[CopyProgress]] = tuple
     authority: Authority = UNBOUNDED

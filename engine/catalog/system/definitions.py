@@ -122,11 +122,12 @@ def _pg_sequence(context: SystemContext) -> Iterator[Row]:
 
 
 def _counters(context: SystemContext) -> Iterator[Row]:
-    """Where sequences stand; null where nothing has been drawn."""
+    """Where sequences stand; null where nothing has been drawn, and of those that the role may neither read nor use (sequence.c,
+    pg_sequence_last_value)."""
     for s in context.snapshot.relations.values():
         if isinstance(s, Sequence):
-            at = context.counted(s)
-            yield s.oid, at.value if at.called else None
+            at = context.counted(s) if context.authority.may_read_or_use(s) else None
+            yield s.oid, at.value if at is not None and at.called else None
 
 
 def _pg_description(context: SystemContext) -> Iterator[Row]:

@@ -40,11 +40,14 @@ _EMPTY: Final = frozenset(
 )  # fmt: skip
 #: For superusers alone.
 _CLOSED: Final[Mapping[str, Literal["table", "view"]]] = {
-    **dict.fromkeys(("pg_statistic", "pg_statistic_ext_data", "pg_user_mapping", "pg_largeobject"), "table"),
+    **dict.fromkeys(
+        ("pg_statistic", "pg_statistic_ext_data", "pg_user_mapping", "pg_largeobject", "sql_parts"), "table"
+    ),
     **dict.fromkeys(
         (
             "pg_backend_memory_contexts", "pg_config", "pg_file_settings", "pg_hba_file_rules", "pg_ident_file_mappings",
-            "pg_replication_origin_status", "pg_shmem_allocations",
+            "pg_replication_origin_status", "pg_shmem_allocations", "transforms", "_pg_foreign_data_wrappers",
+            "_pg_foreign_servers", "_pg_foreign_table_columns", "_pg_foreign_tables", "_pg_user_mappings",
         ),
         "view",
     ),

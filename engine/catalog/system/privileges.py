@@ -12,7 +12,7 @@ from engine.catalog import acl
 from engine.catalog.acl import Acl, Kind
 from engine.catalog.objects import Sequence, Table
 from engine.catalog.rights import DATABASE_OID
-from engine.catalog.roles import Role
+from engine.catalog.roles import READ_ALL_DATA, Role
 from engine.catalog.snapshot import SLUICE, TEMPORARY
 from engine.catalog.system.acl_text import AclText
 from engine.catalog.system.declared import Row, SystemContext, SystemRelation, postgres
@@ -38,8 +38,9 @@ def _of_role(context: SystemContext, role: Role) -> Iterator[Row]:
 
 def _relations_of(context: SystemContext, role: Role) -> Iterator[Row]:
     judge, superuser, everything = context.authority.judge, role.superuser, acl.ALL["r"] | acl.ALL["s"]
+    reads_closed = judge.has_rights_of(role.oid, READ_ALL_DATA)
     for system in context.system.values():
-        rights = everything if superuser else 0 if system.closed else acl.SELECT
+        rights = everything if superuser else 0 if system.closed and not reads_closed else acl.SELECT
         yield "r", system.oid, 0, None, rights, everything if superuser else 0
     for relation in context.snapshot.relations.values():
         kind: Kind = "s" if isinstance(relation, Sequence) else "r"

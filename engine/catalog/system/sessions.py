@@ -57,13 +57,19 @@ def _pg_prepared_statements(context: SystemContext) -> Iterator[Row]:
 
 
 def _pg_stat_progress_copy(context: SystemContext) -> Iterator[Row]:
+    """Of others' COPY only that it runs (pgstatfuncs.c, pg_stat_get_progress_info)."""
+    shown = {a.pid for a in context.client.activity() if context.may_see(a.user)}
     for c in context.copies():
-        yield c.pid, 5, c.database, c.relation, c.command, c.type, c.bytes, c.size, c.rows, c.excluded
+        if c.pid in shown:
+            yield c.pid, 5, c.database, c.relation, c.command, c.type, c.bytes, c.size, c.rows, c.excluded
+        else:
+            yield c.pid, 5, c.database, *(None,) * 7
 
 
 def _connections(context: SystemContext) -> Iterator[Row]:
     for a in context.client.activity():
-        yield a.pid, _address(a.server_address), a.server_port, _STARTED
+        if context.may_see(a.user):
+            yield a.pid, _address(a.server_address), a.server_port, _STARTED
 
 
 SYSTEM: Final = (

@@ -30,7 +30,7 @@ def _known() -> Mapping[str, Mapping[str, Any]]:
 
 def _pg_settings(context: SystemContext) -> Iterator[Row]:
     for setting in SETTINGS.values():
-        if setting.name not in NOT_LISTED:
+        if setting.name not in NOT_LISTED and context.may_examine(setting.name):
             yield _row(setting, context.settings.get(setting.name), context.settings.default(setting))
 
 
@@ -69,7 +69,7 @@ def _source(value: str, reset: str) -> str:
 
 def _shown(context: SystemContext) -> Iterator[Row]:
     """As SHOW says them: what current_setting() of a name that a query finds looks up."""
-    for name in SETTINGS:
+    for name in filter(context.may_examine, SETTINGS):
         yield name, context.settings.get(name)
 
 

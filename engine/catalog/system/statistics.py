@@ -1,4 +1,5 @@
-"""pg_stats: what ANALYZE found out about columns, in PostgreSQL's terms.
+"""pg_stats: what ANALYZE found out about columns, in PostgreSQL's terms. A role sees the columns that it may read: statistics have
+values of the rows.
 
 `correlation` is null: rows are in files, and which come first is nobody's promise.
 """
@@ -17,8 +18,9 @@ from wire.text_output import format_value
 
 def _pg_stats(context: SystemContext) -> Iterator[Row]:
     for table in context.snapshot.tables():
-        for column in table.columns if table.statistics is not None else ():
-            assert table.statistics is not None
+        shown = context.authority.readable_columns(table) if table.statistics is not None else frozenset()
+        for column in (column for column in table.columns if column.number in shown):
+            assert table.statistics is not None, "columns are shown of tables with statistics"
             found = table.statistics.of(column.number, column.type.pg.oid)
             if found is not None:
                 yield _row(table, column.name, found)
@@ -36,4 +38,4 @@ def _any_array(values: Sequence[str]) -> str | None:
     return format_value(t.array_of(t.TEXT), list(values)) if values else None
 
 
-SYSTEM: Final = (postgres("pg_stats", _pg_stats),)
+SYSTEM: Final = (postgres("pg_stats", _pg_stats, volatile=True),)
