@@ -125,13 +125,19 @@ class CatalogStore:
     """See the module's docstring. All methods may be called from any thread.
 
     location: a file, or a postgresql:// URL. tables: the folder of stored tables, as this member sees it; None: `tables`
-    beside the catalog's file, or in the working folder. snapshot: the newest committed state that was seen.
+    beside the catalog's file, or in the working folder. connect: opens the database that lies at the location.
+    snapshot: the newest committed state that was seen.
     Raises DataCorrupted for a database written by a later release, IoError for one that is not there.
     """
 
-    def __init__(self, location: Path | str, tables: Path | None = None) -> None:
+    def __init__(
+        self,
+        location: Path | str,
+        tables: Path | None = None,
+        connect: Callable[[Path | str, Path], CatalogDatabase] = _open,
+    ) -> None:
         self.tables = (tables or _beside(location)).absolute()
-        self._database = _open(location, self.tables)
+        self._database = connect(location, self.tables)
         #: Of the threads that it has; other loops of the member's join them.
         self.background = Background()
         self._publisher = Publisher(self.publish, self.background.supervise("publisher"))
