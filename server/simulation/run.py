@@ -11,8 +11,6 @@ other runs have left in a cache.
 from __future__ import annotations
 
 import asyncio
-import gc
-import logging
 from collections.abc import Callable
 from functools import partial
 from random import Random
@@ -22,6 +20,7 @@ from server.simulation.clients import Question, put
 from server.simulation.lake import Lake
 from server.simulation.member import PORT, SimulatedMember
 from server.simulation.network import Network
+from server.simulation.quiet import quiet
 from server.simulation.scenario import SLOWNESS, Fault, Scenario, Visit, name_of, scenario
 from server.simulation.verdict import judge, left_over, strangers, too_many_cancels
 from server.simulation.world import World
@@ -50,7 +49,7 @@ class Outcome:
 
 def run(seed: int, lake: Lake, *, trace: bool = False) -> Outcome:
     """Run one seed. trace: keep what happens, for people to read."""
-    with _Quiet():
+    with quiet():
         return Run(seed, lake, trace=trace).outcome()
 
 
@@ -269,17 +268,3 @@ class Run:
 
 def _nothing() -> None:
     """There is nothing to undo."""
-
-
-class _Quiet:
-    """While runs are under way: no garbage collector that ends tasks at moments of its own, and what members log is not said."""
-
-    def __enter__(self) -> None:
-        self._collecting = gc.isenabled()
-        gc.disable()
-        logging.disable(logging.WARNING)
-
-    def __exit__(self, *_error: object) -> None:
-        logging.disable(logging.NOTSET)
-        if self._collecting:
-            gc.enable()
