@@ -51,8 +51,9 @@ test-all: setup ## Run the long tests too
 mutants: setup ## Plant faults into the protocol, one at a time, and see that exploration or simulation find them
 	$(BIN)/python tests/exploration/mutants.py
 	$(BIN)/python tests/simulation/planted_faults.py
+	$(BIN)/python tests/simulation/planted_storage_faults.py
 
-simulate: setup ## Whole clusters on a virtual network and clock; SIMULATE='--seed 4711' replays one
+simulate: setup ## Whole clusters on a virtual network and clock; SIMULATE='--seed 4711' replays one, '--writes' has a disk that fails
 	$(BIN)/sluice simulate $(SIMULATE)
 
 soak: setup ## Run a cluster under mixed load, kill a member now and then, look for leaks (MINUTES=10)

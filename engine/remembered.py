@@ -65,6 +65,12 @@ class Remembered(Generic[K, V]):
                 self._make_room(key)
         return made
 
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._known.clear()
+            self._weight = 0
+
     def statistics(self) -> dict[str, int]:
         with self._lock:
             return {"entries": len(self._known), "weight": self._weight}

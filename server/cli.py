@@ -114,15 +114,19 @@ def simulate(
     first: Annotated[int, typer.Option(help="The first of them.", min=0)] = 0,
     forever: Annotated[bool, typer.Option("--forever", help="Go on until some fail.")] = False,
     workers: Annotated[int | None, typer.Option(help="Processes [as many as processors].", min=1)] = None,
+    writes: Annotated[
+        bool, typer.Option("--writes", help="Members that write to the tables of one catalog, on a disk that fails.")
+    ] = False,
 ) -> None:
     """Run whole clusters on a virtual network and clock, with faults, all of it from a seed."""
-    from server.simulation.campaign import campaign, replay
+    from server.simulation import campaign
 
     if seed is not None:
-        whole = replay(seed, typer.echo)
+        whole = (campaign.replay_writes if writes else campaign.replay)(seed, typer.echo)
     else:
         numbers = itertools.count(first) if forever else range(first, first + seeds)
-        whole = campaign(numbers, typer.echo, workers=workers)
+        run = campaign.campaign_of_writes if writes else campaign.campaign
+        whole = run(numbers, typer.echo, workers=workers)
     if not whole:
         raise typer.Exit(1)
 

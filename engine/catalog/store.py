@@ -139,14 +139,22 @@ class CatalogStore:
 
     location: a file, or a postgresql:// URL. tables: the folder of stored tables, as this member sees it; None: `tables`
     beside the catalog's file, or in the working folder. allow_empty: go on where nothing was ever committed to the catalog and
-    the folder holds tables with rows. snapshot: the newest committed state that was seen.
+    the folder holds tables with rows. connect: opens the database that lies at the location.
+    snapshot: the newest committed state that was seen.
     Raises DataCorrupted for a database that is damaged, was written by a later release, or has lost its tables; IoError for one
     that is not there.
     """
 
-    def __init__(self, location: Path | str, tables: Path | None = None, *, allow_empty: bool = False) -> None:
+    def __init__(
+        self,
+        location: Path | str,
+        tables: Path | None = None,
+        *,
+        allow_empty: bool = False,
+        connect: Callable[[Path | str, Path], CatalogDatabase] = open_database,
+    ) -> None:
         self.tables = (tables or _beside(location)).absolute()
-        self._database = open_database(location, self.tables)
+        self._database = connect(location, self.tables)
         #: Of the threads that it has; other loops of the member's join them.
         self.background = Background()
         self._publisher = Publisher(self.publish, self.background.supervise("publisher"))

@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from engine.storage import disk
 from engine.storage.underway import TOUCH_SECONDS, UNDERWAY
 
 _PREFIX: Final = "_staging-claim-"
@@ -42,7 +43,7 @@ class Claim:
         self.path = table / f"{_PREFIX}{uuid.uuid4().hex[:16]}"
         # A table that is gone, or a folder that one may only read, is not compacted either.
         with contextlib.suppress(OSError):
-            self.path.mkdir()
+            disk.current().make_folder(self.path)
         UNDERWAY.watch(self)
 
     def paths(self) -> Iterator[Path]:
@@ -50,7 +51,7 @@ class Claim:
 
     def release(self) -> None:
         with contextlib.suppress(OSError):
-            self.path.rmdir()
+            disk.current().remove_folder(self.path)
 
 
 class Hold:

@@ -8,15 +8,25 @@ The commit carries Delta's `txn` action: application `sluice`, version the numbe
 application and growing numbers, because Delta keeps one `txn` for each application for ever: a name for each transaction
 would grow with the table's history.
 
-delta-rs does not call fsync. What the catalog forgets once it is here must outlive a power failure, so the log's new files
-are made durable before `commit` returns.
+delta-rs does not call fsync. What the catalog forgets once it is here must outlive a power failure. So before a version is pinned,
+all versions from the one that is pinned to that one are made durable, whoever wrote them (`Log.make_durable`): another publisher
+may have been killed between its commit and its sync, and columns are added by a commit of their own.
+
+A power failure may leave commits torn that nobody had synced. Those are beyond the version that the catalog pins, and the decisions
+in them are in the catalog still. Where the log cannot be read because of them, `repair` removes them, to be written again.
 """
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import functools
+import logging
+import os
+import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
@@ -30,6 +40,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from engine.catalog.objects import DataFile, TableColumn
 from engine.os_errors import kind_of
 from engine.remembered import Remembered
+from engine.storage import disk
 from engine.storage.durable import sync
 from engine.storage.types import file_schema
 from wire.dataclass import dataclass
@@ -37,6 +48,10 @@ from wire.errors import DataCorrupted, IoError
 
 APPLICATION: Final = "sluice"
 LOG: Final = "_delta_log"
+_LAST_CHECKPOINT: Final = "_last_checkpoint"
+#: Commits and checkpoints are named by their version.
+_NUMBERED: Final = re.compile(r"\d{20}\.")
+_log: Final = logging.getLogger(__name__)
 #: Versions that are kept opened, and how many of one table: the newest, and those that somebody began to read before.
 _OPENED: Final = 256
 _OPENED_OF_ONE: Final = 4
@@ -137,17 +152,28 @@ def create(folder: Path, columns: Sequence[TableColumn], partition_by: Sequence[
     """A table without rows, as version 0. Raises FeatureNotSupported for a type that files cannot hold, IoError."""
     schema = Schema.from_arrow(file_schema(columns))
     try:
-        DeltaTable.create(folder, schema, partition_by=list(partition_by), configuration=_CONFIGURATION)
+        disk.current().let_write(
+            folder,
+            lambda: DeltaTable.create(folder, schema, partition_by=list(partition_by), configuration=_CONFIGURATION),
+        )
     except (DeltaError, OSError) as error:
         raise IoError(f'could not create a table in "{folder}": {error}') from error
-    _make_durable(folder, 0)
-    for made in (folder, folder.parent, folder.parent.parent):
-        sync(made)
+    try:
+        _make_durable(folder, 0, 0)
+        for made in (folder, folder.parent, folder.parent.parent):
+            sync(made)
+    except OSError as error:
+        raise kind_of(error)(f'could not create a table in "{folder}": {error}') from error
 
 
 def opened(folder: str, version: int) -> Version:
     """A version's files. Raises DataCorrupted."""
     return _VERSIONS.get((folder, version), lambda: _version(_open(folder, version)))
+
+
+def forget_opened() -> None:
+    """Forget the versions that were opened: a version that is lost is made again with other files."""
+    _VERSIONS.clear()
 
 
 def commit_times(folder: str) -> Mapping[int, int]:
@@ -175,10 +201,15 @@ class Published:
 
 
 class Log:
-    """A table's log as a publisher sees it. Not thread-safe; blocks."""
+    """A table's log as a publisher sees it. Not thread-safe; blocks.
 
-    def __init__(self, folder: str) -> None:
+    durable: a version that is on disk with all before it: one that the catalog has pinned; -1: none is known to be.
+    Raises DataCorrupted where the log cannot be read.
+    """
+
+    def __init__(self, folder: str, durable: int = -1) -> None:
         self._folder = folder
+        self._durable = durable
         self._table = _open(folder)
 
     @property
@@ -194,11 +225,16 @@ class Log:
         self._table.update_incremental()
 
     def add_columns(self, columns: Iterable[TableColumn]) -> None:
-        """Add those that the table has not, in a commit of their own. Columns are never taken away."""
+        """Add those that the table has not, in a commit of their own, durable with the next `make_durable`. Columns are never
+        taken away. Raises IoError."""
         known = {field.name for field in self._table.schema().fields}
         missing = [column for column in columns if column.file_column not in known]
         if missing:
-            self._table.alter.add_columns(Schema.from_arrow(file_schema(missing)).fields)
+            fields = Schema.from_arrow(file_schema(missing)).fields
+            try:
+                disk.current().let_write(Path(self._folder), lambda: self._table.alter.add_columns(fields))
+            except (DeltaError, OSError) as error:
+                raise IoError(f'could not write to the log of the table in "{self._folder}": {error}') from error
             self.refresh()
 
     def commit(self, number: int, added: Sequence[DataFile], removed: Iterable[str]) -> bool:
@@ -216,13 +252,16 @@ class Log:
         ]
         actions += [RemoveAction(path, True, now, present.files[path].size) for path in removed]
         try:
-            self._table.create_write_transaction(
-                actions,
-                "append",
-                self._table.schema(),
-                names,
-                commit_properties=CommitProperties(app_transactions=[Transaction(APPLICATION, number)]),
-                post_commithook_properties=PostCommitHookProperties(create_checkpoint=True),
+            disk.current().let_write(
+                Path(self._folder),
+                lambda: self._table.create_write_transaction(
+                    actions,
+                    "append",
+                    self._table.schema(),
+                    names,
+                    commit_properties=CommitProperties(app_transactions=[Transaction(APPLICATION, number)]),
+                    post_commithook_properties=PostCommitHookProperties(create_checkpoint=True),
+                ),
             )
         except CommitFailedError:
             self.refresh()
@@ -234,11 +273,13 @@ class Log:
         return True
 
     def make_durable(self) -> None:
-        """The version that `published` tells, whoever wrote it. Raises IoError."""
+        """Make the version that `published` tells durable, and all before it, whoever wrote them. Raises IoError."""
+        newest = self._table.version()
         try:
-            _make_durable(Path(self._folder), self._table.version())
+            _make_durable(Path(self._folder), self._durable + 1, newest)
         except OSError as error:
             raise kind_of(error)(f'could not write to the log of the table in "{self._folder}": {error}') from error
+        self._durable = newest
 
 
 def _require_consistent(folder: str, present: Version, added: Sequence[DataFile], removed: Iterable[str]) -> None:
@@ -250,10 +291,61 @@ def _require_consistent(folder: str, present: Version, added: Sequence[DataFile]
             raise DataCorrupted(f'file "{file.path}" is to be added to the table in "{folder}", which has it already')
 
 
-def _make_durable(folder: Path, version: int) -> None:
-    """The log's files of a version, checkpoints included, and their names."""
+def _make_durable(folder: Path, first: int, last: int) -> None:
+    """The log's files of versions `first` to `last`, checkpoints included, and their names. Raises OSError, also where the last
+    is gone: a power failure of the machine that holds the disk took it, and it was removed (`repair`)."""
     log = folder / LOG
-    for path in (*log.glob(f"{version:020}*"), log / "_last_checkpoint"):
-        if path.is_file():
-            sync(path)
+    numbers = _numbers(log)
+    if f"{last:020}.json" not in numbers:
+        raise FileNotFoundError(errno.ENOENT, "a commit is gone", str(log / f"{last:020}.json"))
+    for name, number in numbers.items():
+        if first <= number <= last:
+            sync(log / name)
+    if (log / _LAST_CHECKPOINT).is_file():
+        sync(log / _LAST_CHECKPOINT)
     sync(log)
+
+
+def _numbers(log: Path) -> dict[str, int]:
+    """The log's files, commits and checkpoints, with the versions that they are of."""
+    return {name: int(name[:20]) for name in sorted(os.listdir(log)) if _NUMBERED.match(name)}
+
+
+def repair(folder: Path, pinned: Callable[[], int]) -> None:
+    """Remove all commits beyond the pinned version where the log cannot be read: a power failure has torn one.
+
+    pinned: asks the catalog. Whoever writes opens the log first, so nothing that could be read follows what cannot. One at a time
+    repairs, and looks again when its turn has come: what the one before has repaired may have been written to and pinned since.
+    Raises IoError: somebody else is at it, or the disk fails; try again later.
+    """
+    log = folder / LOG
+    try:
+        with _alone(log):
+            try:
+                _open(str(folder))
+            except DataCorrupted:
+                _discard_beyond(log, pinned())
+                forget_opened()
+    except OSError as error:
+        raise kind_of(error)(f'could not repair the log of the table in "{folder}": {error}') from error
+
+
+def _discard_beyond(log: Path, version: int) -> None:
+    for name, number in _numbers(log).items():
+        if number > version:
+            _log.warning("a power failure has torn the log in %s: %s is removed, to be written again", log, name)
+            disk.current().remove(log / name)
+    # A hint, which may name what is gone.
+    disk.current().remove(log / _LAST_CHECKPOINT)
+    sync(log)
+
+
+@contextmanager
+def _alone(log: Path) -> Iterator[None]:
+    """While this process is the only one that repairs. Raises BlockingIOError where another is."""
+    descriptor = os.open(log, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from engine.storage import delta, tables
 from engine.storage.claims import is_held
 from engine.storage.delta import Published
+from engine.storage.durable import sync
 from engine.storage.tables import FileChange
 from wire.dataclass import dataclass
 from wire.errors import DataCorrupted, IoError
@@ -47,17 +48,24 @@ class Step:
 class TablePublication:
     """What is to be published of one table. Iterated, it takes the next step each time; it may be given up after any.
 
-    columns: the table's, for those that Delta has not been told of.
+    columns: the table's, for those that Delta has not been told of. pinned: the version of Delta's log that the catalog pins, which
+    is durable; -1: none.
     """
 
     def __init__(
-        self, database: CatalogDatabase, root: Path, decisions: Sequence[Decision], columns: Sequence[TableColumn]
+        self,
+        database: CatalogDatabase,
+        root: Path,
+        decisions: Sequence[Decision],
+        columns: Sequence[TableColumn],
+        pinned: int,
     ) -> None:
         self.location = decisions[0].location
         self._database = database
         self._folder = root / self.location
         self._decisions = decisions
         self._columns = columns
+        self._pinned = pinned
 
     def __iter__(self) -> Iterator[Step]:
         """Raises SqlError."""
@@ -68,7 +76,7 @@ class TablePublication:
 
     def _publish(self) -> Published:
         """Where Delta's log stands when these decisions are in it."""
-        log = delta.Log(str(self._folder))
+        log = self._log()
         log.add_columns(self._columns)
         for _ in range(_ATTEMPTS):
             at = log.published
@@ -76,7 +84,7 @@ class TablePublication:
             if len(left) < len(self._decisions):
                 self._require_written(log, at)
             if not left:
-                # Whoever wrote it may have failed, or crashed, before it was durable.
+                # Whoever wrote them may have failed, or crashed, before they were durable.
                 log.make_durable()
                 return at
             whole = FileChange()
@@ -84,6 +92,23 @@ class TablePublication:
                 whole = whole.then(made.files)
             log.commit(left[-1].number, whole.added, whole.removed)
         raise IoError(f'could not write the log of the table in "{self._folder}": others wrote all the time')
+
+    def _log(self) -> delta.Log:
+        """The log, repaired where a power failure has torn what was not settled."""
+        try:
+            return delta.Log(str(self._folder), self._pinned)
+        except DataCorrupted:
+            if self._pinned < 0 or not (self._folder / delta.LOG).is_dir():
+                raise
+            delta.repair(self._folder, self._pinned_now)
+            return delta.Log(str(self._folder), self._pinned)
+
+    def _pinned_now(self) -> int:
+        """Raises DataCorrupted where the table has been dropped."""
+        for table in self._database.load().tables():
+            if table.storage is not None and table.storage.location == self.location:
+                return table.storage.version
+        raise DataCorrupted(f'the log of the table in "{self._folder}" cannot be read, and the table was dropped')
 
     def _require_written(self, log: delta.Log, at: Published) -> None:
         """That decisions which seem to be in the log are. They are not where the catalog was put back to an earlier day and
@@ -107,10 +132,12 @@ def pending(
     database: CatalogDatabase, root: Path, decisions: Iterable[Decision], snapshot: Snapshot
 ) -> Iterator[TablePublication]:
     """Decisions that were not settled, by table. snapshot: one that was loaded after them, for the columns."""
-    columns = {t.storage.location: t.columns for t in snapshot.tables() if t.storage is not None}
+    known = {table.storage.location: table for table in snapshot.tables() if table.storage is not None}
     ordered = sorted(decisions, key=lambda made: (made.location, made.number))
     for location, made in groupby(ordered, key=lambda made: made.location):
-        yield TablePublication(database, root, list(made), columns.get(location, ()))
+        table = known.get(location)
+        columns, storage = (table.columns, table.storage) if table is not None else ((), None)
+        yield TablePublication(database, root, list(made), columns, -1 if storage is None else storage.version)
 
 
 def remove_dropped(database: CatalogDatabase, root: Path, now: int) -> Iterator[Step]:
@@ -119,5 +146,8 @@ def remove_dropped(database: CatalogDatabase, root: Path, now: int) -> Iterator[
         return
     for location in database.dropped(now - tables.DROPPED_SECONDS):
         tables.discard(root, location)
+        # What comes back after a power failure would be a folder with rows that the catalog does not know.
+        if root.is_dir():
+            sync(root)
         database.forget(location)
         yield Step("removed", location)

@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 
 from engine.catalog.objects import DataFile, Storage, TableColumn
 from engine.os_errors import kind_of
+from engine.storage import disk
 from engine.storage.durable import sync
 from engine.storage.staging_area import SEE_THE_SAME_FOLDER
 from engine.storage.statistics import FileStatistics
@@ -134,7 +135,7 @@ class TableWriter:
         folder = self._folder
         for column, value in zip(self._storage.partition_by, partition, strict=True):
             folder = folder / _folder_name(column, value)
-            folder.mkdir(exist_ok=True)
+            disk.current().make_folder(folder, exist_ok=True)
         return folder / file_name()
 
     def _close(self, partition: Partition) -> None:
@@ -165,7 +166,7 @@ class _File:
         self._sort_by = storage.sort_by
         self._size = 0
         UNDERWAY.write(self)
-        self._sink = pa.OSFile(str(path), "wb")
+        self._sink = disk.current().create(path)
         try:
             self._writer = pq.ParquetWriter(
                 self._sink, schema, compression=_COMPRESSION, store_schema=False,
@@ -218,7 +219,9 @@ class _File:
     def _remove(self) -> None:
         with suppress(OSError):
             self._sink.close()
-        self.path.unlink(missing_ok=True)
+        # What cannot be removed is VACUUM's.
+        with suppress(OSError):
+            disk.current().remove(self.path)
 
 
 class _telling:  # noqa: N801

@@ -18,13 +18,13 @@ import contextlib
 import errno
 import os
 import re
-import shutil
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from engine.catalog.objects import DataFile
+from engine.storage import disk
 from engine.storage.durable import sync
 from wire.errors import IoError
 
@@ -51,7 +51,7 @@ class StagingArea:
     def make(self) -> None:
         """Raises IoError."""
         try:
-            self.path.mkdir()
+            disk.current().make_folder(self.path)
         except OSError as error:
             raise IoError(f'could not create "{self.path}": {error.strerror or error}') from error
 
@@ -76,14 +76,16 @@ class StagingArea:
     def abandon(self) -> None:
         """Shut the area, and take what was moved out of the table again. Raises IoError."""
         for path in self._moved:
-            path.unlink(missing_ok=True)
+            # What cannot be removed is VACUUM's.
+            with contextlib.suppress(OSError):
+                disk.current().remove(path)
         self._shut()
 
     def _shut(self) -> None:
         """Nothing that is in the area stays, and nothing can be added."""
         while self.path.exists():
             try:
-                shutil.rmtree(self.path)
+                disk.current().remove_tree(self.path)
             except FileNotFoundError:
                 # A writer has removed its own file meanwhile.
                 continue
@@ -97,7 +99,7 @@ class StagingArea:
         with contextlib.suppress(FileNotFoundError):
             if staged.stat().st_size == file.size:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                os.rename(staged, path)
+                disk.current().rename(staged, path)
                 self._moved.append(path)
                 return
         raise IoError(f'a file that was written elsewhere is not there: "{staged}"', hint=SEE_THE_SAME_FOLDER)

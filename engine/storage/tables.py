@@ -10,8 +10,8 @@ they are, changes nothing for them; a session's own change makes another one out
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import shutil
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ from typing import Final
 
 from engine.catalog.objects import DataFile, Storage, Table, TableColumn
 from engine.remembered import Remembered
-from engine.storage import delta
+from engine.storage import delta, disk
 from engine.storage.staging import require_partition
 from engine.storage.types import file_schema
 from wire.dataclass import dataclass
@@ -77,13 +77,15 @@ def folder(root: Path, storage: Storage) -> Path:
 
 def discard(root: Path, location: str) -> None:
     """Remove a table's folder with all that is in it. Somebody else's may be at it too."""
-    shutil.rmtree(root / location, ignore_errors=True)
+    disk.current().remove_tree(root / location, ignore_errors=True)
 
 
 def unlink(root: Path, location: str, files: Iterable[DataFile]) -> None:
-    """Remove files that nobody will ever name: those of a change that was taken back."""
+    """Remove files that nobody will ever name: those of a change that was taken back. What cannot be removed is VACUUM's: whoever
+    takes a change back has something else to say, and to let go of."""
     for file in files:
-        (root / location / file.path).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            disk.current().remove(root / location / file.path)
 
 
 # -- the value -------------------------------------------------------------------------------------------------------

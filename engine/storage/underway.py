@@ -12,7 +12,6 @@ cost each INSERT a second transaction there; to ask all members, which fails for
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import weakref
 from collections.abc import Collection, Iterable
@@ -21,6 +20,7 @@ from typing import Final, Protocol
 
 from engine.catalog.objects import DataFile
 from engine.runtime.supervised import Supervised
+from engine.storage import disk
 
 #: How often what is under way is touched. VACUUM's least retention (`sluice.vacuum_retention`) is three times as long.
 TOUCH_SECONDS: Final = 300
@@ -132,7 +132,7 @@ class Keeper:
         for path in paths:
             # Gone meanwhile: nobody's concern.
             with contextlib.suppress(OSError):
-                os.utime(path)
+                disk.current().touch(path)
 
     def close(self) -> None:
         self._closing.set()

@@ -29,7 +29,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -38,7 +37,7 @@ from urllib.parse import unquote
 import msgspec
 
 from engine.catalog.objects import Table
-from engine.storage import delta
+from engine.storage import delta, disk, tables
 from engine.storage.claims import is_held
 from engine.storage.underway import UNDERWAY
 from wire.dataclass import dataclass
@@ -116,7 +115,7 @@ class Vacuum:
         kept = [path.name for path in strange if _has_decisions(path)]
         for path in strange:
             if path.name not in kept:
-                shutil.rmtree(path, ignore_errors=True)
+                tables.discard(self._root, path.name)
         # Claims of transactions whose members are gone.
         _remove_empty(_old_areas(self._root, self._before))
         return Strays([path.name for path in strange if path.name not in kept], kept)
@@ -177,13 +176,14 @@ def folders_with_rows(root: Path) -> Iterator[str]:
 
 
 def _has_decisions(folder: Path) -> bool:
-    """Whether somebody has ever committed rows to a table; also where its log cannot be read, but is there."""
+    """Whether somebody has ever committed rows to a table; also where its log cannot be read, but has more than the version that
+    CREATE makes, which a power failure may have torn."""
     if not (folder / delta.LOG).exists():
         return False
     try:
         return delta.Log(str(folder)).published.number > 0
     except DataCorrupted:
-        return any((folder / delta.LOG).glob("*.json"))
+        return any(int(path.stem) > 0 for path in (folder / delta.LOG).iterdir() if _COMMIT.fullmatch(path.name))
 
 
 # -- what is there ---------------------------------------------------------------------------------------------------
@@ -234,11 +234,11 @@ def _remove_empty(folders: Iterable[Path]) -> None:
     for path in folders:
         # What is in it still is young.
         with contextlib.suppress(OSError):
-            path.rmdir()
+            disk.current().remove_folder(path)
 
 
 def _unlink(path: Path) -> None:
     try:
-        path.unlink(missing_ok=True)
+        disk.current().remove(path)
     except OSError as error:
         raise IoError(f'could not remove "{path}": {error.strerror or error}') from error

@@ -3,6 +3,7 @@
     python -m server.cli simulate --seeds 10000      # from seed 0, on all processors
     python -m server.cli simulate --seed 4711        # one, with its trace; twice, and both alike
     python -m server.cli simulate --forever          # until one fails
+    python -m server.cli simulate --writes           # the same for members that write, on a disk that fails
 
 Each process has the lake open on its own, over the same files, and works in their folder: files go to members by hashes of
 their names, which must not have the name of a temporary folder in them. A run that fails is told with its seed, which is all that
@@ -19,14 +20,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from multiprocessing import util
 from pathlib import Path
 from typing import Final
 
 from server.simulation.lake import Lake, make_files
 from server.simulation.run import Outcome, run
+from server.simulation.storage_run import StorageGround, StorageOutcome, StorageRun
 
 _CHUNK: Final = 16
 _PROGRESS_SECONDS: Final = 5.0
+#: A campaign ends at so many.
+_FAILURES: Final = 10
 Say = Callable[[str], None]
 
 
@@ -58,12 +63,56 @@ def campaign(seeds: Iterable[int], say: Say, *, workers: int | None = None) -> b
             totals.add(outcome)
             if outcome.failure is not None:
                 say(f"seed {outcome.seed} ({outcome.members} members): {outcome.failure}")
-            if totals.failures == 10:
+            if totals.failures == _FAILURES:
                 break
             if totals.is_time():
                 say(totals.line())
     say(totals.line())
     return totals.failures == 0
+
+
+def replay_writes(seed: int, say: Say) -> bool:
+    """As `replay`, for the simulation of storage."""
+    ground = StorageGround()
+    try:
+        first, second = (_run_storage(ground, seed, trace=trace) for trace in (True, False))
+    finally:
+        ground.close()
+    for line in first.trace:
+        say(line)
+    say(
+        f"seed {seed}: {first.steps} steps, {first.commits} commits, {first.mishaps} mishaps, digest {first.digest:08x}"
+    )
+    if first.digest != second.digest:
+        say(f"a second run came to {second.digest:08x}: something in it is not of the seed")
+        return False
+    say(first.failure or "all holds")
+    return first.failure is None
+
+
+def campaign_of_writes(seeds: Iterable[int], say: Say, *, workers: int | None = None) -> bool:
+    """As `campaign`, for the simulation of storage."""
+    began = told = time.monotonic()
+    runs = failures = commits = mishaps = 0
+
+    def line() -> str:
+        seconds = time.monotonic() - began
+        return f"{runs} seeds in {seconds:.0f} s: {failures} failures; {commits} commits, {mishaps} mishaps"
+
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(workers or os.cpu_count() or 1, _begin_storage) as pool:
+        for outcome in pool.imap_unordered(_run_seed_of_writes, seeds, _CHUNK):
+            runs, commits, mishaps = runs + 1, commits + outcome.commits, mishaps + outcome.mishaps
+            if outcome.failure is not None:
+                failures += 1
+                say(f"seed {outcome.seed}: {outcome.failure}")
+            if failures == _FAILURES:
+                break
+            if time.monotonic() - told >= _PROGRESS_SECONDS:
+                told = time.monotonic()
+                say(line())
+    say(line())
+    return failures == 0
 
 
 class Totals:
@@ -125,3 +174,21 @@ def _begin(folder: Path) -> None:
 
 def _run(seed: int) -> Outcome:
     return run(seed, _lakes[0])
+
+
+_grounds: list[StorageGround] = []
+
+
+def _begin_storage() -> None:
+    _grounds.append(ground := StorageGround())
+    # Processes of a pool end without their exit handlers.
+    util.Finalize(ground, ground.close, exitpriority=0)
+
+
+def _run_seed_of_writes(seed: int) -> StorageOutcome:
+    return _run_storage(_grounds[0], seed)
+
+
+def _run_storage(ground: StorageGround, seed: int, *, trace: bool = False) -> StorageOutcome:
+    with ground.run(seed) as folder:
+        return StorageRun(seed, folder, trace=trace).outcome()

@@ -2,7 +2,7 @@
 
 The files are made once, in a folder that many runs share, as their working directory: the tables never change. `Lake.planned`
 gives the optimised plan of a statement, `Lake.answer` its rows as one fragment on one DuckDB gives them, both remembered. That
-DuckDB, of one thread, is the local engine of all members; each has its own cursors.
+DuckDB, of one thread, is behind the local engines of all members (`Lake.answers`); each has its own cursors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from engine.config import EngineConfig
 from engine.distribution import CompiledQuery, DistributedQuery, Terms, compile_query, data_members
 from engine.executor import CompiledFragment
 from engine.local.database import LocalDatabase
-from engine.local.small_files import SmallFiles
 from engine.plan.compile import Bindings, to_sql
 from engine.plan.logical import Final as Plan
 from engine.plan.planner import optimise
@@ -35,6 +34,7 @@ from engine.sql.binder import bind_query
 from engine.sql.parser import parse
 from engine.sql.scope import BindContext, ParameterTypes
 from engine.sql.statements import Query
+from server.simulation.sources import RememberedAnswers
 from wire.text_settings import InputSettings
 
 #: What a session would tell: 2023-11-14 22:13:20 UTC.
@@ -79,7 +79,7 @@ class Lake:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.database = LocalDatabase(EngineConfig(folder / "database", local_threads=1, local_memory="512MB"))
-        self.small = SmallFiles(self.database)
+        self.answers = RememberedAnswers(self.database)
         self._catalog = FixedCatalog({name: self._table(name, number) for number, name in enumerate(_SIZES)})
         self.planned: Callable[[str], Plan] = lru_cache(_PLANS)(self._planned)
         self.answer: Callable[[str], pa.Table] = lru_cache(_PLANS)(self._answer)

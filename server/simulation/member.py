@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from engine.catalog.files import DataRoots
 from engine.config import EngineConfig
@@ -27,13 +27,13 @@ from server.mesh_link import LinkOptions, MeshLink
 from server.simulation.lake import Lake
 from server.simulation.network import Network
 from server.simulation.pools import SimulatedOperations, SimulatedPool
-from server.simulation.sources import InPieces
+from server.simulation.sources import InPieces, NoSmallFiles
 from server.simulation.tasks import NoWriters, SimulatedTasks
 from server.simulation.world import Process, World
 from wire.mesh.control_messages import Cancel, ControlMessage, Identity
 
 PORT: Final = 7432
-_TIMING: Final = Timing(heartbeat=0.5, failure_after=2.0)
+TIMING: Final = Timing(heartbeat=0.5, failure_after=2.0)
 _SPOOL_BYTES: Final = 1 << 20
 _FRAGMENT_THREADS: Final = 4
 _OPERATION_THREADS: Final = 2
@@ -69,7 +69,7 @@ class SimulatedMember:
         self.local = SimulatedLocal(self.process, self.lake, self._chance)
         self.spooler = SimulatedSpooler(folder / "spool", SimulatedPool(self.process, 1))
         self._identity = Identity(self.name, f"{self.name}.{self._start}", f"{self.name}:{PORT}", "", "data", "0")
-        options = LinkOptions(seeds=seeds, timing=_TIMING, chance=self._chance)
+        options = LinkOptions(seeds=seeds, timing=TIMING, chance=self._chance)
         self.link = MeshLink(self._identity, options, lambda: self.runtime.load, _parse)
         self.mesh = WatchedMesh(self.link, self.world)
         self.tasks = SimulatedTasks(self.local, self._chance)
@@ -168,8 +168,9 @@ class SimulatedLocal(LocalExecutor):
         self._chance = chance
 
     async def start(self) -> None:
-        lake = self._lake
-        self.begin(SimulatedPool(self._process, _FRAGMENT_THREADS), lake.database, lake.database, lake.small)
+        answers: Any = self._lake.answers
+        small: Any = NoSmallFiles()
+        self.begin(SimulatedPool(self._process, _FRAGMENT_THREADS), answers, answers, small)
 
     def run(self, work: LocalWork) -> LocalStream:
         return InPieces(super().run(work), self._chance)  # type: ignore[return-value]

@@ -10,18 +10,18 @@ other runs have left in a cache.
 
 from __future__ import annotations
 
-import gc
-import logging
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from server.simulation.clients import Question, put
 from server.simulation.lake import Lake
 from server.simulation.member import PORT, SimulatedMember
 from server.simulation.network import Network
-from server.simulation.scenario import Fault, Scenario, Visit, name_of, scenario
+from server.simulation.quiet import quiet
+from server.simulation.scenario import SLOWNESS, Fault, Scenario, Visit, name_of, scenario
 from server.simulation.verdict import judge, left_over, strangers, too_many_cancels
 from server.simulation.world import World
 from wire.dataclass import dataclass
@@ -31,7 +31,6 @@ _MEET: Final = 30.0
 _ANSWER: Final = 120.0
 _REST: Final = 60.0
 _LEAVE: Final = 60.0
-_SLOW: Final = 40.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class Outcome:
 
 def run(seed: int, lake: Lake, *, trace: bool = False) -> Outcome:
     """Run one seed. trace: keep what happens, for people to read."""
-    with _Quiet():
+    with quiet():
         return Run(seed, lake, trace=trace).outcome()
 
 
@@ -69,7 +68,8 @@ class Run:
         self.dead: list[SimulatedMember] = []
         self.questions: list[Question] = []
         self._starts = 0
-        self._open = 0
+        self._due = 0
+        self._visits: list[tuple[SimulatedMember, asyncio.Task[None]]] = []
         self._undoing = 0
 
     def outcome(self) -> Outcome:
@@ -108,12 +108,12 @@ class Run:
 
     def _be_asked(self) -> str | None:
         for visit in self.plan.visits:
-            self._open += 1
+            self._due += 1
             self.world.after(visit.when, partial(self._visit, visit))
         for fault in self.plan.faults:
             self._undoing += 1
             self.world.after(fault.when, partial(self._begin, fault))
-        self.world.run(lambda: self._open == 0 and self._undoing == 0, self.world.now + _ANSWER)
+        self.world.run(self._all_is_asked, self.world.now + _ANSWER)
         disturbed, linked = self.plan.disturbed or self.plan.early, self.plan.topology is not None
         for question in self.questions:
             if wrong := judge(question, self.lake, disturbed=disturbed, linked=linked):
@@ -183,19 +183,19 @@ class Run:
     # -- clients -------------------------------------------------------------------------------------------------
 
     def _visit(self, visit: Visit) -> None:
+        self._due -= 1
         member = self.members.get(visit.member)
-        if member is None or member.leaving:
-            self._open -= 1
-            return
-        task = member.process.start(self._ask(visit, member))
-        self._watch(member, task)
+        if member is not None and not member.leaving:
+            self._visits.append((member, member.process.start(self._ask(visit, member))))
 
-    def _watch(self, member: SimulatedMember, task: Any) -> None:
-        """A client's work is over when it is done, or when its member is gone."""
-        if task.done() or member.process.state not in ("running", "paused"):
-            self._open -= 1
-        else:
-            self.world.after(0.002, partial(self._watch, member, task))
+    def _all_is_asked(self) -> bool:
+        """Whether every fault is over, and the work of every client: it is done, or its member is gone."""
+        if self._due or self._undoing:
+            return False
+        visits = self._visits
+        while visits and (visits[-1][1].done() or visits[-1][0].process.state not in ("running", "paused")):
+            visits.pop()
+        return not visits
 
     async def _ask(self, visit: Visit, member: SimulatedMember) -> None:
         for asked, manner in visit.asks:
@@ -236,7 +236,7 @@ class Run:
                 network.part([one], [name_of(number) for number in range(self.plan.members) if name_of(number) != one])
                 return network.heal
             case "slow":
-                network.slow[one] = _SLOW
+                network.slow[one] = SLOWNESS
                 return partial(network.slow.pop, one, None)
         if member is None or member.leaving:
             return None
@@ -268,17 +268,3 @@ class Run:
 
 def _nothing() -> None:
     """There is nothing to undo."""
-
-
-class _Quiet:
-    """While runs are under way: no garbage collector that ends tasks at moments of its own, and what members log is not said."""
-
-    def __enter__(self) -> None:
-        self._collecting = gc.isenabled()
-        gc.disable()
-        logging.disable(logging.WARNING)
-
-    def __exit__(self, *_error: object) -> None:
-        logging.disable(logging.NOTSET)
-        if self._collecting:
-            gc.enable()

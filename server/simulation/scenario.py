@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from random import Random
 from typing import Final, Literal
@@ -10,6 +11,7 @@ from engine.distribution import Terms
 from engine.fault_policy import Policy
 from engine.plan.topology import Link, Topology, TopologyNode
 from server.simulation.clients import Manner
+from server.simulation.member import TIMING
 from server.simulation.statements import Asked, ask
 from wire.dataclass import dataclass
 
@@ -17,8 +19,8 @@ from wire.dataclass import dataclass
 #: of two members are reset; cut one: a single one is. part: a partition, for a while. slow: a member's network, for a while.
 #: full: the disk of its spool, for a while.
 Kind = Literal["kill", "power", "leave", "pause", "cut", "cut one", "part", "slow", "full"]
-#: What cannot make a query fail.
-HARMLESS: Final[tuple[Kind, ...]] = ("slow",)
+#: How many times as long everything takes to and from a member whose network is slow; between two of them, the square of it.
+SLOWNESS: Final = 40.0
 
 _SIZES: Final = (2, 2, 2, 3, 3, 3, 3, 3, 3, 4, 4, 5)
 #: One cluster in so many is large.
@@ -36,6 +38,10 @@ class Fault:
     member: int
     other: int
     lasts: float | None = None
+
+    def meets(self, later: Fault) -> bool:
+        """Whether this one still lasts when a later one begins. What is under way by then is as slow as it was."""
+        return self.lasts is None or later.when <= self.when + self.lasts
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,17 @@ class Scenario:
     @property
     def disturbed(self) -> bool:
         """Whether anything happens for which a query may fail."""
-        return any(fault.kind not in HARMLESS for fault in self.faults)
+        return self._silence >= TIMING.failure_after or any(fault.kind != "slow" for fault in self.faults)
+
+    @property
+    def _silence(self) -> float:
+        """For how long a member may hear nothing of another one that lives, in seconds: the slow network holds a heartbeat up, and
+        the one before came at once."""
+        slow = [fault for fault in self.faults if fault.kind == "slow"]
+        pairs = itertools.combinations(slow, 2)
+        both = any(one.member != other.member and one.meets(other) for one, other in pairs)
+        slowness = SLOWNESS ** (2 if both else min(len(slow), 1))
+        return TIMING.heartbeat + self.latency[1] * slowness
 
 
 def scenario(chance: Random) -> Scenario:

@@ -1,16 +1,30 @@
-"""Batches of a local stream, cut into pieces by chance: small tables make long streams."""
+"""What stands for DuckDB under the simulated members' local engines: streams in pieces, and answers that are remembered.
+
+`InPieces` cuts batches of a local stream by chance: small tables make long streams.
+
+`RememberedAnswers` takes the place of the members' databases. The tables never change, so a statement over the same files and the
+same inputs has the same batches each time, and DuckDB computes them once: half of what a run cost was DuckDB's, which the
+simulation does not test. The stream above it, its threads, its closes and its errors are the real ones.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
+from engine.catalog.objects import SystemTable, Table
 from engine.executor import BatchStream
+from engine.local.database import LocalCursor, LocalDatabase
+from engine.remembered import Remembered
 
 _WHOLE: Final = 0.3
+#: Answers that are kept, and the bytes of all.
+_ANSWERS: Final = 1 << 15
+_ANSWER_BYTES: Final = 256 << 20
+_Batches = tuple[pa.RecordBatch, ...]
 
 
 class InPieces:
@@ -37,3 +51,101 @@ class InPieces:
 
     def statistics(self) -> Mapping[str, int]:
         return self._stream.statistics()
+
+
+class RememberedAnswers:
+    """`LocalDatabase` of a member, over one that all members share. See the module's docstring."""
+
+    def __init__(self, database: LocalDatabase) -> None:
+        self._database = database
+        self._answers: Remembered[Hashable, _Batches] = Remembered(
+            _ANSWERS, _ANSWER_BYTES, lambda _, batches: sum(batch.nbytes for batch in batches)
+        )
+
+    def borrow(self, time_zone: str) -> RememberingCursor:
+        return RememberingCursor(self._database.borrow(time_zone), self._answers)
+
+    def give_back(self, cursor: RememberingCursor, *, healthy: bool) -> None:
+        self._database.give_back(cursor.cursor, healthy=healthy)
+
+    def statistics(self) -> dict[str, int]:
+        return self._database.statistics()
+
+
+class RememberingCursor:
+    """`LocalCursor`. Inputs are handed to DuckDB only where it has to compute. An input that was stored is not remembered."""
+
+    def __init__(self, cursor: LocalCursor, answers: Remembered[Hashable, _Batches]) -> None:
+        self.cursor = cursor
+        self._answers = answers
+        self._inputs: dict[str, pa.Table] = {}
+        self._stored = False
+
+    def run(
+        self,
+        statement: str,
+        tables: Sequence[Table | SystemTable],
+        batch_rows: int,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        in_memory: bool = False,
+    ) -> _Reader:
+        def compute() -> _Batches:
+            for name, rows in self._inputs.items():
+                self.cursor.hold(name, rows)
+            reader = self.cursor.run(statement, tables, batch_rows, parameters, in_memory=in_memory)
+            return tuple(reader)
+
+        if self._stored:
+            return _Reader(compute())
+        values = tuple(sorted((name, str(value)) for name, value in (parameters or {}).items()))
+        inputs = tuple((name, _content(rows)) for name, rows in sorted(self._inputs.items()))
+        key = statement, batch_rows, values, inputs
+        return _Reader(self._answers.get(key, compute))
+
+    def hold(self, name: str, rows: pa.Table) -> None:
+        self._inputs[name] = rows
+
+    def store(self, name: str, rows: pa.Table) -> None:
+        self._stored = True
+        self.cursor.store(name, rows)
+
+    def forget_inputs(self) -> bool:
+        self._inputs.clear()
+        self._stored = False
+        return self.cursor.forget_inputs()
+
+    def interrupt(self) -> None:
+        self.cursor.interrupt()
+
+
+class NoSmallFiles:
+    """`engine.local.small_files.SmallFiles` that keeps no table: answers are remembered already."""
+
+    def place(self, _text: str, _parameters: Mapping[str, Any], _inputs: Iterable[pa.Table]) -> None:
+        return None
+
+    def release(self, _placed: object) -> None:
+        """There is nothing to let go of."""
+
+    def statistics(self) -> dict[str, int]:
+        return {}
+
+
+class _Reader:
+    """Arrow's reader, of batches that are there."""
+
+    def __init__(self, batches: _Batches) -> None:
+        self._batches = iter(batches)
+
+    def read_next_batch(self) -> pa.RecordBatch:
+        """Raises StopIteration at the end."""
+        return next(self._batches)
+
+
+def _content(rows: pa.Table) -> bytes:
+    """Equal for equal rows that come in equal batches."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return bytes(sink.getvalue())

@@ -1,0 +1,117 @@
+"""The catalog database of a simulated process: the real one over SQLite, whose transactions are steps and may fail.
+
+Each transaction is one step, before and after which others run and the process may be killed. While the disk is bad, one may fail
+before it has begun (a full disk), or tell an error after it has committed, so that nobody knows.
+
+SQLite syncs each commit (`synchronous = full`), so what is committed outlives a power failure. Where a connection does not say so,
+the last commits are lost: `Durability` keeps the catalog as it was before them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from engine.catalog.rows import Decision
+from engine.catalog.snapshot import AnyChange, Snapshot
+from engine.catalog.store_sqlite import SqliteDatabase
+from engine.storage.delta import Published
+from server.simulation.disk import SimulatedDisk
+from server.simulation.history import History, Transaction
+from server.simulation.stage import Actor, Stage
+from wire.errors import DiskFull, IoError
+
+T = TypeVar("T")
+#: SQLite's number of `full`.
+_FULL: Final = 2
+_FAILS: Final = 0.15
+
+
+class Durability:
+    """What a power failure leaves of the catalog. path: its file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._earlier: bytes | None = None
+
+    def committing(self, connection: sqlite3.Connection) -> None:
+        """A transaction begins that is to be committed."""
+        [(synchronous,)] = connection.execute("pragma synchronous").fetchall()
+        if synchronous < _FULL:
+            self._earlier = connection.serialize()
+
+    def lose_power(self) -> None:
+        """No connection may be open."""
+        if self._earlier is None:
+            return
+        for name in (f"{self._path.name}-wal", f"{self._path.name}-shm"):
+            (self._path.parent / name).unlink(missing_ok=True)
+        self._path.write_bytes(self._earlier)
+
+
+class SimulatedDatabase(SqliteDatabase):
+    """See the module's docstring. transactions: of the actors that are in one."""
+
+    def __init__(
+        self,
+        path: Path,
+        tables: Path,
+        stage: Stage,
+        disk: SimulatedDisk,
+        history: History,
+        durability: Durability,
+        transactions: dict[Actor, Transaction],
+    ) -> None:
+        self._stage = stage
+        self._disk = disk
+        self._history = history
+        self._durability = durability
+        self._transactions = transactions
+        super().__init__(path, tables)
+
+    def commit(self, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
+        def write() -> Snapshot:
+            made = SqliteDatabase.commit(self, known, changes)
+            actor = self._stage.runs
+            self._history.commit(made.version, changes, self._transactions.get(actor) if actor is not None else None)
+            return made
+
+        return self._transact("commit", write)
+
+    def settle(self, location: str, published: Published) -> None:
+        self._transact("settle", lambda: SqliteDatabase.settle(self, location, published))
+
+    def decisions(self) -> Sequence[Decision]:
+        self._stage.step("ask for decisions")
+        return super().decisions()
+
+    def forget(self, location: str) -> None:
+        self._transact("forget", lambda: SqliteDatabase.forget(self, location))
+
+    def age_dropped(self, seconds: int) -> None:
+        """Have tables been dropped so many seconds earlier than they were."""
+        self._writer.execute("update dropped set seconds = seconds - ?", (seconds,))
+
+    def load(self) -> Snapshot:
+        self._stage.require_alive()
+        return super().load()
+
+    def version(self) -> int:
+        self._stage.require_alive()
+        return super().version()
+
+    def _transact(self, what: str, write: Callable[[], T]) -> T:
+        self._stage.step(what)
+        if self._fails():
+            raise DiskFull(f"the catalog in {self._path} cannot be used: database or disk is full")
+        self._durability.committing(self._writer)
+        made: Any = write()
+        self._stage.step(what, "is done")
+        if self._fails():
+            raise IoError(f"the catalog in {self._path} cannot be used: disk I/O error")
+        return made  # type: ignore[no-any-return]
+
+    def _fails(self) -> bool:
+        return self._disk.bad and self._stage.runs is not None and self._stage.chance.random() < _FAILS

@@ -1,0 +1,153 @@
+"""What was committed, in the order of the commits, and what must hold of it: a model of snapshot isolation.
+
+A commit is written down in the moment in which the catalog database makes it, whatever becomes of whoever asked for it. It is
+judged by the model, which knows the rows of each file and nothing of decisions, logs and pinned versions:
+
+- a file that a transaction takes away is there until then, and one that it adds is not (else an update was lost, or done twice);
+- a transaction that depends on a whole table commits on the table as it was when the transaction began to look at it;
+- who is told that it has committed has: all of its rows, and nothing else, are in its commit; who is told that it has not has not.
+
+A reader sees a version's rows, all of them and no others, and a version that is not older than the last commit of which anybody was
+told before the reader began. So an acknowledged row that is lost shows with the next reader, and at the end of a run, after a last
+power failure, with whoever opens the catalog anew.
+
+Considered and rejected: to search cycles of dependencies in what clients saw (Adya; Elle). It is for a database whose order of
+commits is hidden; here the order is known, and each read can be compared with the one state that it may have seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from engine.catalog.objects import Table
+from engine.catalog.snapshot import AnyChange, Change, DataChange
+from engine.storage.tables import FileChange
+
+#: The files of each table, by its folder.
+State = Mapping[str, frozenset[str]]
+_NOTHING: Final[frozenset[str]] = frozenset()
+#: The base of a table that is the transaction's own: nobody else has it.
+OWN: Final = -1
+
+
+class Violation(Exception):
+    """What must hold does not."""
+
+
+@dataclass
+class Transaction:
+    """A client's, and what it means to do. bases: the versions in which it first changed each table, by folder. version: of its
+    commit, once the catalog database has made it. repeatable: all its statements are to see one version."""
+
+    bases: dict[str, int] = field(default_factory=dict)
+    added: dict[str, set[str]] = field(default_factory=dict)
+    removed: dict[str, set[str]] = field(default_factory=dict)
+    version: int | None = None
+    repeatable: bool = False
+    #: The version that its first statement saw.
+    first: int | None = None
+
+    @property
+    def has_changes(self) -> bool:
+        return any(self.added.values()) or any(self.removed.values())
+
+
+class History:
+    """See the module's docstring. version, state: where it begins."""
+
+    def __init__(self, version: int, state: State) -> None:
+        self._states: dict[int, State] = {version: state}
+        self.newest = version
+        #: The newest version of which anybody was told.
+        self.told = version
+        #: Of each file, by folder and path: a checksum of its bytes.
+        self.contents: dict[tuple[str, str], int] = {}
+
+    def at(self, version: int) -> State:
+        """Raises Violation where there was no such version."""
+        if (state := self._states.get(version)) is None:
+            raise Violation(f"version {version} of the catalog was never made: the newest is {self.newest}")
+        return state
+
+    def commit(self, version: int, changes: Sequence[AnyChange], transaction: Transaction | None) -> None:
+        """The catalog database has made a version."""
+        if version != self.newest + 1:
+            raise Violation(f"version {version} of the catalog was made after {self.newest}")
+        state = dict(self._states[self.newest])
+        for change in changes:
+            if isinstance(change, DataChange):
+                self._require_unchanged(change, transaction)
+        for change in changes:
+            if isinstance(change, DataChange):
+                state[change.location] = _changed(state.get(change.location, _NOTHING), change.files)
+            elif isinstance(change, Change):
+                _define(state, change)
+        self._states[version] = state
+        self.newest = version
+        if transaction is not None:
+            transaction.version = version
+
+    def _require_unchanged(self, change: DataChange, transaction: Transaction | None) -> None:
+        if not change.whole or transaction is None or change.location not in transaction.bases:
+            return
+        base = transaction.bases[change.location]
+        if base == OWN:
+            return
+        if self.at(base).get(change.location) != self._states[self.newest].get(change.location):
+            raise Violation(f"it depends on a whole table, which others have changed since version {base}")
+
+    def committed(self, transaction: Transaction) -> None:
+        """A client is told that its transaction has committed."""
+        if not transaction.has_changes:
+            return
+        if transaction.version is None:
+            raise Violation("a client was told of a commit that has not taken place")
+        before, after = self.at(transaction.version - 1), self.at(transaction.version)
+        for location in transaction.added.keys() | transaction.removed.keys():
+            came = after.get(location, _NOTHING) - before.get(location, _NOTHING)
+            went = before.get(location, _NOTHING) - after.get(location, _NOTHING)
+            added, removed = transaction.added.get(location, set()), transaction.removed.get(location, set())
+            if came != added - removed or went != removed - added:
+                raise Violation(f"a transaction of +{len(added)} -{len(removed)} files made +{len(came)} -{len(went)}")
+        self.told = max(self.told, transaction.version)
+
+    def failed(self, transaction: Transaction) -> None:
+        """A client is told that its transaction has not committed."""
+        if transaction.version is not None:
+            raise Violation("a client was told that its transaction failed, which has committed")
+
+    def seen(self, transaction: Transaction, version: int, location: str, paths: Iterable[str]) -> None:
+        """A statement of the transaction has these files of a table, at a version of the catalog."""
+        if transaction.repeatable and version != (transaction.first or version):
+            raise Violation(f"a repeatable transaction sees version {version} after {transaction.first}")
+        transaction.first = version
+        expected = self.at(version).get(location, _NOTHING)
+        expected = expected - transaction.removed.get(location, set()) | transaction.added.get(location, set())
+        expected -= transaction.removed.get(location, set())
+        found = list(paths)
+        if len(found) != len(set(found)) or set(found) != expected:
+            lacks, extra = len(expected - set(found)), len(set(found) - expected)
+            raise Violation(f"a reader of version {version} lacks {lacks} files and has {extra} that are not its own")
+
+
+def _changed(files: frozenset[str], change: FileChange) -> frozenset[str]:
+    added, removed = {file.path for file in change.added}, set(change.removed)
+    if not removed <= files | added:
+        raise Violation("a commit takes a file away that another has taken away: an update is lost")
+    if added & files:
+        raise Violation("a commit adds a file that is there")
+    return (files | added) - removed
+
+
+def _define(state: dict[str, frozenset[str]], change: Change) -> None:
+    before, after = _folder(change.before), _folder(change.after)
+    if before is not None and before != after:
+        del state[before]
+    if after is not None:
+        state.setdefault(after, _NOTHING)
+
+
+def _folder(relation: object) -> str | None:
+    return relation.storage.location if isinstance(relation, Table) and relation.storage is not None else None

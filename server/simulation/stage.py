@@ -1,0 +1,150 @@
+"""Processes that share a disk, one step at a time: threads of which one runs, until its next step; chance says which goes on.
+
+A step lies before each change of the disk and around each transaction of the catalog database. So two publishers, a commit and a
+VACUUM, a reader and whoever removes its files meet in all the orders that chance tries. A process is killed between two steps: each
+of its threads is given `Died` at its step, and again at each later one. What its `except` and `finally` clauses would still do to
+the disk is refused in this way, as nothing of a process that was killed runs any more.
+
+What a process keeps in memory alone is its own while it runs: its files that are under way (`engine.storage.underway`).
+
+Considered and rejected: coroutines (the code under test is not asynchronous, and suspends in the middle of it); real processes with
+real kills (a thousand times the cost; chance would be the kernel's, and nothing could be replayed).
+"""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Callable
+from random import Random
+
+from engine.storage.underway import UNDERWAY, Underway
+
+
+class Died(BaseException):
+    """The process was killed."""
+
+
+class Process:
+    """name: of the member, and which start of it this is."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.alive = True
+        self.underway = Underway()
+
+
+class Actor:
+    """A thread of a process. error: what its work has raised."""
+
+    def __init__(self, process: Process, name: str, work: Callable[[], object]) -> None:
+        self.process = process
+        self.name = f"{process.name} {name}"
+        self.over = False
+        self.error: BaseException | None = None
+        self._work = work
+        self._go = threading.Semaphore(0)
+        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+        self.stopped = threading.Semaphore(0)
+        self._thread.start()
+
+    def resume(self) -> None:
+        """Let it run to its next step, or to its end."""
+        self._go.release()
+        self.stopped.acquire()
+        if self.over:
+            self._thread.join()
+
+    def rest(self) -> None:
+        """On its own thread: let others run."""
+        self.stopped.release()
+        self._go.acquire()
+
+    def _run(self) -> None:
+        self._go.acquire()
+        try:
+            if self.process.alive:
+                self._work()
+        except BaseException as error:  # noqa: BLE001 - whoever looks at the actor is told
+            self.error = None if isinstance(error, Died) else error
+        finally:
+            self.over = True
+            self.stopped.release()
+
+
+class Stage:
+    """See the module's docstring. chance: the only source of it. trace: what happened, for people, where it is kept."""
+
+    def __init__(self, chance: Random, *, trace: bool = False) -> None:
+        self.chance = chance
+        self.steps = 0
+        self.digest = 0
+        self.trace: list[str] | None = [] if trace else None
+        self.actors: list[Actor] = []
+        self._at: Actor | None = None
+
+    def start(self, process: Process, name: str, work: Callable[[], object]) -> Actor:
+        actor = Actor(process, name, work)
+        self.actors.append(actor)
+        return actor
+
+    def step(self, *words: object) -> None:
+        """On an actor's thread: what it is about to do; others may come first. Raises Died. Elsewhere it is nothing."""
+        actor = self._at
+        if actor is None:
+            return
+        self.require_alive()
+        self.note(actor.name, *words)
+        actor.rest()
+        self.require_alive()
+
+    def require_alive(self) -> None:
+        """Raises Died where the process of the actor that runs was killed."""
+        if self._at is not None and not self._at.process.alive:
+            raise Died
+
+    @property
+    def runs(self) -> Actor | None:
+        """The actor that runs."""
+        return self._at
+
+    def resume_one(self) -> bool:
+        """Let one actor go on; False where none is left."""
+        if not self.actors:
+            return False
+        actor = self.chance.choice(self.actors)
+        self.steps += 1
+        self._resume(actor)
+        return True
+
+    def kill(self, process: Process) -> None:
+        """End a process and all its actors, here."""
+        process.alive = False
+        for actor in [actor for actor in self.actors if actor.process is process]:
+            while not actor.over:
+                self._resume(actor)
+
+    def _resume(self, actor: Actor) -> None:
+        self._at = actor
+        try:
+            self.within(actor.process, actor.resume)
+        finally:
+            self._at = None
+        if actor.over:
+            self.actors.remove(actor)
+
+    def within(self, process: Process, call: Callable[[], object]) -> None:
+        """Run a call with what that process keeps in memory."""
+        before = dict(vars(UNDERWAY))
+        vars(UNDERWAY).update(vars(process.underway))
+        try:
+            call()
+        finally:
+            vars(UNDERWAY).update(before)
+
+    def note(self, *words: object) -> None:
+        """Something that a reader of the trace, and a comparison of two runs, should see: no name that the clock or chance made."""
+        line = " ".join(map(str, words))
+        self.digest = zlib.crc32(line.encode(), self.digest)
+        if self.trace is not None:
+            self.trace.append(f"{self.steps:5} {line}")

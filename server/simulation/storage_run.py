@@ -1,0 +1,308 @@
+"""One run of the storage simulation: members that write to the tables of one catalog, on a disk that fails and loses power.
+
+    outcome = StorageRun(seed, ground).outcome()
+
+From the seed: two members with two clients each; kills of one of them and power failures of all, between any two steps; a disk that
+is full for a while; time that passes. Then all comes to rest: everything that was committed can be published, a last power failure
+comes, and whoever opens the catalog finds what it was told; Delta's log says the same to others, and VACUUM leaves nothing over.
+
+What is real, and what is not: `server.simulation.disk`; what must hold: `server.simulation.history`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from deltalake import DeltaTable
+
+from engine.catalog.files import refresh
+from engine.catalog.objects import Table
+from engine.catalog.store import CatalogStore
+from engine.catalog.transaction import SessionCatalog
+from engine.storage import delta, disk
+from engine.storage.tables import DROPPED_SECONDS
+from engine.storage.underway import TOUCH_SECONDS, Keeper
+from server.simulation.databases import Durability, SimulatedDatabase
+from server.simulation.disk import SimulatedDisk
+from server.simulation.history import History, Transaction
+from server.simulation.quiet import quiet
+from server.simulation.stage import Actor, Process, Stage
+from server.simulation.writers import COLUMNS, RETENTION, TABLES, Writers
+from wire.dataclass import dataclass
+
+_CATALOG: Final = "catalog.sqlite"
+_MEMBERS: Final = 2
+_STEPS: Final = 3000
+_ROUNDS: Final = 5
+#: How often, of the steps, something happens; and how often at most in a run.
+_KILLS, _POWER_FAILURES, _BAD_DISKS, _AGES = 0.006, 0.005, 0.006, 0.01
+_MISHAPS: Final = 3
+_BAD_STEPS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class StorageOutcome:
+    """What a run came to. failure: what does not hold. digest: equal for equal runs. commits: that took place. mishaps: kills,
+    power failures, times for which the disk was bad, and times that passed."""
+
+    seed: int
+    failure: str | None
+    digest: int
+    steps: int
+    commits: int
+    mishaps: int
+    trace: tuple[str, ...]
+
+
+class StorageGround:
+    """A folder in memory in which runs have theirs, and the tables that each begins with. Its owner closes it."""
+
+    def __init__(self) -> None:
+        memory = Path("/dev/shm")  # noqa: S108 - each run has a folder of its own in it
+        place = memory if os.access(memory, os.W_OK) else None
+        self._folder = tempfile.TemporaryDirectory(prefix="sluice-simulation-", dir=place)
+        self.folder = Path(self._folder.name)
+        store = CatalogStore(self.folder / "first" / _CATALOG)
+        catalog = SessionCatalog(store)
+        for name in TABLES:
+            catalog.create_table(Table(catalog.new_oid(), "public", name, COLUMNS, "parquet", "", ()))
+        store.close()
+
+    @contextmanager
+    def run(self, seed: int) -> Iterator[Path]:
+        """A folder of a run, as it begins."""
+        folder = self.folder / str(seed)
+        shutil.copytree(self.folder / "first", folder / "data")
+        (folder / "kept").mkdir()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder)
+
+    def close(self) -> None:
+        self._folder.cleanup()
+
+
+class _Member:
+    """One start of a member."""
+
+    def __init__(self, process: Process, database: SimulatedDatabase, store: CatalogStore, writers: Writers) -> None:
+        self.process = process
+        self.database = database
+        self.store = store
+        self.writers = writers
+
+
+class StorageRun:
+    """A run under way. folder: its own (`StorageGround.run`)."""
+
+    def __init__(self, seed: int, folder: Path, *, trace: bool = False) -> None:
+        self.seed = seed
+        self.chance = Random(seed)
+        self.stage = Stage(self.chance, trace=trace)
+        self._data = folder / "data"
+        self.disk = SimulatedDisk(self.stage, self._data, folder / "kept", _CATALOG)
+        self._durability = Durability(self._data / _CATALOG)
+        self._transactions: dict[Actor, Transaction] = {}
+        self._members: list[_Member] = []
+        self._starts = 0
+        self._mishaps = 0
+        self._bad_until = -1
+        self.history = self._first()
+
+    def outcome(self) -> StorageOutcome:
+        with quiet(), disk.replaced(self.disk):
+            failure = self._phases()
+        stage, history = self.stage, self.history
+        return StorageOutcome(
+            self.seed,
+            failure,
+            stage.digest,
+            stage.steps,
+            history.newest - self._begins_at,
+            self._mishaps,
+            tuple(stage.trace or ()),
+        )
+
+    def _first(self) -> History:
+        store = CatalogStore(self._data / _CATALOG)
+        state = {t.storage.location: frozenset[str]() for t in store.snapshot.tables() if t.storage is not None}
+        self._begins_at = store.snapshot.version
+        store.close()
+        return History(self._begins_at, state)
+
+    def _phases(self) -> str | None:
+        try:
+            for phase in (self._work, self._rest, self._look):
+                try:
+                    phase()
+                except Exception as error:  # noqa: BLE001 - whatever it is, the run has failed
+                    return f"{phase.__name__[1:]}: {type(error).__name__}: {error}"
+            return None
+        finally:
+            for member in list(self._members):
+                self._end(member)
+
+    # -- phases --------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        for _ in range(_MEMBERS):
+            self._start(self.chance.choice((1, 2, 3)))
+        while self.stage.steps < _STEPS and any(not a.name.endswith("publisher") for a in self.stage.actors):
+            before = list(self.stage.actors)
+            self.stage.resume_one()
+            for actor in before:
+                if actor.over and actor.error is not None:
+                    raise actor.error
+            self._mishap()
+
+    def _rest(self) -> None:
+        """The disk is well; whoever lives publishes everything."""
+        self.disk.bad = False
+        self.disk.failures = 0
+        for member in self._members:
+            member.writers.closing = True
+        while self.stage.resume_one():
+            pass
+        if not self._members:
+            self._start(0)
+        store = self._members[0].store
+        for _ in range(_ROUNDS):
+            if not store.pending():
+                return
+            store.publish()
+        if left := store.pending():
+            raise AssertionError(f"decisions are never published: {sorted(left.values())}")
+
+    def _look(self) -> None:
+        """After a last power failure the catalog has what was committed, Delta says the same, and VACUUM leaves nothing over."""
+        self._fail_power()
+        member = self._start(0)
+        store = member.store
+        if store.snapshot.version != self.history.newest:
+            raise AssertionError(
+                f"the catalog is at {store.snapshot.version} after {self.history.newest} was committed"
+            )
+        store.publish()
+        self._age()
+        store.publish()
+        store.refresh()
+        member.writers.vacuum()
+        catalog = SessionCatalog(store)
+        live: set[str] = set()
+        for found in catalog.current().tables():
+            table = refresh(found)
+            assert table.storage is not None, "a stored table"
+            self.history.seen(Transaction(), store.snapshot.version, table.storage.location, _below(table))
+            for file in table.files:
+                member.writers.read(table, file)
+            if sorted(DeltaTable(table.path).file_uris()) != sorted(table.files):
+                raise AssertionError("Delta's log names other files than the catalog")
+            live.update(table.files)
+        self._require_nothing_over(live, {Path(table.path).name for table in catalog.current().tables()})
+
+    def _require_nothing_over(self, live: set[str], folders: set[str]) -> None:
+        there = {str(p) for p in (self._data / "tables").rglob("*.parquet") if "_delta_log" not in p.parts}
+        if over := there - live:
+            raise AssertionError(f"{len(over)} files are left over")
+        if strange := {path.name for path in (self._data / "tables").iterdir()} - folders:
+            held = [sorted(each.name for each in (self._data / "tables" / name).rglob("*")) for name in sorted(strange)]
+            raise AssertionError(f"{len(strange)} folders are left over, with {held}")
+
+    # -- members -------------------------------------------------------------------------------------------------
+
+    def _start(self, transactions: int) -> _Member:
+        """A member starts. transactions: of each of its clients; 0: there are none, and nothing runs."""
+        self._starts += 1
+        process = Process(f"m{self._starts}")
+        delta.forget_opened()
+        databases: list[SimulatedDatabase] = []
+
+        def connect(location: Path | str, tables: Path) -> SimulatedDatabase:
+            database = SimulatedDatabase(
+                Path(location), tables, self.stage, self.disk, self.history, self._durability, self._transactions
+            )
+            databases.append(database)
+            return database
+
+        store = CatalogStore(self._data / _CATALOG, connect=connect)
+        writers = Writers(self.stage, self.disk, self.history, store, self._transactions)
+        member = _Member(process, databases[0], store, writers)
+        self._members.append(member)
+        if transactions:
+            self.stage.start(process, "publisher", writers.publisher)
+            self.stage.start(process, "upkeep", partial(writers.upkeep, self.chance.choice((0, 1, 2))))
+            for number in range(2):
+                self.stage.start(process, f"client {number}", partial(writers.client, transactions))
+        return member
+
+    def _end(self, member: _Member) -> None:
+        self.stage.kill(member.process)
+        member.database.close()
+        self._members.remove(member)
+
+    # -- what goes wrong -----------------------------------------------------------------------------------------
+
+    def _mishap(self) -> None:
+        if self.stage.steps == self._bad_until:
+            self.stage.note("the disk is well")
+            self.disk.bad = False
+        if self._mishaps >= _MISHAPS:
+            return
+        drawn = self.chance.random()
+        for share, happen in (
+            (_KILLS, self._kill_one),
+            (_POWER_FAILURES, self._restart_all),
+            (_BAD_DISKS, self._spoil_disk),
+            (_AGES, self._age),
+        ):
+            if drawn < share:
+                self._mishaps += 1
+                happen()
+                return
+            drawn -= share
+
+    def _kill_one(self) -> None:
+        member = self.chance.choice(self._members)
+        self.stage.note("killed:", member.process.name)
+        self._end(member)
+        self._start(self.chance.choice((1, 2)))
+
+    def _restart_all(self) -> None:
+        self._fail_power()
+        for _ in range(_MEMBERS):
+            self._start(self.chance.choice((1, 2)))
+
+    def _fail_power(self) -> None:
+        self.stage.note("the power fails")
+        for member in list(self._members):
+            self._end(member)
+        self._durability.lose_power()
+        self.disk.lose_power()
+
+    def _spoil_disk(self) -> None:
+        self.stage.note("the disk is bad")
+        self.disk.bad = True
+        self._bad_until = self.stage.steps + _BAD_STEPS
+
+    def _age(self) -> None:
+        """More time passes than anything is kept for. Members that live touch what is theirs, and readers may find files gone."""
+        seconds = RETENTION + DROPPED_SECONDS + 2 * TOUCH_SECONDS
+        self.stage.note("time passes")
+        self.disk.age(seconds)
+        for member in self._members:
+            member.writers.ages += 1
+            member.database.age_dropped(int(seconds))
+            self.stage.within(member.process, Keeper(member.store.tables).touch)
+
+
+def _below(table: Table) -> list[str]:
+    return [file.removeprefix(f"{table.path}/") for file in table.files]

@@ -1,0 +1,295 @@
+"""What happens to stored tables in a simulated process: clients' transactions, publishing, compaction, VACUUM.
+
+Each is the work of one actor. The code is the member's: `CatalogStore`, `SessionCatalog`, `TableWriter`, and what is below them.
+A client's rows are numbers that no other has, a few to a file; reading a table is to open its files one after the other, while
+others go on, as a cursor does.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from engine.catalog.files import refresh
+from engine.catalog.objects import DataFile, Table, TableColumn
+from engine.catalog.store import CatalogStore
+from engine.catalog.transaction import SessionCatalog
+from engine.sql import types as st
+from engine.storage import tables
+from engine.storage.claims import is_claimed
+from engine.storage.staging import TableWriter
+from engine.storage.staging_area import StagingArea, new_name
+from engine.storage.underway import UNDERWAY
+from server.simulation.disk import SimulatedDisk
+from server.simulation.history import OWN, History, Transaction, Violation
+from server.simulation.stage import Actor, Stage
+from wire import types as t
+from wire.errors import DiskFull, IoError, SerializationFailure, SqlError, UndefinedTable
+
+TABLES: Final = ("t", "u")
+COLUMNS: Final = (TableColumn("a", st.of(t.INT4), 1), TableColumn("b", st.of(t.TEXT), 2))
+#: A commit met another one: what may always happen.
+_CONFLICTS: Final = (SerializationFailure, UndefinedTable)
+#: What may be told while the disk is bad.
+_DISK: Final = (DiskFull, IoError)
+#: What is removed after that many seconds, and may still be read until then.
+RETENTION: Final = 3600.0
+
+
+class Writers:
+    """The work of one process's actors. transactions: those that are open, by actor."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        disk: SimulatedDisk,
+        history: History,
+        store: CatalogStore,
+        transactions: dict[Actor, Transaction],
+    ) -> None:
+        self._stage = stage
+        self._disk = disk
+        self._history = history
+        self._store = store
+        self._transactions = transactions
+        #: Grows when so much time passes that VACUUM removes what readers may still name.
+        self.ages = 0
+        self.closing = False
+
+    # -- clients -------------------------------------------------------------------------------------------------
+
+    def client(self, count: int) -> None:
+        """So many transactions, one after another."""
+        for _ in range(count):
+            self._stage.step("next transaction")
+            self._transaction()
+
+    def _transaction(self) -> None:
+        chance = self._stage.chance
+        repeatable = chance.random() < 0.4
+        catalog = SessionCatalog(self._store, lambda: repeatable)
+        transaction = Transaction()
+        actor = self._stage.runs
+        assert actor is not None, "a client is an actor"
+        self._transactions[actor] = transaction
+        begun = self.ages
+        if chance.random() < 0.7:
+            catalog.begin()
+            transaction.repeatable = repeatable
+        try:
+            for _ in range(chance.choice((1, 1, 2, 3)) if catalog.in_transaction else 1):
+                self._statement(catalog, transaction, begun)
+            if catalog.in_transaction:
+                if chance.random() < 0.1:
+                    catalog.rollback()
+                    self._history.failed(transaction)
+                    return
+                catalog.commit()
+            self._history.committed(transaction)
+            self._stage.note(actor.name, "has committed", transaction.version is not None)
+        except _CONFLICTS:
+            self._history.failed(transaction)
+            catalog.rollback()
+        except _DISK as error:
+            self._excuse(error, begun)
+            catalog.rollback()
+
+    def _excuse(self, error: SqlError, begun: int) -> None:
+        """Nobody knows whether it has committed. Raises it where the disk was well all the time, and no folder that it has been
+        writing to has been removed after its table had moved."""
+        if not self._disk.failures and not self._disk.bad and self.ages == begun:
+            raise error
+
+    def _statement(self, catalog: SessionCatalog, transaction: Transaction, begun: int) -> None:
+        chance = self._stage.chance
+        name = chance.choice(TABLES)
+        told = self._history.told
+        self._store.refresh()
+        if catalog.claims_snapshot:
+            catalog.claim_snapshot()
+        kind = chance.choice(
+            ("append", "append", "append", "read", "delete", "replace", "replace", "key", "area", "move")
+        )
+        if kind in ("delete", "replace") and catalog.in_transaction:
+            catalog.claim(self._table(catalog, name))
+            self._store.refresh()
+        table = self._seen(catalog, transaction, name, told)
+        self._stage.note("statement:", kind, name)
+        match kind:
+            case "read":
+                self._read(table, begun)
+            case "append":
+                self._change(catalog, transaction, table, self._staged(table), (), appends_only=True)
+            case "area":
+                self._change(catalog, transaction, table, self._staged_elsewhere(table), (), appends_only=True)
+            case "key":
+                self._change(catalog, transaction, table, self._staged(table), (), whole=True)
+            case "move" if not transaction.has_changes:
+                self._move(catalog, transaction, table)
+            case _:
+                self._replace(catalog, transaction, table, anew=kind == "replace")
+
+    def _seen(self, catalog: SessionCatalog, transaction: Transaction, name: str, told: int) -> Table:
+        """The table, as a statement that begins now has it. told: the newest version that anybody knew of before."""
+        table = self._table(catalog, name)
+        version = self._version(catalog, transaction)
+        if version < told and (not transaction.repeatable or transaction.first is None):
+            raise Violation(f"a statement sees version {version} after {told} was acknowledged")
+        assert table.storage is not None, "a stored table"
+        location = table.storage.location
+        self._history.seen(transaction, version, location, [_below(table, file) for file in table.files])
+        return table
+
+    def _version(self, catalog: SessionCatalog, transaction: Transaction) -> int:
+        """Of the committed state that it sees: with changes of its own it counts one more."""
+        return catalog.current().version - bool(transaction.has_changes or transaction.bases)
+
+    def _table(self, catalog: SessionCatalog, name: str) -> Table:
+        found = catalog.current().resolve(None, name, ("public",))
+        if not isinstance(found, Table):
+            raise Violation(f"table {name} is gone")
+        return refresh(found)
+
+    def _read(self, table: Table, begun: int) -> None:
+        for file in table.files:
+            self._stage.step("read a file")
+            self.read(table, file, excused=self.ages != begun)
+
+    def read(self, table: Table, file: str, *, excused: bool = False) -> None:
+        """excused: it may be gone."""
+        assert table.storage is not None, "a stored table"
+        try:
+            found = zlib.crc32(Path(file).read_bytes())
+        except FileNotFoundError:
+            if excused:
+                return
+            raise Violation("a file that a reader names is gone") from None
+        if found != self._history.contents[table.storage.location, _below(table, file)]:
+            raise Violation("a file that a reader names has other bytes than were written")
+
+    def _replace(self, catalog: SessionCatalog, transaction: Transaction, table: Table, *, anew: bool) -> None:
+        """DELETE or UPDATE of the rows of one file."""
+        if not table.files:
+            return
+        gone = _below(table, self._stage.chance.choice(table.files))
+        self._change(catalog, transaction, table, self._staged(table) if anew else (), (gone,))
+
+    def _move(self, catalog: SessionCatalog, transaction: Transaction, table: Table) -> None:
+        """All rows written anew in a new folder."""
+        if not catalog.in_transaction:
+            return
+        moved = catalog.rewrite_table(table, table)
+        assert moved.storage is not None, "a stored table"
+        transaction.bases[moved.storage.location] = OWN
+        files = self._staged(moved)
+        transaction.added.setdefault(moved.storage.location, set()).update(file.path for file in files)
+        catalog.change_data(moved, files, (), appends_only=True)
+
+    def _change(
+        self,
+        catalog: SessionCatalog,
+        transaction: Transaction,
+        table: Table,
+        added: Sequence[DataFile],
+        removed: Sequence[str],
+        *,
+        appends_only: bool = False,
+        whole: bool = False,
+    ) -> None:
+        assert table.storage is not None, "a stored table"
+        location = table.storage.location
+        if whole:
+            transaction.bases.setdefault(location, self._version(catalog, transaction))
+        transaction.added.setdefault(location, set()).update(file.path for file in added)
+        transaction.removed.setdefault(location, set()).update(removed)
+        catalog.change_data(table, added, removed, appends_only=appends_only, whole=whole)
+
+    # -- files ---------------------------------------------------------------------------------------------------
+
+    def _staged(self, table: Table, folder: Path | None = None) -> tuple[DataFile, ...]:
+        assert table.storage is not None, "a stored table"
+        chance = self._stage.chance
+        numbers = [chance.randrange(1 << 30) for _ in range(chance.choice((1, 3)))]
+        place = folder or Path(table.path)
+        writer = TableWriter(place, table.columns, table.storage)
+        columns = [pa.array(numbers, pa.int32()), pa.array([str(number) * 40 for number in numbers])]
+        try:
+            writer.write(pa.RecordBatch.from_arrays(columns, names=["a", "b"]))
+            files = writer.finish()
+        except SqlError:
+            writer.abandon()
+            raise
+        for file in files:
+            self._history.contents[table.storage.location, file.path] = zlib.crc32((place / file.path).read_bytes())
+        return files
+
+    def _staged_elsewhere(self, table: Table) -> tuple[DataFile, ...]:
+        """As other processes write files for a statement."""
+        area = StagingArea(Path(table.path), new_name())
+        area.make()
+        UNDERWAY.watch(area)
+        files = self._staged(table, area.path)
+        area.keep(files)
+        return files
+
+    # -- upkeep --------------------------------------------------------------------------------------------------
+
+    def publisher(self) -> None:
+        """As `Publisher`: again and again; a failure is tried again."""
+        while not self.closing:
+            self._stage.step("publisher rests")
+            if self._stage.chance.random() < 0.3:
+                with self._upkeep():
+                    self._store.publish()
+
+    def upkeep(self, count: int) -> None:
+        """Compaction and VACUUM, so many times."""
+        for _ in range(count):
+            self._stage.step("upkeep rests")
+            with self._upkeep():
+                if self._stage.chance.random() < 0.5:
+                    self._compact(self._stage.chance.choice(TABLES))
+                else:
+                    self.vacuum()
+
+    @contextmanager
+    def _upkeep(self) -> Iterator[None]:
+        """Who works in the background tries again: at the end of the run it has to succeed."""
+        try:
+            yield
+        except (SqlError, OSError) as error:
+            self._stage.note("upkeep fails:", type(error).__name__)
+
+    def _compact(self, name: str) -> None:
+        actor = self._stage.runs
+        assert actor is not None, "upkeep is an actor"
+        self._transactions[actor] = transaction = Transaction()
+        self._store.refresh()
+        catalog = SessionCatalog(self._store)
+        table = self._seen(catalog, transaction, name, self._history.told)
+        small = [_below(table, file) for file in table.files[:3]]
+        if len(small) < 2:
+            return
+        added = self._staged(table)
+        if is_claimed(Path(table.path)) or is_claimed(Path(table.path).parent):
+            assert table.storage is not None, "a stored table"
+            tables.unlink(self._store.tables, table.storage.location, added)
+            return
+        self._change(catalog, transaction, table, added, small)
+        self._history.committed(transaction)
+
+    def vacuum(self) -> int:
+        """Files and folders that were removed."""
+        self._store.refresh()
+        known = [table.storage.location for table in self._store.snapshot.tables() if table.storage is not None]
+        swept = sum(found.files for found in self._store.vacuum(known, RETENTION))
+        return swept + len(self._store.vacuum_strays(RETENTION).removed)
+
+
+def _below(table: Table, file: str) -> str:
+    return file.removeprefix(f"{table.path}/")

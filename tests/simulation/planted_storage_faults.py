@@ -1,0 +1,242 @@
+"""Faults planted into storage and commits, one line each: does the simulated disk find them?
+
+python tests/simulation/planted_storage_faults.py         # all, as a table; exit status 1 if one is not found
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final
+
+_ROOT: Final = Path(__file__).parents[2]
+# It is also run as a program, which finds nothing but what is beside it.
+sys.path[:0] = [str(_ROOT / "tests"), str(_ROOT)]
+
+from support.planting import Fault, plant, run_hunts  # noqa: E402
+
+#: So many seeds are tried.
+SEEDS: Final = 150
+_DELTA: Final = "engine.storage.delta"
+_PUBLISH: Final = "engine.storage.publish"
+_STAGING: Final = "engine.storage.staging"
+_SQLITE: Final = "engine.catalog.store_sqlite"
+_STORE: Final = "engine.catalog.store"
+_ROWS: Final = "engine.catalog.rows"
+_SNAPSHOT: Final = "engine.catalog.snapshot"
+_SESSION: Final = "engine.catalog.transaction"
+_TABLES: Final = "engine.storage.tables"
+_VACUUM: Final = "engine.storage.vacuum"
+
+FAULTS: Final = (
+    Fault(
+        "no sync of data", _STAGING, "        self._sink.close()\n        sync(self.path)", "        self._sink.close()"
+    ),
+    Fault("no sync of a data file's folder", _STAGING, "                sync(folder)", "                pass"),
+    Fault(
+        "no sync of the folder that a file moved to",
+        "engine.storage.staging_area",
+        "                sync(folder)",
+        "                pass",
+    ),
+    Fault("no sync of the log", _DELTA, "            sync(log / name)", "            pass"),
+    Fault(
+        "no sync of the log's folder",
+        _DELTA,
+        "        sync(log / _LAST_CHECKPOINT)\n    sync(log)\n",
+        "        sync(log / _LAST_CHECKPOINT)\n",
+    ),
+    Fault(
+        "sync of the newest version only",
+        _DELTA,
+        "_make_durable(Path(self._folder), self._durable + 1, newest)",
+        "_make_durable(Path(self._folder), newest, newest)",
+    ),
+    Fault(
+        "no sync of one's own commit",
+        _DELTA,
+        "        self.refresh()\n        self.make_durable()\n",
+        "        self.refresh()\n",
+    ),
+    Fault("no sync of what is in the log already", _PUBLISH, "                log.make_durable()\n", ""),
+    Fault("no sync of a new table's log", _DELTA, "        _make_durable(folder, 0, 0)", "        pass"),
+    Fault(
+        "no sync of a new table's folder",
+        _DELTA,
+        "        for made in (folder, folder.parent, folder.parent.parent):\n            sync(made)",
+        "        pass",
+    ),
+    Fault(
+        "a torn log stays torn",
+        _PUBLISH,
+        "            delta.repair(self._folder, self._pinned_now)",
+        "            raise",
+    ),
+    Fault("a repair takes what is pinned", _DELTA, "if number > version:", "if number >= version:"),
+    Fault(
+        "a removed folder comes back",
+        _PUBLISH,
+        "        if root.is_dir():\n            sync(root)\n",
+        "",
+    ),
+    Fault("the catalog does not sync", _SQLITE, "pragma synchronous = full", "pragma synchronous = normal"),
+    Fault(
+        "settle forgets later decisions",
+        _SQLITE,
+        '"delete from decisions where location = ? and number <= ?"',
+        '"delete from decisions where location = ? and ? > 0"',
+    ),
+    Fault(
+        "settle forgets no decision",
+        _SQLITE,
+        '"delete from decisions where location = ? and number <= ?"',
+        '"delete from decisions where location = ? and number > 1e9 + ?"',
+    ),
+    Fault("settle pins an older version", _SQLITE, "where location = ? and number < ?", "where location = ? and ? > 0"),
+    Fault(
+        "settle before it is published",
+        _PUBLISH,
+        "            log.commit(left[-1].number, whole.added, whole.removed)",
+        "            return Published(at.version, left[-1].number)",
+    ),
+    Fault(
+        "publish decisions twice",
+        _PUBLISH,
+        "left = [made for made in self._decisions if made.number > at.number]",
+        "left = list(self._decisions)",
+    ),
+    Fault(
+        "the log has the number of the first decision",
+        _PUBLISH,
+        "log.commit(left[-1].number,",
+        "log.commit(left[0].number,",
+    ),
+    Fault(
+        "publish the last decision only",
+        _PUBLISH,
+        "                whole = whole.then(made.files)\n            log.commit",
+        "                whole = made.files\n            log.commit",
+    ),
+    Fault("decide nothing", _ROWS, "if location in live and files:", "if False:"),
+    Fault(
+        "number a decision by the version before",
+        _ROWS,
+        "(after.version, location, msgspec",
+        "(before.version, location, msgspec",
+    ),
+    Fault(
+        "commit without a new version",
+        _SQLITE,
+        "where key = 'version'\", (committed.version,)",
+        "where key = 'version'\", (newest.version,)",
+    ),
+    Fault(
+        "commit on a state that is not the newest",
+        _SQLITE,
+        'newest = known if self._meta("version") == known.version else self._read()',
+        "newest = known",
+    ),
+    Fault(
+        "take a file away that is gone",
+        _SNAPSHOT,
+        "if (change.whole and not _same_files(present, change.before)) or tables.missing(present, change.files.removed):",
+        "if change.whole and not _same_files(present, change.before):",
+    ),
+    Fault(
+        "commit on a whole table that has changed",
+        _SNAPSHOT,
+        "if (change.whole and not _same_files(present, change.before)) or tables.missing(present, change.files.removed):",
+        "if tables.missing(present, change.files.removed):",
+    ),
+    Fault(
+        "move a table that has changed",
+        _SNAPSHOT,
+        "                after = _redefined(present, change.before, after)",
+        "                pass",
+    ),
+    Fault(
+        "a file that was removed reappears",
+        _TABLES,
+        "added = tuple(file for file in self.added if file.path not in gone) if gone else self.added",
+        "added = self.added",
+    ),
+    Fault(
+        "remove what never was in the log",
+        _TABLES,
+        "removed = tuple(path for path in later.removed if path not in made) if made else later.removed",
+        "removed = later.removed",
+    ),
+    Fault(
+        "one list of files for all versions",
+        _TABLES,
+        "version=_digest(storage.location, str(changed))",
+        "version=_digest(storage.location)",
+    ),
+    Fault(
+        "a reader does not look for commits",
+        _STORE,
+        "if self._database.version() != self.snapshot.version:",
+        "if False:",
+    ),
+    Fault(
+        "a repeatable transaction sees commits",
+        _SESSION,
+        "            self._frozen = self._store.snapshot\n",
+        "            return self._store.snapshot\n",
+    ),
+    Fault(
+        "take back what nobody knows the end of",
+        _SESSION,
+        "not isinstance(error, (StatementCompletionUnknown, IoError))",
+        "not isinstance(error, StatementCompletionUnknown)",
+    ),
+    Fault("remove what was committed as unused", _SESSION, "if file.path not in kept]", "if file.path]"),
+    Fault(
+        "a change of a block is committed at once",
+        _SESSION,
+        "        elif self.in_transaction:\n            self._changes += (change, *more)",
+        "        elif self.in_transaction and not isinstance(change, DataChange):\n            self._changes += (change, *more)",
+    ),
+    Fault(
+        "VACUUM takes what was just taken away",
+        _VACUUM,
+        "        named |= set(_taken_away(folder, self._before))\n",
+        "",
+    ),
+    Fault(
+        "VACUUM takes what is pinned", _VACUUM, "return {*pinned.paths, *log.files.paths,", "return {*log.files.paths,"
+    ),
+    Fault("VACUUM takes what is decided", _VACUUM, "*(file.path for file in table.storage.added)}", "}"),
+    Fault(
+        "nobody touches what is under way",
+        "engine.storage.underway",
+        "                disk.current().touch(path)",
+        "                pass",
+    ),
+    Fault(
+        "a dropped folder goes at once",
+        _PUBLISH,
+        "database.dropped(now - tables.DROPPED_SECONDS)",
+        "database.dropped(now + 60)",
+    ),
+)
+
+
+def hunt(fault: Fault) -> str | None:
+    """Run seeds in this process until one fails: what was found."""
+    plant(fault)
+    from server.simulation.storage_run import StorageGround, StorageRun
+
+    ground = StorageGround()
+    try:
+        for seed in range(SEEDS):
+            with ground.run(seed) as folder:
+                if (failure := StorageRun(seed, folder).outcome().failure) is not None:
+                    return f"seed {seed}: {failure}"
+    finally:
+        ground.close()
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(run_hunts(__file__, FAULTS, hunt))

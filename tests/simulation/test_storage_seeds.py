@@ -1,0 +1,25 @@
+"""Members that write, by seed, on a disk that loses what was not synced: all that must hold holds, and a seed is a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.simulation.campaign import campaign_of_writes, replay_writes
+
+
+def test_all_holds() -> None:
+    said: list[str] = []
+    assert campaign_of_writes(range(40), said.append, workers=2), "\n".join(said)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_ten_thousand_seeds() -> None:
+    said: list[str] = []
+    assert campaign_of_writes(range(100, 10_100), said.append), "\n".join(said)
+
+
+def test_a_seed_is_a_run() -> None:
+    said: list[str] = []
+    assert replay_writes(5, said.append), "\n".join(said[-2:])
+    assert any("the power fails" in line for line in said)
