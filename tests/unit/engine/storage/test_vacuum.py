@@ -221,7 +221,7 @@ def test_a_folder_with_rows_that_the_catalog_does_not_know_is_left_and_told(
     insert(catalog, 1)
     store.publish()
     age(store.tables)
-    empty = CatalogStore(tmp_path / "another.sqlite", store.tables)
+    empty = CatalogStore(tmp_path / "another.sqlite", store.tables, allow_empty=True)
     strays = empty.vacuum_strays(HOUR)
     empty.close()
     storage = table(catalog).storage
