@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from support.local_member import LocalMember, local_member
 from support.member_process import wait_until
+from support.packages import needs
 from support.postgres_server import PostgresServer
 from support.session_server import RawClient, raw_to
 
@@ -38,6 +39,7 @@ def send(connection: Connection, statement: str, *pieces: str | bytes) -> str | 
         return cursor.statusmessage
 
 
+@needs("psql")
 def test_psql_copies_both_ways(sluice: LocalMember, connection: Connection, tmp_path: Path) -> None:
     connection.execute("create table t (a int, b text)")
     source, target = tmp_path / "in.csv", tmp_path / "out.tsv"

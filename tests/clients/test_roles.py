@@ -19,6 +19,7 @@ from support.answers import value
 from support.certificates import Authority
 from support.local_member import LocalMember, local_member, say
 from support.member_process import MemberProcess, wait_until
+from support.packages import needs
 
 from engine.operators.mesh_tls import TlsFiles
 from server.gate import Access
@@ -248,6 +249,7 @@ def test_a_role_cannot_lift_its_limits(local: LocalMember) -> None:
         assert value(again, "show sluice.statement_timeout_max") == "3s"
 
 
+@needs("psql")
 def test_psql(local: LocalMember) -> None:
     words = ["psql", "-X", "-At", local.dsn, "-c", "\\du", "-c", "\\drds"]
     told = subprocess.run(words, check=True, capture_output=True, text=True).stdout.splitlines()
