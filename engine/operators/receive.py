@@ -403,6 +403,14 @@ class Receiver:
         """Whether everything has arrived and been taken."""
         return self._finished()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything has arrived, taken or not."""
+        expected = self._expected
+        if expected is None or self._error is not None:
+            return False
+        return all((stream := self._streams.get(p)) is not None and stream.complete for p in expected)
+
     # What `engine.operators.slots` reads.
 
     @property

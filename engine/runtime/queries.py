@@ -78,6 +78,12 @@ class MemberQueries:
         assert cause.failed or known.mine, "only the initiator ends a query without an error"
         return self._stop(known, cause, self._member, now)
 
+    def arrived(self, query: str) -> list[Instruction]:
+        """Initiator: all that other members give to the query is here, in memory or on disk."""
+        if (known := self._queries.get(query)) is not None:
+            known.arrived()
+        return []
+
     def finish(self, query: str, now: float) -> list[Instruction]:
         """Initiator: the root is at its end and every stream has arrived whole."""
         known = self._queries.get(query)
@@ -114,12 +120,13 @@ class MemberQueries:
         raise AssertionError(f"{type(message).__name__} is not about the state of queries")
 
     def on_member_lost(self, member: str, now: float) -> list[Instruction]:
-        """As initiator: its queries fail. As participant: those that it initiated are over, and nobody is told."""
+        """As initiator: its queries fail, but for those that need nothing more of anybody. As participant: those that it
+        initiated are over, and nobody is told."""
         cause = lost(member)
         instructions: list[Instruction] = []
         for query in list(self._queries.values()):
             concerned = query.initiator == member or (query.mine and member in query.participants)
-            if concerned and query.state != "finishing":
+            if concerned and query.needs_others:
                 instructions += self._stop(query, cause, member, now)
         return instructions
 

@@ -242,6 +242,11 @@ class QueryRun:
         """Whether every stream into this member has been received whole and read to its end."""
         return all(mailbox.receiver.at_end for mailbox in self._host.mailboxes.of_query(self.query))
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every stream into this member is here whole, in memory or on disk, read or not."""
+        return all(mailbox.receiver.is_whole for mailbox in self._host.mailboxes.of_query(self.query))
+
     def sender_of(self, opening: Open) -> str:
         """The member that sends a stream into this one; empty if the stream has a number that none of its edge has."""
         edge = self._edges.get(opening.edge)

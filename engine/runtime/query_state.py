@@ -180,7 +180,7 @@ class Query:
         self._member = member
         self._since = now
         self._asked = now
-        self._set_up = False
+        self._set_up = self._arrived = False
         self._fragments: set[int] = set()
         self._cause: Cause | None = None
         self._echo: Cause | None = None
@@ -225,6 +225,17 @@ class Query:
         self._fragments.discard(fragment)
         stopped = self.stop(cause, self._member, now) if cause is not None and cause.failed else []
         return stopped or self._drain()
+
+    @property
+    def needs_others(self) -> bool:
+        """Whether the loss of a member that takes part may leave it without some of its rows."""
+        return self.state != "finishing" and not self._arrived
+
+    def arrived(self) -> None:
+        """Initiator: all streams have arrived whole, and the portal may still want rows: a cursor goes on without the members that
+        sent them. It is not finished: what has arrived would be forgotten."""
+        assert self.mine, f"{self.token} is read by its initiator only"
+        self._arrived = True
 
     def finish(self) -> list[Instruction]:
         """Initiator: the root is at its end and all streams have arrived whole. What comes later is too late to fail it."""

@@ -266,6 +266,9 @@ class MeshRuntime:
 
     def _on_lost(self, member: str) -> None:
         self._requests.member_lost(member)
+        for query, stream in self._streams.items():
+            if stream.is_whole:
+                self._post(query, lambda queries, now, query=query: queries.arrived(query))  # type: ignore[misc]
         self._post_all(lambda queries, now: queries.on_member_lost(member, now))
 
     def _judge_channel(self, member: str, message: OpenChannel | Produced, shard: int) -> None:
@@ -502,6 +505,11 @@ class DistributedStream:
         if receiver is not None:
             self._absence = Absence(receiver, bytes_max)
             self._absence.begin()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that other members give to the query is here."""
+        return self._run.is_whole
 
     def fail(self, error: SqlError) -> None:
         """The query failed elsewhere: whoever waits for rows hears of it."""

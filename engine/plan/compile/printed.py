@@ -37,8 +37,7 @@ def print_local(tree: exp.Expression) -> PrintedStatement:
     """The statement for the in-process engine; the tree stays as it is."""
     if not any(map(_is_long, tree.find_all(exp.Literal))):
         return PrintedStatement(to_sql(tree, "local"))
-    tree = tree.copy()
-    values: dict[str, str] = {}
+    tree, values = tree.copy(), dict[str, str]()
     for literal in list(filter(_is_long, tree.find_all(exp.Literal))):
         name = f"string_{len(values) + 1}"
         values[name] = literal.this

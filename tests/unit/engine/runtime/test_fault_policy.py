@@ -197,8 +197,8 @@ async def test_waiting_ends_with_its_stream(members: list[MeshMember]) -> None:
     assert caught.value.sqlstate == "57014"
 
 
-def _spooling(members: list[MeshMember], limit: int) -> Asked:
-    statement = "select range as c1 from range(1000000)"
+def _spooling(members: list[MeshMember], limit: int, rows_of_each: int = 1_000_000) -> Asked:
+    statement = f"select range as c1 from range({rows_of_each})"
     return Asked(members, "spool", long=0, root=None, statement=statement, spool_limit=limit)
 
 
@@ -210,6 +210,22 @@ async def test_spool_lets_producers_finish_while_the_consumer_is_away(members: l
     assert members[0].spooler.bytes_used > 1 << 20
     found = await rows(stream)
     assert sorted(found + [(x,) for x in first.column(0).to_pylist()]) == sorted([(n,) for n in range(1_000_000)] * 3)
+    await eventually(lambda: members[0].spooler.bytes_used == 0)
+
+
+async def test_spooled_rows_outlive_who_sent_them(members: list[MeshMember]) -> None:
+    """A member that is lost once all of its rows are on disk is no loss."""
+    stream = await _spooling(members, 1 << 30, 100_000).begin()
+    first = await stream.next_batch()
+    assert first is not None
+    await eventually(lambda: not any(member.runtime.load for member in members[1:]))
+    assert members[0].spooler.bytes_used > 0
+    for left in (2, 1):
+        lost = members.pop()
+        await lost.leave()
+        await eventually(lambda left=left: members[0].sees(left))  # type: ignore[misc]
+        await lost.close()
+    assert first.num_rows + len(await rows(stream)) == 300_000
     await eventually(lambda: members[0].spooler.bytes_used == 0)
 
 

@@ -150,6 +150,20 @@ async def test_a_lost_participant_fails_the_query_with_its_name(members: list[Me
     await eventually(lambda: not any(members[0].held().values()))
 
 
+async def test_a_member_that_is_lost_after_all_of_its_rows_came_is_no_loss(members: list[MeshMember]) -> None:
+    """They are with the initiator, whose portal has given some of them."""
+    stream = _open(members, gathered(members, "select range as c1 from range(5000)", _ONE))
+    await eventually(lambda: stream.is_whole and not members[1].runtime.load and not members[2].runtime.load)
+    first = await stream.next_batch()
+    assert first is not None
+    lost = members.pop()
+    await lost.leave()
+    await eventually(lambda: members[0].sees(2))
+    assert first.num_rows + len(await rows(stream)) == 3 * 5000
+    await lost.close()
+    await eventually(lambda: not any(members[0].held().values()))
+
+
 async def test_a_lost_initiator_ends_its_queries_everywhere(members: list[MeshMember]) -> None:
     stream = _open(members, gathered(members, "select range as c1 from range(1000000000000)", _ONE))
     assert await stream.next_batch() is not None
