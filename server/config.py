@@ -41,6 +41,7 @@ from server.address import Address, is_loopback
 from server.client_tls import ClientTls, ClientTlsError, ClientTlsFiles, MinimumVersion
 from server.config_errors import AccessError, ConfigurationError
 from server.gate import Access
+from server.login_attempts import FailureLimits
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 
@@ -240,6 +241,12 @@ class Config(_Section):
         None, description="who may connect from where, and how it is proved, as in pg_hba.conf"
     )
     auth_delay: float = Field(0.5, ge=0, le=3600, description="seconds until a client that failed to log in is told so")
+    auth_failures_address_max: int = Field(
+        30, ge=0, le=100_000, description="failed logins from one address that are borne within a minute; 0: any number"
+    )
+    auth_failures_role_max: int = Field(
+        100, ge=0, le=100_000, description="failed logins as one role that are borne within a minute; 0: any number"
+    )
     tls: ClientTlsSection | None = Field(None, description="TLS for clients; in the clear alone if not given")
     member: str = Field("m1", pattern=r"^[A-Za-z0-9_.-]{1,63}$", description="this member's name")
     max_connections: int = Field(500, ge=1, le=100_000)
@@ -338,7 +345,8 @@ class Config(_Section):
             raise AccessError(f"tls.{error}") from None
         except hba.HbaError as error:
             raise AccessError(f"hba_file: {error}") from None
-        return Access(rules, hba.default_rules(self.trust), tls, self.auth_delay)
+        failures = FailureLimits(self.auth_failures_address_max, self.auth_failures_role_max)
+        return Access(rules, hba.default_rules(self.trust), tls, self.auth_delay, failures)
 
     def mesh_tls(self) -> MeshTls | None:
         """What this member speaks to others with. Blocks on the file system; raises MeshTlsError."""

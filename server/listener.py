@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+from collections import Counter
 from dataclasses import field
 from typing import Final
 
@@ -31,6 +33,8 @@ log: Final = logging.getLogger(__name__)
 
 #: How long sessions may take to end once they were told to, before their tasks are cancelled.
 _END_SECONDS: Final = 10.0
+#: From one line of the log about descriptors that run short to the next.
+_LOG_SECONDS: Final = 60.0
 
 
 def trust() -> Gate:
@@ -69,7 +73,8 @@ class Listener:
             self._options.door,
             lambda: self._draining,
         )
-        self._draining = self._scarce = False
+        self._draining = False
+        self._scarce_logged = -math.inf
         self._server: asyncio.Server | None = None
         self._sessions: dict[asyncio.Task[None], Session] = {}
 
@@ -101,23 +106,37 @@ class Listener:
 
     def _opened(self, stream: ClientStream, session: Session) -> None:
         full = len(self._sessions) >= self._options.max_connections + UNADMITTED_MAX
-        session.crowded = self._short_of_descriptors(stream.descriptor)
-        if full or descriptors.exhausted(stream.descriptor):
+        scarce = self._short_of_descriptors(stream.descriptor)
+        has_room = self._make_room() if full or scarce else True
+        session.crowded = scarce and not has_room
+        if (full and not has_room) or descriptors.exhausted(stream.descriptor):
             stream.refuse()
             return
         task = asyncio.get_running_loop().create_task(session.run())
         self._sessions[task] = session
         task.add_done_callback(self._ended)
 
+    def _make_room(self) -> bool:
+        """End a connection of a client that has not proved who it is, in favour of a newcomer: who is silent must not keep others
+        out, among them superusers, whom nobody knows before they have spoken. Of the address that has most of them it is the one
+        that has been there longest, so that whoever floods the port from one address is in its own way alone."""
+        strangers = [(task, session) for task, session in self._sessions.items() if session.is_stranger]
+        if not strangers:
+            return False
+        ((most, _),) = Counter(session.host for _, session in strangers).most_common(1)
+        task, session = next((task, session) for task, session in strangers if session.host == most)
+        session.give_way(task)
+        return True
+
     def _short_of_descriptors(self, descriptor: int) -> bool:
-        """The log is told once, and again when there were enough meanwhile."""
-        scarce = descriptors.scarce(descriptor)
-        if scarce and not self._scarce:
+        """The log is told once a minute at most: newcomers for which others have given way come and go at the bound."""
+        scarce, now = descriptors.scarce(descriptor), asyncio.get_running_loop().time()
+        if scarce and now - self._scarce_logged >= _LOG_SECONDS:
+            self._scarce_logged = now
             log.warning(
                 "clients are refused: file descriptors run short (ulimit -n is %d, clients have %d)",
                 descriptors.limit(), len(self._sessions),
             )  # fmt: skip
-        self._scarce = scarce
         return scarce
 
     def _ended(self, task: asyncio.Task[None]) -> None:

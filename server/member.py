@@ -170,6 +170,7 @@ class Member:
             lambda: None if self.http is None else self.http.close(),
             self.cursors.close,
             lambda: None if self.console is None else self.console.close(),
+            self.gate.close,
             self.engine.close,
             lambda: self.listener.admit_control(None),
             self.link.close,
@@ -196,6 +197,8 @@ class Member:
 
     def status(self) -> Mapping[str, Any]:
         """The member's state, for the console."""
+        attempts = self.gate.attempts
+        logins = {"failed": attempts.failed_count, "refused": attempts.refused_count}
         return {
             "member": self._config.member,
             "members": [asdict(info) for info in self.link.members()],
@@ -205,7 +208,7 @@ class Member:
             "http_sessions": len(self.http.connection) if self.http is not None else 0,
             "background": self.engine.background.status(),
             "queries": [asdict(query) for query in self.clients.registry.queries()],
-            "counters": {**self.engine.statistics(), "cursors": self.cursors.statistics()},
+            "counters": {**self.engine.statistics(), "cursors": self.cursors.statistics(), "logins": logins},
         }
 
 

@@ -153,6 +153,9 @@ class Session:
         self.visits = Visits()
         #: Whether its client is one too many.
         self.crowded = False
+        #: Whether its client has been asked who it is and has not proved it.
+        self.is_stranger = False
+        self._gives_way = False
         self._born = self._state_change = time.time()
         self._state = "starting"
 
@@ -166,6 +169,17 @@ class Session:
     def client_gone(self) -> None:
         self._gone = True
         self.interrupt(ClientGone("the client closed the connection"))
+
+    @property
+    def host(self) -> str:
+        """The client's address; empty where it has none."""
+        return self._stream.peer[0] if self._stream.peer is not None else ""
+
+    def give_way(self, task: asyncio.Task[None]) -> None:
+        """End a stranger's connection for another one. task: runs the session."""
+        assert self.is_stranger, "whoever has proved who it is stays"
+        self.is_stranger, self._gives_way = False, True
+        task.cancel()
 
     def drain(self, cause: FatalError) -> None:
         """End the session with `cause` as soon as nothing runs and no transaction is open."""
@@ -247,6 +261,12 @@ class Session:
             await self._live()
         except FatalError as error:
             farewell = error
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self._gives_way or task is None:
+                raise
+            task.uncancel()
+            farewell = too_many()
         except Exception:
             log.exception("a session ended by an error of our own")
             farewell = FatalError("internal error", sqlstate=InternalError.default_sqlstate)
@@ -279,7 +299,7 @@ class Session:
     async def _admit(self) -> Beginning | Relay | None:
         """Everything up to AuthenticationOk; None for a cancel request, which has been carried out; a relay for a client
         that a data member will answer."""
-        gate = self._host.gate
+        gate, self.is_stranger = self._host.gate, True
         startup = await read_startup(self._stream, gate.access.tls)
         if isinstance(startup, m.CancelRequest):
             self._host.registry.cancel_request(startup.pid, startup.key)
@@ -295,6 +315,7 @@ class Session:
             self._stream.send(negotiation)
         visitor = self._visitor(beginning)
         await self._prove(visitor)
+        self.is_stranger = False
         if forwards:
             assert self._host.door is not None
             return self._host.door.relay(self._stream, startup)
@@ -306,16 +327,16 @@ class Session:
 
     def _visitor(self, beginning: Beginning) -> Visitor:
         stream = self._stream
-        host = stream.peer[0] if stream.peer is not None else ""
-        return Visitor(beginning, host, stream.here, stream.tls, common_name(stream.ssl_object))
+        return Visitor(beginning, self.host, stream.here, stream.tls, common_name(stream.ssl_object))
 
     async def _prove(self, visitor: Visitor) -> None:
         """Who fails is told so after a while, so that guessing takes long."""
-        machine = await self._host.gate.meet(visitor)
+        gate = self._host.gate
+        machine = await gate.meet(visitor)
         try:
-            await authenticate(self._stream, machine)
+            await authenticate(self._stream, machine, lambda answer: gate.advance(visitor, machine, answer))
         except (InvalidPassword, InvalidAuthorizationSpecification):
-            await asyncio.sleep(self._host.gate.access.delay)
+            await asyncio.sleep(gate.access.delay)
             raise
 
     @staticmethod
@@ -428,7 +449,7 @@ class Session:
 
     async def _end(self, farewell: FatalError | None) -> None:
         """Stop and release everything, say why if somebody is left to hear it, and close the socket."""
-        exchange, self._interrupts = self._exchange, None
+        exchange, self._interrupts, self.is_stranger = self._exchange, None, False
         try:
             await shielded(self._release(exchange))
         finally:

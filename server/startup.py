@@ -9,7 +9,7 @@ pg_split_opts), postgres.c (process_postgres_switches).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
 from typing import Final
 
@@ -25,7 +25,7 @@ from wire.errors import (
     SqlError,
 )
 from wire.pg import messages as m
-from wire.pg.auth import Authentication
+from wire.pg.auth import Authentication, Step
 from wire.pg.connection import negotiate
 
 #: Where clients go that know no database's name yet; with one database, it is that one.
@@ -138,8 +138,11 @@ def _split(options: str) -> list[str]:
     return words
 
 
-async def authenticate(stream: ClientStream, machine: Authentication) -> None:
-    """Drive an authentication until it is granted, which the client is not told yet. Raises what the machine raises."""
+async def authenticate(
+    stream: ClientStream, machine: Authentication, advance: Callable[[m.PasswordMessage], Awaitable[Step]]
+) -> None:
+    """Drive an authentication until it is granted, which the client is not told yet. advance: gives the machine's next step
+    (`server.gate.Gate.advance`). Raises what the machine raises."""
     step = machine.begin()
     while True:
         for message in step:
@@ -149,7 +152,7 @@ async def authenticate(stream: ClientStream, machine: Authentication) -> None:
         stream.flush()
         answer = await stream.next_event()
         assert isinstance(answer, m.PasswordMessage)
-        step = machine.receive(answer)
+        step = await advance(answer)
 
 
 def as_fatal(error: SqlError) -> FatalError:

@@ -27,8 +27,11 @@ from wire.errors import InvalidParameterValue
 Encryption = Literal["scram-sha-256", "md5"]
 _ITERATIONS: Final = 4096
 _SALT_BYTES: Final = 16
-#: What scramp serves.
-_SALT_BYTES_MIN: Final = 12
+#: Beyond that whoever says a password that is compared with the verifier has a processor computed for a second and more. It is what
+#: OWASP recommends for PBKDF2 with SHA-256.
+ITERATIONS_MAX: Final = 600_000
+#: What scramp serves, and what a login may be sent.
+_SALT_BYTES_MIN, _SALT_BYTES_MAX = 12, 1024
 _KEY_BYTES: Final = 32
 _SCRAM: Final = re.compile(r"SCRAM-SHA-256\$([1-9]\d{0,8}):([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]+):([A-Za-z0-9+/=]+)")
 _MD5: Final = re.compile(r"md5[0-9a-f]{32}")
@@ -87,6 +90,11 @@ def kept(password: str, role: str, encryption: Encryption) -> str:
             "SCRAM verifier is too weak",
             detail=f"Expected {_ITERATIONS} iterations and {_SALT_BYTES_MIN} bytes of salt at least.",
         )
+    if scram is not None and is_too_costly(scram):
+        raise InvalidParameterValue(
+            "SCRAM verifier is too costly",
+            detail=f"Expected {ITERATIONS_MAX} iterations and {_SALT_BYTES_MAX} bytes of salt at most.",
+        )
     if scram is not None or is_md5(password):
         return password
     return md5_digest(password, role) if encryption == "md5" else str(ScramVerifier.of(password))
@@ -101,16 +109,21 @@ def md5_answer(digest: str, salt: bytes) -> str:
     return "md5" + _md5(digest.removeprefix("md5").encode() + salt)
 
 
+def is_too_costly(verifier: ScramVerifier) -> bool:
+    """Whether no password is to be compared with it: the role chose the cost, and this member pays for it."""
+    return verifier.iterations > ITERATIONS_MAX or len(verifier.salt) > _SALT_BYTES_MAX
+
+
 def is_md5(verifier: str) -> bool:
     return _MD5.fullmatch(verifier) is not None
 
 
 def proves(verifier: str, role: str, password: str) -> bool:
-    """Whether a password is the one of which the verifier was made."""
+    """Whether a password is the one of which the verifier was made. Takes up to a second, without the interpreter's lock."""
     if is_md5(verifier):
         return hmac.compare_digest(md5_digest(password, role), verifier)
     scram = ScramVerifier.read(verifier)
-    if scram is None:
+    if scram is None or is_too_costly(scram):
         return False
     try:
         return hmac.compare_digest(

@@ -46,7 +46,7 @@ def test_passwords(data: bytes) -> None:
     for machine in (
         CleartextPassword("ann", digest),
         Md5Password("ann", digest, b"salt"),
-        CleartextPassword("ann", None),
+        CleartextPassword("ann", str(stand_in("ann", b"secret"))),
     ):
         with pytest.raises(FatalError):
             _feed(machine, [data])

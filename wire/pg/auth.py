@@ -50,7 +50,11 @@ _ANY_NAME: Final = "-"
 
 
 class Authentication(Protocol):
-    """One attempt of one client. After AuthenticationOk nothing more is called."""
+    """One attempt of one client. After AuthenticationOk nothing more is called.
+
+    is_costly: whether `receive` computes for long, and is to be called on a thread where others do not wait for it."""
+
+    is_costly: bool
 
     def begin(self) -> Step:
         """The first step, once the startup packet is known."""
@@ -69,6 +73,8 @@ def password_failed(user: str) -> InvalidPassword:
 class Trust:
     """Whoever comes is who they say, or has proved it already."""
 
+    is_costly = False
+
     def begin(self) -> Step:
         return _GRANTED
 
@@ -77,9 +83,11 @@ class Trust:
 
 
 class CleartextPassword:
-    """verifier: the role's; None where it has none."""
+    """verifier: the role's, or a stand-in's."""
 
-    def __init__(self, user: str, verifier: str | None) -> None:
+    is_costly = True
+
+    def __init__(self, user: str, verifier: str) -> None:
         self._user = user
         self._verifier = verifier
 
@@ -88,13 +96,15 @@ class CleartextPassword:
 
     def receive(self, message: m.PasswordMessage) -> Step:
         password = _password(message)
-        if self._verifier is None or not verifiers.proves(self._verifier, self._user, password):
+        if not verifiers.proves(self._verifier, self._user, password):
             raise password_failed(self._user)
         return _GRANTED
 
 
 class Md5Password:
     """digest: what the role keeps. salt: four bytes by chance."""
+
+    is_costly = False
 
     def __init__(self, user: str, digest: str, salt: bytes, *, doomed: bool = False) -> None:
         self._user = user
@@ -114,6 +124,8 @@ class Md5Password:
 class Scram:
     """verifier: the role's, or a stand-in's of a doomed attempt. certificate: what the client was shown in TLS's handshake, as
     PEM; None where there is nothing to bind. nonce: printable, by chance."""
+
+    is_costly = False
 
     def __init__(
         self, user: str, verifier: ScramVerifier, *, certificate: str | None, nonce: str, doomed: bool = False
