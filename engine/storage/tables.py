@@ -143,6 +143,11 @@ def files(table: Table) -> tuple[str, ...]:
     return _FILES.get((table.path, table.version), lambda: _files(table.path, _storage(table)))
 
 
+def forget_files() -> None:
+    """Forget which files tables have, as a process that starts knows none."""
+    _FILES.clear()
+
+
 def _files(path: str, storage: Storage) -> tuple[str, ...]:
     paths = delta.opened(path, storage.version).paths
     if storage.removed:

@@ -157,7 +157,8 @@ class SimulatedDisk(Disk):
             os.truncate(path, size)
 
     def _sector(self, size: int) -> int:
-        return self._stage.chance.randrange(size // _SECTOR + 1) * _SECTOR
+        # One draw for any size: times in delta-rs' commits have more or fewer digits.
+        return int(self._stage.chance.random() * (size // _SECTOR + 1)) * _SECTOR
 
     def _by_half(self) -> bool:
         return self._stage.chance.random() < 0.5

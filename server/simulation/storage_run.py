@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -27,7 +28,7 @@ from engine.catalog.files import refresh
 from engine.catalog.objects import Table
 from engine.catalog.store import CatalogStore
 from engine.catalog.transaction import SessionCatalog
-from engine.storage import delta, disk
+from engine.storage import delta, disk, tables
 from engine.storage.tables import DROPPED_SECONDS
 from engine.storage.underway import TOUCH_SECONDS, Keeper
 from server.simulation.databases import Durability, SimulatedDatabase
@@ -70,11 +71,12 @@ class StorageGround:
         place = memory if os.access(memory, os.W_OK) else None
         self._folder = tempfile.TemporaryDirectory(prefix="sluice-simulation-", dir=place)
         self.folder = Path(self._folder.name)
-        store = CatalogStore(self.folder / "first" / _CATALOG)
-        catalog = SessionCatalog(store)
-        for name in TABLES:
-            catalog.create_table(Table(catalog.new_oid(), "public", name, COLUMNS, "parquet", "", ()))
-        store.close()
+        with _names(-1):
+            store = CatalogStore(self.folder / "first" / _CATALOG)
+            catalog = SessionCatalog(store)
+            for name in TABLES:
+                catalog.create_table(Table(catalog.new_oid(), "public", name, COLUMNS, "parquet", "", ()))
+            store.close()
 
     @contextmanager
     def run(self, seed: int) -> Iterator[Path]:
@@ -119,7 +121,7 @@ class StorageRun:
         self.history = self._first()
 
     def outcome(self) -> StorageOutcome:
-        with quiet(), disk.replaced(self.disk):
+        with quiet(), _names(self.seed), disk.replaced(self.disk):
             failure = self._phases()
         stage, history = self.stage, self.history
         return StorageOutcome(
@@ -223,12 +225,14 @@ class StorageRun:
         """A member starts. transactions: of each of its clients; 0: there are none, and nothing runs."""
         self._starts += 1
         process = Process(f"m{self._starts}")
+        # What is remembered is the process's, and a new one starts.
         delta.forget_opened()
+        tables.forget_files()
         databases: list[SimulatedDatabase] = []
 
-        def connect(location: Path | str, tables: Path) -> SimulatedDatabase:
+        def connect(location: Path | str, folder: Path) -> SimulatedDatabase:
             database = SimulatedDatabase(
-                Path(location), tables, self.stage, self.disk, self.history, self._durability, self._transactions
+                Path(location), folder, self.stage, self.disk, self.history, self._durability, self._transactions
             )
             databases.append(database)
             return database
@@ -302,6 +306,17 @@ class StorageRun:
             member.writers.ages += 1
             member.database.age_dropped(int(seconds))
             self.stage.within(member.process, Keeper(member.store.tables).touch)
+
+
+@contextmanager
+def _names(seed: int) -> Iterator[None]:
+    """Folders and files are named by the seed: the order of names is one of what is done."""
+    chance, before = Random(f"names of {seed}"), uuid.uuid4
+    uuid.uuid4 = lambda: uuid.UUID(int=chance.getrandbits(128), version=4)
+    try:
+        yield
+    finally:
+        uuid.uuid4 = before
 
 
 def _below(table: Table) -> list[str]:
