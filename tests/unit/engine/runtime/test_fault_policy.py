@@ -223,7 +223,7 @@ async def test_spooled_rows_outlive_who_sent_them(members: list[MeshMember]) -> 
     for left in (2, 1):
         lost = members.pop()
         await lost.leave()
-        await eventually(lambda left=left: members[0].sees(left))  # type: ignore[misc]
+        await eventually(lambda left=left: members[0].sees(left))
         await lost.close()
     assert first.num_rows + len(await rows(stream)) == 300_000
     await eventually(lambda: members[0].spooler.bytes_used == 0)
