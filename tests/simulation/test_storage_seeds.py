@@ -14,9 +14,9 @@ def test_all_holds() -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-def test_ten_thousand_seeds() -> None:
+def test_a_thousand_seeds() -> None:
     said: list[str] = []
-    assert campaign_of_writes(range(100, 10_100), said.append), "\n".join(said)
+    assert campaign_of_writes(range(100, 1_100), said.append), "\n".join(said)
 
 
 def test_a_seed_is_a_run() -> None:

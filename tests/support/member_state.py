@@ -20,7 +20,11 @@ _KEPT = {
     ("local", "role_databases"),
     ("local", "small_tables"),
     ("local", "small_table_bytes"),
+    ("planning", "interrupted"),
+    ("planning", "refused"),
 }
+#: Rooms whose counters tell of the past.
+_PAST = {"logins", "stalls"}
 
 
 def status(member: MemberProcess) -> Mapping[str, Any]:
@@ -35,7 +39,7 @@ def in_use(member: MemberProcess) -> dict[str, int]:
     held = {"connections": len(told["connections"]), "sockets": told["sockets"]}
     for room, counters in told["counters"].items():
         for name, value in counters.items():
-            if (room, name) not in _KEPT:
+            if room not in _PAST and (room, name) not in _KEPT:
                 held[f"{room}.{name}"] = value
     return {name: value for name, value in held.items() if value}
 
@@ -56,6 +60,6 @@ def spool_files(member: MemberProcess) -> list[Path]:
 
 def wait_idle(member: MemberProcess) -> None:
     """Wait until nothing of any client is left."""
-    wait_until(lambda: not in_use(member))
+    wait_until(lambda: not in_use(member), found=lambda: in_use(member))
     wait_until(lambda: not client_sockets(member))
     assert spool_files(member) == []
