@@ -163,6 +163,8 @@ class MeshRuntime:
         run.start()
         stream.begin(schema)
         self._post(query, lambda queries, now: queries.started(query, run.numbers, now))
+        if len(participants) == 1:
+            return stream
         channels, (host, port) = run.own_channels(), self._listener.address_from_afar
         for member in participants[1:]:
             told = msgspec.structs.replace(members[member], channels=channels, host=host, port=port)
@@ -199,18 +201,18 @@ class MeshRuntime:
 
     async def open_stream(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> OutboundStream:
         """The stream from instance `sender` to instance `receiver` of an edge. Raises as `edge_output.Opener` says."""
+        if edge.receivers[receiver] == self._mesh.member:
+            mailbox = await self._own_mailbox(query, edge, sender, receiver)
+            try:
+                return LoopbackStream(mailbox.receiver, _opening(edge, sender, mailbox.channel, mailbox.token))
+            except Denied as denied:
+                raise refusal(denied.reason, str(denied)) from denied
         run = self._runs.get(query)
         told = run.told_channel(edge.id, sender, receiver) if run is not None else None
         found = told or await self.find_channel(query, edge, sender, receiver)
-        opening = Open(VERSION, found.channel, found.token, edge.id, sender, 0, 0, stream_fingerprint(edge.schema))
-        if edge.receivers[receiver] != self._mesh.member:
-            tls, member = self._listener.tls, edge.receivers[receiver]
-            return await open_remote(found.host, found.port, opening, tls=tls, member=member)
-        mailbox = self.mailboxes.find_or_make((query, edge.id, receiver))
-        try:
-            return LoopbackStream(mailbox.receiver, opening)
-        except Denied as denied:
-            raise refusal(denied.reason, str(denied)) from denied
+        tls, member = self._listener.tls, edge.receivers[receiver]
+        opening = _opening(edge, sender, found.channel, found.token)
+        return await open_remote(found.host, found.port, opening, tls=tls, member=member)
 
     def tls_peer(self, member: str) -> TlsPeer | None:
         """How Spark tasks are to connect to a member; None: in the clear."""
@@ -221,10 +223,17 @@ class MeshRuntime:
         member = edge.receivers[receiver]
         if member != self._mesh.member:
             return await self._ask_channel(member, query, edge.id, sender, receiver)
+        mailbox = await self._own_mailbox(query, edge, sender, receiver)
+        # That of a member without others listens from when tasks of its own need it.
+        await self._listener.start()
+        return ChannelOk(0, mailbox.channel, mailbox.token, *self._listener.address_from_afar)
+
+    async def _own_mailbox(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> Mailbox:
+        """The mailbox of an instance that runs here, when it is the sender's turn."""
         mailbox = self.mailboxes.find_or_make((query, edge.id, receiver))
         if mailbox.in_turn:
             await mailbox.receiver.turn(sender)
-        return ChannelOk(0, mailbox.channel, mailbox.token, *self._listener.address_from_afar)
+        return mailbox
 
     def produced(self, query: str, edge: EdgeSpec, sender: int, receiver: int, rows: Mapping[int, int]) -> None:
         """Tell a receiver which streams of a producer it is to have had, and how many rows each."""
@@ -568,6 +577,10 @@ class DistributedStream:
             lambda: self._runtime.mailboxes.close_query(self._run.query),
             lambda: self._runtime.forget_stream(self._run.query),
         )
+
+
+def _opening(edge: EdgeSpec, sender: int, channel: str, token: bytes) -> Open:
+    return Open(VERSION, channel, token, edge.id, sender, 0, 0, stream_fingerprint(edge.schema))
 
 
 def _not_connected(member: str) -> ConnectionFailure:
