@@ -28,7 +28,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from engine.catalog.store import URL_SCHEMES
-from engine.config import EngineConfig
+from engine.config import PRIVATE, EngineConfig
 from engine.config import SparkConfig as EngineSparkConfig
 from engine.lakes.iceberg import Catalog
 from engine.lakes.stores import Store
@@ -310,7 +310,7 @@ class Config(_Section):
     @property
     def made_secret(self) -> Path:
         """Where the cluster's secret is kept when none is given."""
-        return self.data / ".sluice" / cluster_secret.NAME
+        return self.data / PRIVATE / cluster_secret.NAME
 
     def mesh_secret(self) -> bytes:
         """What members prove to each other that they know: as given, else as this member has made it. Blocks on the disk.

@@ -47,6 +47,7 @@ from engine.runtime.listener import DataListener
 from engine.runtime.mailboxes import Mailbox, Mailboxes
 from engine.runtime.mesh import Mesh
 from engine.runtime.operation_pool import Operations
+from engine.runtime.peer_statements import PeerStatements
 from engine.runtime.queries import ChannelState, MemberQueries
 from engine.runtime.query_run import QueryRun, Source, TaskSenders, Writers
 from engine.runtime.query_state import (
@@ -130,6 +131,7 @@ class MeshRuntime:
         self._shards = [MemberQueries(mesh.member) for _ in range(operations.threads)]
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
+        self._peer_statements = PeerStatements()
         self._runs: dict[str, QueryRun] = {}
         self._streams: dict[str, DistributedStream] = {}
         self._requests: Requests[ChannelOk] = Requests(_not_connected)
@@ -380,7 +382,7 @@ class MeshRuntime:
             self._post(query, lambda queries, now: queries.started(query, (), now))
             self.cancel(query, cause)
             return
-        run = QueryRun(self, query, prepared.shared, spec)
+        run = QueryRun(self, query, prepared.shared, spec, statements=self._peer_statements)
         self._runs[query] = run
         run.start()
         self._post(query, lambda queries, now: queries.started(query, run.numbers, now))
