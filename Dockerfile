@@ -12,4 +12,4 @@ EXPOSE 5432 7432 8432
 HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=6 \
     CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8432/health', timeout=3)"]
 ENTRYPOINT ["sluice"]
-CMD ["serve", "--listen=0.0.0.0:5432", "--mesh=0.0.0.0:7432", "--console=0.0.0.0:8432", "--data=/data"]
+CMD ["serve", "--listen=0.0.0.0:5432", "--console=0.0.0.0:8432", "--data=/data"]

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from engine.lakes.iceberg import Catalog
 from engine.lakes.stores import Store
 from engine.plan.topology import Topology
 from wire.dataclass import dataclass
+
+#: What a member's own folder is called, below its data directory.
+PRIVATE: Final = ".sluice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class EngineConfig:
     @property
     def private(self) -> Path:
         """The member's own folder, below its data directory."""
-        return self.data / ".sluice"
+        return self.data / PRIVATE
 
     @property
     def catalog_location(self) -> Path | str:

@@ -69,8 +69,9 @@ _QUERY_NUMBER_BITS: Final = 62
 class Engine:
     """See the module's docstring. `store`, `roots`, `statements`, `turns`, `initiation`: shared by the sessions.
 
-    listener: where Spark's tasks connect; its owner starts it before the engine and closes it after.
-    mesh: the other members, likewise; None: there are none.
+    listener: where Spark's tasks connect; its owner closes it after the engine, and starts it before if other members connect
+        there too, else Spark does.
+    mesh: the other members, which their owner begins to look for and leaves; None: there are none.
     """
 
     def __init__(self, config: EngineConfig, listener: DataListener, mesh: Mesh | None = None) -> None:

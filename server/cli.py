@@ -32,7 +32,7 @@ app = typer.Typer(
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="Configuration file, TOML or YAML.")]
 Listen = Annotated[str | None, typer.Option(help="Where PostgreSQL clients connect [127.0.0.1:5432].")]
-Mesh = Annotated[str | None, typer.Option(help="Where members and Spark tasks connect [127.0.0.1:7432].")]
+Mesh = Annotated[str | None, typer.Option(help="Where members and Spark tasks connect; given, it makes a cluster.")]
 Console = Annotated[str | None, typer.Option(help="Where the web console is served [127.0.0.1:8432].")]
 Http = Annotated[str | None, typer.Option(help="Where Trino's clients connect, over HTTP; not at all if not given.")]
 Data = Annotated[Path | None, typer.Option(help="Data directory [sluice-data].")]

@@ -33,6 +33,7 @@ from engine.runtime.wildcards import WILDCARDS
 from server import cluster_files as files
 from server.address import Address
 from server.cluster_files import Cluster, MemberProcess
+from server.cluster_secret import UnusableSecret
 from server.config_errors import ConfigurationError
 from server.ended_line import ENDED_LINE
 from server.topology import load_topology
@@ -70,6 +71,7 @@ def up(wanted: Wanted, console: Console) -> None:
     folder = wanted.folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     _require_down(folder)
+    _require_secret(folder)
     planned = _plan(wanted)
     topology = None
     if wanted.topology is not None:
@@ -97,6 +99,13 @@ def _require_down(folder: Path) -> None:
     cluster = _read(folder)
     if cluster is not None and any(files.process_of(member) for member in cluster.members):
         raise ClusterError(f"a cluster runs in {folder} already; end it with: sluice cluster down --data {folder}")
+
+
+def _require_secret(folder: Path) -> None:
+    try:
+        files.secret(folder)
+    except UnusableSecret as error:
+        raise ClusterError(str(error)) from None
 
 
 def _read(folder: Path) -> Cluster | None:

@@ -14,8 +14,6 @@ signal a stranger.
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +21,8 @@ from typing import Any, Final
 import msgspec
 import psutil
 import yaml
+
+from server import cluster_secret
 
 _STATE: Final = "cluster.json"
 #: Of `cluster.name` (`server.config.ClusterSection`).
@@ -87,11 +87,9 @@ def started_at(pid: int) -> float:
 
 
 def secret(folder: Path) -> Path:
-    """The file of the cluster's secret, made at the first start."""
+    """The file of the cluster's secret, made at the first start. Raises `server.cluster_secret.UnusableSecret`."""
     path = folder / "secret"
-    if not path.exists():
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(32) + "\n")
+    cluster_secret.read_or_make(path)
     return path
 
 

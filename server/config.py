@@ -28,7 +28,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from engine.catalog.store import URL_SCHEMES
-from engine.config import EngineConfig
+from engine.config import PRIVATE, EngineConfig
 from engine.config import SparkConfig as EngineSparkConfig
 from engine.lakes.iceberg import Catalog
 from engine.lakes.stores import Store
@@ -36,7 +36,7 @@ from engine.operators.mesh_tls import MeshTls, MeshTlsError, TlsFiles
 from engine.plan.topology import Topology
 from engine.runtime.wildcards import WILDCARDS
 from engine.settings import SETTINGS
-from server import hba
+from server import cluster_secret, hba
 from server.address import Address, is_loopback
 from server.client_tls import ClientTls, ClientTlsError, ClientTlsFiles, MinimumVersion
 from server.config_errors import AccessError, ConfigurationError
@@ -52,6 +52,13 @@ _LOOPBACK: Final[list[IPv4Network | IPv6Network]] = [IPv4Network("127.0.0.0/8"),
 def _is_address(text: str) -> str:
     Address.parse(text)
     return text
+
+
+def _secret_in(file: Path) -> bytes:
+    try:
+        return cluster_secret.first_line(file)
+    except cluster_secret.UnusableSecret as error:
+        raise ValueError(f"secret_file: {error}") from None
 
 
 def _is_memory(text: str) -> str:
@@ -128,7 +135,7 @@ class StoreSection(_Section):
 
     def known_secret(self) -> str | None:
         """Raises ValueError when its file cannot be read."""
-        return self.secret if self.secret_file is None else _first_line(self.secret_file).decode()
+        return self.secret if self.secret_file is None else _secret_in(self.secret_file).decode()
 
 
 class CatalogSection(_Section):
@@ -182,19 +189,14 @@ class TlsSection(_Section):
         return TlsFiles(*(str(path.absolute()) for path in paths))
 
 
-def _first_line(secret_file: Path) -> bytes:
-    try:
-        return secret_file.read_bytes().partition(b"\n")[0].strip()
-    except OSError as error:
-        raise ValueError(f"secret_file: cannot read {secret_file}: {error.strerror}") from None
-
-
 class ClusterSection(_Section):
     """The other members, and what this one tells them."""
 
     name: str = Field("sluice", pattern=r"^[^\x00-\x1f\x7f]{1,63}$", description="the same for all members")
     seeds: list[HostPort] = Field(default_factory=list, description="mesh addresses of members to join")
-    secret: str = Field("", repr=False, description="the same for all members; who does not know it is refused")
+    secret: str = Field(
+        "", repr=False, description="the same for all members; who does not know it is refused; made if not given"
+    )
     secret_file: Path | None = Field(None, description="a file whose first line is the secret")
     role: Literal["data", "lite"] = Field("data", description="data: initiates and runs queries; lite: takes clients")
     advertise: HostPort | None = Field(
@@ -220,14 +222,16 @@ class ClusterSection(_Section):
 
     def secret_bytes(self) -> bytes:
         """The secret. Raises ValueError when its file cannot be read."""
-        return self.secret.encode() if self.secret_file is None else _first_line(self.secret_file)
+        return self.secret.encode() if self.secret_file is None else _secret_in(self.secret_file)
 
 
 class Config(_Section):
     """A member's configuration; see the module's docstring."""
 
     listen: HostPort = Field("127.0.0.1:5432", description="where PostgreSQL clients connect")
-    mesh: HostPort = Field("127.0.0.1:7432", description="where members and Spark tasks connect")
+    mesh: HostPort = Field(
+        "127.0.0.1:7432", description="where members and Spark tasks connect; open if there is a cluster"
+    )
     console: HostPort = Field("127.0.0.1:8432", description="where the web console is served")
     http: HttpSection = HttpSection()
     data: Path = Field(Path("sluice-data"), description="data directory: catalog, spool, relative paths of tables")
@@ -310,17 +314,44 @@ class Config(_Section):
                     raise ValueError(f'stores: bucket "{bucket}" is in two stores, {owners[bucket]} and {name}')
         return self
 
+    @property
+    def in_cluster(self) -> bool:
+        """Whether there are other members or may be some, so that this one listens for them. One is alone that is told nothing
+        of them: neither where they are, nor what they prove, nor where they find it (`mesh`)."""
+        cluster = self.cluster
+        told = (
+            cluster.seeds
+            or cluster.secret
+            or cluster.secret_file
+            or cluster.advertise
+            or cluster.topology
+            or cluster.tls
+        )
+        return bool(told) or cluster.role == "lite" or "mesh" in self.model_fields_set
+
+    @property
+    def made_secret(self) -> Path:
+        """Where the cluster's secret is kept when none is given."""
+        return self.data / PRIVATE / cluster_secret.NAME
+
+    def mesh_secret(self) -> bytes:
+        """What members prove to each other that they know: as given, else as this member has made it. Blocks on the disk.
+
+        Raises ValueError for a file that cannot be used.
+        """
+        return self.cluster.secret_bytes() or cluster_secret.read_or_make(self.made_secret)
+
     @model_validator(mode="after")
     def _cluster_secret(self) -> Config:
-        """Members that talk to other machines prove that they belong together."""
-        addresses = [self.mesh, *self.cluster.seeds, *([self.cluster.advertise] if self.cluster.advertise else [])]
-        far = next((a for a in addresses if not is_loopback(Address.parse(a).host)), None)
-        if far is not None and not self.cluster.secret_bytes():
-            raise ValueError(
-                f"cluster.secret: expected a secret, as {far} is more than this machine's loopback interface; "
-                "give the same one to all members (cluster.secret_file takes a file), made by: openssl rand -hex 32"
-            )
+        """Who joins others has to know their secret, on the same machine too."""
+        if self.cluster.seeds and not self.knows_secret:
+            raise ValueError(f"cluster.secret: {_unknown_secret(self.cluster.seeds[0])}")
         return self
+
+    @property
+    def knows_secret(self) -> bool:
+        """Whether a secret is given, or has been made by who uses this data directory."""
+        return bool(self.cluster.secret_bytes()) or self.made_secret.exists()
 
     @model_validator(mode="after")
     def _cluster_address(self) -> Config:
@@ -443,12 +474,21 @@ def load(
     return config
 
 
+def _unknown_secret(address: str) -> str:
+    """What to do where a member would join another without knowing the cluster's secret."""
+    return (
+        f"expected the secret of the cluster, as members prove to {address} that they know it; give the same one to all members: "
+        f"cluster.secret_file, with a file made by `openssl rand -hex 32`, or the one that the first member has made in its data "
+        f"directory (.sluice/{cluster_secret.NAME})"
+    )
+
+
 def _check_topology(config: Config, topology: Topology) -> None:
     """Whether this member can be what the topology says of it. Raises ConfigurationError."""
     path = config.cluster.topology
-    far = next((node for node in topology.nodes if not is_loopback(Address.parse(node.address).host)), None)
-    if far is not None and not config.cluster.secret_bytes():
-        raise ConfigurationError(f"{path}: node {far.name} is on another machine; expected cluster.secret to be given")
+    other = next((node for node in topology.nodes if node.name != config.member), None)
+    if other is not None and not config.knows_secret:
+        raise ConfigurationError(f"{path}: cluster.secret: {_unknown_secret(other.address)}")
     if config.member not in topology.members:
         return
     node = topology.node(config.member)

@@ -116,7 +116,7 @@ def _progress(console: Console, what: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _member(console: Console, listen: str, folder: Path) -> Iterator[tuple[Address, str]]:
     """A `sluice serve` of its own over `folder`: (where it listens, the console's URL). Ended on the way out."""
-    command = [sys.executable, "-m", "server.cli", "serve", "--listen", listen, "--mesh", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "server.cli", "serve", "--listen", listen]
     command += ["--console", "127.0.0.1:0", "--data", str(folder), "--log-level", "warning"]
     member = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:

@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from server.http.door import Door
 
 log: Final = logging.getLogger(__name__)
+#: Where the tasks of a member connect that is alone.
+_FOR_TASKS: Final = Address("127.0.0.1", 0)
 #: How long everything that is left may take to end, once what had begun had its time.
 _END_SECONDS: Final = 15.0
 #: How many collections of the middle generation come before a full one, by default 10: some 700,000 objects more than before.
@@ -76,11 +78,11 @@ class Member:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        address = Address.parse(config.mesh)
+        address = Address.parse(config.mesh) if config.in_cluster else _FOR_TASKS
         self._incarnation = new_incarnation()
         tls = _mesh_tls(config)
         self.listener = DataListener(address.host, address.port, tls=tls)
-        identity = self._identity(address, Address.parse(config.listen))
+        identity = self._identity(config.mesh if config.in_cluster else "", Address.parse(config.listen))
         engine = config.engine()
         self.link = MeshLink(
             identity, _link_options(config, engine.topology, tls), lambda: self.engine.load, _host_and_port
@@ -107,9 +109,11 @@ class Member:
         self.http: Door | None = None
 
     async def start(self) -> None:
-        """Listen, begin to start Spark, and look for the others. Raises CannotStart; whatever had begun is closed again."""
+        """Listen, begin to start Spark, and look for the others, if there are any. Raises CannotStart; whatever had begun is
+        closed again."""
         try:
-            await self._listen("mesh", self._config.mesh, self.listener.start())
+            if self._config.in_cluster:
+                await self._listen("mesh", self._config.mesh, self.listener.start())
             await self.engine.start()
             # aiohttp and FastAPI take some hundred milliseconds to import: on a thread, and FastAPI only for who wants the door.
             self.console = await asyncio.to_thread(self._new_console)
@@ -121,13 +125,19 @@ class Member:
                 self.http = await asyncio.to_thread(self._new_door)
                 http = Address.parse(self._config.http.listen)
                 await self._listen("http.listen", self._config.http.listen, self.http.start(http))
-            self.listener.admit_control(self.link.accept)
-            identity = self._identity(Address(*self.listener.address), Address(*self.clients.addresses[0]))
-            self.listener.advertised = _host_and_port(identity.mesh)
-            self.link.start(identity)
+            self.link.start(self._identity(self._meet(), Address(*self.clients.addresses[0])))
         except BaseException:
             await self.close()
             raise
+
+    def _meet(self) -> str:
+        """Admit the others; where they find this member, empty for one that is alone."""
+        if not self._config.in_cluster:
+            return ""
+        told = self._config.cluster.advertise or _reachable(Address(*self.listener.address))
+        self.listener.advertised = _host_and_port(told)
+        self.listener.admit_control(self.link.accept)
+        return told
 
     def _new_console(self) -> ConsoleServer:
         from server.console import ConsoleServer
@@ -148,13 +158,13 @@ class Member:
         except OSError as error:
             raise CannotStart(f"{key}: cannot listen on {address}: {error.strerror or error}") from None
 
-    def _identity(self, mesh: Address, client: Address) -> Identity:
-        """What the others are told of this member, which listens at these addresses."""
+    def _identity(self, mesh: str, client: Address) -> Identity:
+        """What the others are told of this member. mesh: where they find it. client: where it listens for clients."""
         config = self._config
         return Identity(
             config.member,
             self._incarnation,
-            config.cluster.advertise or _reachable(mesh),
+            mesh,
             config.cluster.advertise_client or _reachable(client),
             config.cluster.role,
             VERSION,
@@ -192,9 +202,10 @@ class Member:
     def ready_line(self) -> str:
         """What `sluice serve` prints when clients can connect: `key=value` words for scripts."""
         assert self.console is not None, "the member has been started"
+        mesh = f"mesh={Address(*self.listener.address)} " if self._config.in_cluster else ""
         http = f"http={self.http.url} " if self.http is not None else ""
         return (
-            f"sluice ready listen={Address(*self.clients.addresses[0])} mesh={Address(*self.listener.address)} "
+            f"sluice ready listen={Address(*self.clients.addresses[0])} {mesh}"
             f"console=http://{self.console.address}/ {http}data={self._config.data}"
         )
 
@@ -245,7 +256,15 @@ def _link_options(config: Config, topology: Topology | None, tls: MeshTls | None
     nodes = topology.nodes if topology is not None else ()
     seeds = dict.fromkeys((*cluster.seeds, *(node.address for node in nodes if node.name != config.member)))
     timing = Timing(cluster.heartbeat, cluster.failure_after, cluster.forget_after)
-    return LinkOptions(cluster.name, cluster.secret_bytes(), tuple(seeds), timing, tls)
+    return LinkOptions(cluster.name, _mesh_secret(config), tuple(seeds), timing, tls)
+
+
+def _mesh_secret(config: Config) -> bytes:
+    """What this member proves to others; nothing where there are none, and nobody can connect."""
+    try:
+        return config.mesh_secret() if config.in_cluster else b""
+    except ValueError as error:
+        raise CannotStart(f"cluster.secret: {error}") from None
 
 
 def _host_and_port(address: str) -> tuple[str, int]:

@@ -56,7 +56,8 @@ Address = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class LinkOptions:
-    """cluster, secret: those of the cluster. seeds: host and port of members to begin with. tls: None: in the clear.
+    """cluster, secret: those of the cluster; no connection is made or accepted without a secret. seeds: host and port of members
+    to begin with. tls: None: in the clear.
     chance: by which pauses differ, so that members do not dial all at once."""
 
     cluster: str = "sluice"

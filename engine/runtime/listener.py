@@ -9,6 +9,9 @@ Bytes are received straight into the body of the batch they belong to (`asyncio.
 Members' control connections arrive at the same port, so that a firewall has one hole a member. An `Entrance` reads the first
 bytes of every connection, as many as tell what it carries, and hands over to the protocol of that. Where members speak TLS all
 of this is above it (`engine.runtime.tls_server`).
+
+A member that is alone has no mesh port: nobody admits control connections (`admit_control`), and the listener is started with
+Spark (`engine.spark.executor`), for the data connections of its tasks, on a free port of the loopback interface.
 """
 
 from __future__ import annotations
@@ -52,6 +55,7 @@ class DataListener:
         self._host = host
         self._port = port
         self._server: asyncio.Server | TlsServer | None = None
+        self._starting = asyncio.Lock()
         self.tls = tls
         self._channels: dict[str, tuple[bytes, Receiver]] = {}
         self._control: ControlFactory | None = None
@@ -84,13 +88,17 @@ class DataListener:
         return len(self._connections)
 
     async def start(self) -> None:
-        if self._server is not None:
-            return
+        """Listen, unless it does so already. Raises OSError."""
+        if self._server is None:
+            async with self._starting:
+                if self._server is None:
+                    self._server = await self._listen()
+
+    async def _listen(self) -> asyncio.Server | TlsServer:
         if self.tls is not None:
-            self._server = await TlsServer.listen(self.tls, lambda: Entrance(self), self._host, self._port)
-            return
+            return await TlsServer.listen(self.tls, lambda: Entrance(self), self._host, self._port)
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: Entrance(self), self._host, self._port)
+        return await loop.create_server(lambda: Entrance(self), self._host, self._port)
 
     def admit_control(self, factory: ControlFactory | None) -> None:
         """Who is to have the control connections that arrive from now on. Those for whom it gives None are closed, and all

@@ -45,6 +45,7 @@ from engine.profile import Operator, by_files, counters, reader_source, table_so
 from engine.runtime.edge_output import EdgeOutput, Pieces, retried
 from engine.runtime.inflow import EdgeInflow
 from engine.runtime.mailboxes import Mailboxes
+from engine.runtime.peer_statements import PART, PeerStatements
 from engine.runtime.query_state import Cause
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.shielded import shielded, together
@@ -148,10 +149,16 @@ class Writers(Protocol):
 
 
 class QueryRun:
-    """See the module's docstring. numbers: of the instances that run as tasks, as `Host.ended` names them."""
+    """See the module's docstring. numbers: of the instances that run as tasks, as `Host.ended` names them.
 
-    def __init__(self, host: Host, query: str, shared: SharedSpec, spec: MemberSpec) -> None:
+    statements: what another member may have this one run, where the query is another's; None: this member has compiled it.
+    """
+
+    def __init__(
+        self, host: Host, query: str, shared: SharedSpec, spec: MemberSpec, *, statements: PeerStatements | None = None
+    ) -> None:
         self.query = query
+        self._statements = statements
         self.shared = shared
         self.counters: Counter[str] = Counter()
         self._host = host
@@ -319,14 +326,25 @@ class QueryRun:
             return self._host.writers.intents_of_tasks(
                 functools.partial(self._spark_rows, instance, stream_schema(spec.input)), self._context(), spec
             )
-        find = functools.partial(self._found, instance) if instance.readers else None
+        is_judged = instance.readers or self._statements is not None
+        find = functools.partial(self._found, fragment, instance) if is_judged else None
         source = self._source(fragment, instance, _rows_schema(fragment, edge), find)
         return source if spec is None else self._host.writers.intents(source, spec, self.shared.memory)
 
     def _spark_rows(self, instance: InstanceSpec, schema: pa.Schema) -> SparkRows:
         """May block."""
         assert instance.statement is not None, "on Spark each instance has a statement of its own"
-        return SparkRows(instance.statement, self._host.files.of(instance).tables, schema)
+        return SparkRows(instance.statement, self._tables(instance, None), schema)
+
+    def _tables(self, instance: InstanceSpec, parting: str | None) -> Mapping[str, Table]:
+        """The tables of an instance on Spark, by their names, when its statements may be run. parting: as in `RouterSpec`. May
+        block. Raises SqlError."""
+        tables = self._host.files.of(instance).tables
+        if self._statements is not None:
+            self._statements.require(self.query, "spark", instance.statement or "", frozenset(tables))
+            if parting is not None:
+                self._host.files.require(self._statements.require(self.query, "local", parting, PART))
+        return tables
 
     def _context(self) -> ExecutionContext:
         return ExecutionContext(
@@ -348,7 +366,7 @@ class QueryRun:
         assert fragment.output is not None, "the root runs in this process"
         assert instance.statement is not None, "on Spark each instance has a statement of its own"
         edge, sender = self._edges[fragment.output], instance.instance
-        tables = (await self._host.local.in_pool(lambda: self._host.files.of(instance))).tables
+        tables = await self._host.local.in_pool(lambda: self._tables(instance, edge.router.parting))
         channels = await together(
             *(retried(self._finder(edge, sender), receiver) for receiver in range(len(edge.receivers)))
         )
@@ -388,8 +406,12 @@ class QueryRun:
     def _finder(self, edge: EdgeSpec, sender: int) -> Callable[[int], Awaitable[ChannelOk]]:
         return lambda receiver: self._host.find_channel(self.query, edge, sender, receiver)
 
-    def _found(self, instance: InstanceSpec) -> Mapping[str, Any]:
-        """What its readers read, found and allowed by this member. May block. Raises SqlError."""
+    def _found(self, fragment: FragmentSpec, instance: InstanceSpec) -> Mapping[str, Any]:
+        """What its readers read, found and allowed by this member, as is its statement. May block. Raises SqlError."""
+        statement = instance.statement or fragment.statement
+        if self._statements is not None and statement is not None:
+            inputs = frozenset(map(relation_of, fragment.inputs))
+            self._host.files.require(self._statements.require(self.query, "local", statement, inputs))
         readers = self._reading[instance.fragment, instance.instance] = self._host.files.of(instance).readers
         return _parameters(readers)
 

@@ -1,7 +1,8 @@
 """Which files a `start` may have this member read, and which files its stand-ins are.
 
 What a fragment reads is named by the initiator, which is another member as a rule. This member decides by itself what is read:
-every file must lie within its roots, with links resolved, whoever names it; and a stand-in must be one of the physical
+every file must be named by its whole path, lie within its roots, with links resolved, and in no member's own folder, whoever names
+it; and a stand-in must be one of the physical
 sources that its own topology file gives it, else the two members were given different files. Its folder or glob is listed when
 the fragment begins, below this member's data directory.
 
@@ -11,6 +12,7 @@ files each time, which the table's version tells.
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -18,13 +20,24 @@ from dataclasses import replace
 from engine.catalog.elsewhere import StandIn, stand_in
 from engine.catalog.files import DataRoots, list_files
 from engine.catalog.objects import Table, TableColumn
+from engine.config import PRIVATE
+from engine.lakes import stores
 from engine.plan.compile.files import literal_path, plain_path
 from engine.plan.compile.storage import relation_name
 from engine.plan.spec import InstanceSpec, ReaderSpec, TableSpec
 from engine.sql import types as st
 from wire.dataclass import dataclass
-from wire.errors import ObjectNotInPrerequisiteState, UndefinedFile
+from wire.errors import InsufficientPrivilege, ObjectNotInPrerequisiteState, UndefinedFile
 from wire.user_types import type_heard
+
+
+def _require_shared(file: str) -> None:
+    """Raises InsufficientPrivilege for a file in a member's own folder, and for a name that engines read in ways of their own, such
+    as `~/x`: no plan names its files so."""
+    if stores.is_remote(file):
+        return
+    if not os.path.isabs(file) or PRIVATE in os.path.normpath(file).split(os.sep):
+        raise InsufficientPrivilege(f'path "{file}" is not among what a member reads for others')
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +93,14 @@ class ReadableFiles:
                 found, version = self._listed(held)
                 files += found
                 digest = zlib.crc32(version.to_bytes(4), digest)
-        self._roots.require(files)
+        self.require(files)
         return tuple(files), digest
+
+    def require(self, files: Sequence[str]) -> None:
+        """Raises InsufficientPrivilege for a file that this member does not read for others. May block."""
+        for file in files:
+            _require_shared(file)
+        self._roots.require(files)
 
     def _listed(self, held: StandIn) -> tuple[tuple[str, ...], int]:
         if held not in self._held:

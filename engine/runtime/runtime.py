@@ -47,6 +47,7 @@ from engine.runtime.listener import DataListener
 from engine.runtime.mailboxes import Mailbox, Mailboxes
 from engine.runtime.mesh import Mesh
 from engine.runtime.operation_pool import Operations
+from engine.runtime.peer_statements import PeerStatements
 from engine.runtime.queries import ChannelState, MemberQueries
 from engine.runtime.query_run import QueryRun, Source, TaskSenders, Writers
 from engine.runtime.query_state import (
@@ -130,6 +131,7 @@ class MeshRuntime:
         self._shards = [MemberQueries(mesh.member) for _ in range(operations.threads)]
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
+        self._peer_statements = PeerStatements()
         self._runs: dict[str, QueryRun] = {}
         self._streams: dict[str, DistributedStream] = {}
         self._requests: Requests[ChannelOk] = Requests(_not_connected)
@@ -163,6 +165,8 @@ class MeshRuntime:
         run.start()
         stream.begin(schema)
         self._post(query, lambda queries, now: queries.started(query, run.numbers, now))
+        if len(participants) == 1:
+            return stream
         channels, (host, port) = run.own_channels(), self._listener.address_from_afar
         for member in participants[1:]:
             told = msgspec.structs.replace(members[member], channels=channels, host=host, port=port)
@@ -199,18 +203,18 @@ class MeshRuntime:
 
     async def open_stream(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> OutboundStream:
         """The stream from instance `sender` to instance `receiver` of an edge. Raises as `edge_output.Opener` says."""
+        if edge.receivers[receiver] == self._mesh.member:
+            mailbox = await self._own_mailbox(query, edge, sender, receiver)
+            try:
+                return LoopbackStream(mailbox.receiver, _opening(edge, sender, mailbox.channel, mailbox.token))
+            except Denied as denied:
+                raise refusal(denied.reason, str(denied)) from denied
         run = self._runs.get(query)
         told = run.told_channel(edge.id, sender, receiver) if run is not None else None
         found = told or await self.find_channel(query, edge, sender, receiver)
-        opening = Open(VERSION, found.channel, found.token, edge.id, sender, 0, 0, stream_fingerprint(edge.schema))
-        if edge.receivers[receiver] != self._mesh.member:
-            tls, member = self._listener.tls, edge.receivers[receiver]
-            return await open_remote(found.host, found.port, opening, tls=tls, member=member)
-        mailbox = self.mailboxes.find_or_make((query, edge.id, receiver))
-        try:
-            return LoopbackStream(mailbox.receiver, opening)
-        except Denied as denied:
-            raise refusal(denied.reason, str(denied)) from denied
+        tls, member = self._listener.tls, edge.receivers[receiver]
+        opening = _opening(edge, sender, found.channel, found.token)
+        return await open_remote(found.host, found.port, opening, tls=tls, member=member)
 
     def tls_peer(self, member: str) -> TlsPeer | None:
         """How Spark tasks are to connect to a member; None: in the clear."""
@@ -221,10 +225,17 @@ class MeshRuntime:
         member = edge.receivers[receiver]
         if member != self._mesh.member:
             return await self._ask_channel(member, query, edge.id, sender, receiver)
+        mailbox = await self._own_mailbox(query, edge, sender, receiver)
+        # That of a member without others listens from when tasks of its own need it.
+        await self._listener.start()
+        return ChannelOk(0, mailbox.channel, mailbox.token, *self._listener.address_from_afar)
+
+    async def _own_mailbox(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> Mailbox:
+        """The mailbox of an instance that runs here, when it is the sender's turn."""
         mailbox = self.mailboxes.find_or_make((query, edge.id, receiver))
         if mailbox.in_turn:
             await mailbox.receiver.turn(sender)
-        return ChannelOk(0, mailbox.channel, mailbox.token, *self._listener.address_from_afar)
+        return mailbox
 
     def produced(self, query: str, edge: EdgeSpec, sender: int, receiver: int, rows: Mapping[int, int]) -> None:
         """Tell a receiver which streams of a producer it is to have had, and how many rows each."""
@@ -374,7 +385,7 @@ class MeshRuntime:
             self._post(query, lambda queries, now: queries.started(query, (), now))
             self.cancel(query, cause)
             return
-        run = QueryRun(self, query, prepared.shared, spec)
+        run = QueryRun(self, query, prepared.shared, spec, statements=self._peer_statements)
         self._runs[query] = run
         run.start()
         self._post(query, lambda queries, now: queries.started(query, run.numbers, now))
@@ -576,6 +587,10 @@ class DistributedStream:
             lambda: self._runtime.mailboxes.close_query(self._run.query),
             lambda: self._runtime.forget_stream(self._run.query),
         )
+
+
+def _opening(edge: EdgeSpec, sender: int, channel: str, token: bytes) -> Open:
+    return Open(VERSION, channel, token, edge.id, sender, 0, 0, stream_fingerprint(edge.schema))
 
 
 def _not_connected(member: str) -> ConnectionFailure:

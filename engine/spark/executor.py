@@ -79,7 +79,7 @@ class SparkExecutor:
     """See the module's docstring.
 
     directory: the member's own folder for Spark's files.
-    listener: where tasks connect; None: one of its own on the loopback interface.
+    listener: where tasks connect, which listens before Spark starts; None: one of its own on the loopback interface.
     spooler: the member's; None: one of its own in `directory`.
     """
 
@@ -113,7 +113,6 @@ class SparkExecutor:
     async def start(self) -> None:
         """Begin to start Spark, unless it is to wait for its first query, and return; `open` waits for it."""
         if not self._started:
-            await self._listener.start()
             self.slots = SlotKeeper(self._slot_count)
             self._started = True
             if self._config.start == "eager":
@@ -260,7 +259,17 @@ class SparkExecutor:
     async def _start(self, former: asyncio.Task[SparkRuntime] | None) -> SparkRuntime:
         if former is not None:
             await self._stop(former)
+        await self._listen()
         return await asyncio.to_thread(self._start_runtime)
+
+    async def _listen(self) -> None:
+        """Have a port for tasks: the member's mesh port, or one for them alone where the member has none."""
+        try:
+            await self._listener.start()
+        except OSError as error:
+            raise SqlError(
+                f"could not listen for Spark's tasks: {error.strerror or error}", sqlstate="58000"
+            ) from error
 
     @staticmethod
     def _is_over(starting: asyncio.Task[SparkRuntime]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.spark import Spark
@@ -79,6 +79,12 @@ class SparkSql(Spark):
     class Parser(SparkParser):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _syntax(SparkParser)
+
+        def _parse_grouping_set(self) -> exp.Expr | None:
+            """Also the empty set, which sqlglot reads of no dialect."""
+            if self._match_pair(TokenType.L_PAREN, TokenType.R_PAREN):
+                return exp.Tuple()
+            return super()._parse_grouping_set()
 
     class Generator(_Interruptible, SparkGenerator):
         TRANSFORMS: ClassVar[dict[Any, Any]] = {

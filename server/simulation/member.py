@@ -69,7 +69,7 @@ class SimulatedMember:
         self.local = SimulatedLocal(self.process, self.lake, self._chance)
         self.spooler = SimulatedSpooler(folder / "spool", SimulatedPool(self.process, 1))
         self._identity = Identity(self.name, f"{self.name}.{self._start}", f"{self.name}:{PORT}", "", "data", "0")
-        options = LinkOptions(seeds=seeds, timing=TIMING, chance=self._chance)
+        options = LinkOptions(secret=b"simulated", seeds=seeds, timing=TIMING, chance=self._chance)
         self.link = MeshLink(self._identity, options, lambda: self.runtime.load, _parse)
         self.mesh = WatchedMesh(self.link, self.world)
         self.tasks = SimulatedTasks(self.local, self._chance)

@@ -287,7 +287,7 @@ class Pair:
         environment = {
             "SLUICE_MEMBER": data.name, "SLUICE_SPARK__START": "lazy", "SLUICE_ROOTS": str(data),
             "SLUICE_CLUSTER__TOPOLOGY": str(self.folder / "topology.yaml"), "SLUICE_CLUSTER__HEARTBEAT": "0.1",
-            "SLUICE_CLUSTER__FAILURE_AFTER": "5", **more,
+            "SLUICE_CLUSTER__FAILURE_AFTER": "5", "SLUICE_CLUSTER__SECRET": "for the tests only", **more,
         }  # fmt: skip
         flags = ("--mesh", f"127.0.0.1:{self.ports[number - 1]}")
         return MemberProcess(data, *flags, environment=environment, log=data / "log")

@@ -25,7 +25,10 @@ from support.member_fork import ForkedMember
 
 
 class MemberProcess:
-    """A context manager around one member. host, port: where PostgreSQL clients connect. log: a file for its log."""
+    """A context manager around one member. host, port: where PostgreSQL clients connect. log: a file for its log.
+
+    It has a mesh port if the environment has something to say of a cluster, and is alone otherwise.
+    """
 
     host = "127.0.0.1"
 
@@ -34,11 +37,12 @@ class MemberProcess:
     ) -> None:
         self.log = log
         self._killed = False
-        self._arguments = [
-            "serve", "--listen", "127.0.0.1:0", "--mesh", "127.0.0.1:0", "--console", "127.0.0.1:0", "--data", str(data),
-            "--log-level", "info" if log else "warning", *flags,
-        ]  # fmt: skip
         self._environment = {**os.environ, **(environment or {})}
+        clustered = any(name.startswith("SLUICE_CLUSTER__") for name in self._environment)
+        self._arguments = [
+            "serve", "--listen", "127.0.0.1:0", "--console", "127.0.0.1:0", "--data", str(data),
+            *(("--mesh", "127.0.0.1:0") if clustered else ()), "--log-level", "info" if log else "warning", *flags,
+        ]  # fmt: skip
         self._process: ForkedMember | None = None
         self.ready: dict[str, str] = {}
 

@@ -50,7 +50,9 @@ class MeshMember:
         self.spooler = Spooler(folder / name / "spool", 1 << 30)
         self.operations = OperationPool(2)
         self._incarnation = new_incarnation()
-        options = LinkOptions(seeds=tuple(seeds), timing=Timing(heartbeat=0.2, failure_after=60.0), tls=tls)
+        options = LinkOptions(
+            secret=b"for the tests only", seeds=tuple(seeds), timing=Timing(heartbeat=0.2, failure_after=60.0), tls=tls
+        )
         self.link = MeshLink(self._identity("127.0.0.1:0"), options, lambda: self.runtime.load, _parse)
         self.spark = SparkExecutor(SparkConfig(), folder / name, listener=self.listener, spooler=self.spooler)
         self.catalog = CatalogStore(folder / name / "catalog.sqlite", folder / "tables")

@@ -22,6 +22,7 @@ from engine.local import powers as _powers  # noqa: F401
 from engine.local import roots as _roots  # noqa: F401
 from engine.local.database import LocalCursor, LocalDatabase
 from engine.local.infinities import with_infinities, without_infinities
+from engine.local.statement_check import require_compiled
 from engine.operators.routers import part_by_bucket
 from engine.plan.compile import Bindings
 from engine.plan.dispatch import specs
@@ -76,6 +77,9 @@ class PhysicalRunner:
         if statement is None:
             [rows] = inputs.values()
             return rows.slice(fragment.skip, None if fragment.count < 0 else fragment.count)
+        if output is not None:
+            # As a member does it that runs what another has compiled.
+            require_compiled(statement, frozenset(inputs))
         rows = self._execute(statement, instance, inputs, schema, member)
         if output is not None:
             self._send(output, instance.instance, rows)

@@ -120,11 +120,13 @@ _HEARS: Final[dict[State, tuple[type[ControlMessage], ...]]] = {
 class ControlChannel:
     """See the module's docstring.
 
-    identity, cluster, secret: this member's. nonce: NONCE_BYTES random bytes, used for this connection only.
+    identity, cluster, secret: this member's; the secret is not empty. nonce: NONCE_BYTES random bytes, used for this connection
+        only.
     dialled: whether this end made the connection.
     """
 
     def __init__(self, identity: Identity, cluster: str, secret: bytes, nonce: bytes, *, dialled: bool) -> None:
+        assert secret, "a member proves that it knows the secret: without one there is no connection"
         self.state = State.CALLING if dialled else State.CALLED
         self.dialled = dialled
         self._cluster = cluster

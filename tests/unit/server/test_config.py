@@ -53,10 +53,9 @@ def test_yaml_is_read_too(tmp_path: Path) -> None:
         ('trust = ["10.0.0.0/8"]\nhba_file = "/x"\n', ["line 1", "trust", "hba_file is given too"]),
         ('[tls]\ncertificate = "/nonesuch"\nkey = "/k"\n', ["line 2", "tls.certificate", "cannot read /nonesuch"]),
         ('[tls]\ncertificate = "/c"\nkey = "/k"\nmin_version = "1.1"\n', ["line 4", "tls.min_version", "1.2"]),
-        ('mesh = "0.0.0.0:7432"\n', ["cluster.secret: ", "0.0.0.0:7432"]),
-        ('[cluster]\nseeds = ["10.0.0.1:7432"]\n', ["cluster.secret: ", "10.0.0.1:7432"]),
+        ('[cluster]\nseeds = ["10.0.0.1:7432"]\n', ["cluster.secret: ", "10.0.0.1:7432", "cluster.secret_file"]),
+        ('[cluster]\nseeds = ["127.0.0.1:7432"]\n', ["cluster.secret: ", "127.0.0.1:7432", "openssl rand -hex 32"]),
         ('[cluster]\nsecret = "s"\nseeds = ["h:1"]\n', ["cluster.advertise: ", "127.0.0.1:7432", "h:1"]),
-        ('[cluster]\nadvertise = "m1.example:7432"\n', ["cluster.secret: ", "m1.example:7432"]),
     ],
 )
 def test_mistakes_name_the_key_and_the_line(tmp_path: Path, text: str, told: list[str]) -> None:
@@ -97,10 +96,37 @@ def test_the_secret(tmp_path: Path) -> None:
     assert config.cluster.secret_bytes() == b"from a file"
     assert config.cluster.seeds == ["10.0.0.1:1", "[::1]:2"]
     assert load(environment={}).cluster.secret_bytes() == b""
-    assert load(environment={"SLUICE_CLUSTER__SEEDS": "localhost:1,127.0.0.2:1,[::1]:1"}).cluster.secret_bytes() == b""
     file.write_text("\n")
     with pytest.raises(ConfigurationError, match="no secret in its first line"):
         load(environment=given)
+
+
+def test_a_secret_that_is_not_given_is_made_in_the_data_directory(tmp_path: Path) -> None:
+    first = load(flags={"data": tmp_path, "mesh": "0.0.0.0:7432"}, environment={})
+    secret = first.mesh_secret()
+    assert len(secret) >= 32
+    assert first.mesh_secret() == secret
+    # Who starts over the same folder, or is given the file, may join.
+    joining = {"cluster": {"seeds": ["127.0.0.1:7432"]}}
+    assert load(flags={"data": tmp_path, **joining}, environment={}).mesh_secret() == secret
+    elsewhere = {"data": tmp_path / "other", "cluster": {**joining["cluster"], "secret_file": first.made_secret}}
+    assert load(flags=elsewhere, environment={}).mesh_secret() == secret
+    given = {"data": tmp_path, "mesh": "0.0.0.0:7432", "cluster": {"secret": "s"}}
+    assert load(flags=given, environment={}).mesh_secret() == b"s"
+    with pytest.raises(ConfigurationError, match=r"cluster\.secret: expected the secret"):
+        load(flags={"data": tmp_path / "other", **joining}, environment={})
+
+
+def test_a_member_that_is_told_of_no_others_is_alone(tmp_path: Path) -> None:
+    topology = tmp_path / "topology.yaml"
+    topology.write_text("nodes: [{name: m1, address: '127.0.0.1:7432'}]\n")
+    assert not load(environment={}).in_cluster
+    assert not load(
+        flags={"spark": {"master": "spark://h:7077"}, "cluster": {"heartbeat": "2"}}, environment={}
+    ).in_cluster
+    assert load(flags={"mesh": "127.0.0.1:0"}, environment={}).in_cluster
+    for told in ({"secret": "s"}, {"role": "lite"}, {"advertise": "h:1"}, {"topology": topology}):
+        assert load(flags={"cluster": told}, environment={}).in_cluster
 
 
 def test_certificates_are_checked_with_the_rest(tmp_path: Path) -> None:
@@ -137,7 +163,7 @@ def test_the_secret_is_not_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({}, "node far is on another machine; expected cluster.secret"),
+        ({}, "topology.yaml: cluster.secret: expected the secret of the cluster, as members prove to 10.0.0.1:7"),
         ({"secret": "s", "role": "lite"}, "node m1 has physical sources, but is a lite member (cluster.role)"),
         ({"secret": "s"}, "node m1 has the address 127.0.0.1:7, but tells the others 127.0.0.1:7432"),
         ({"secret": "s", "topology": "nonesuch.yaml"}, "cannot read nonesuch.yaml"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -72,9 +73,10 @@ def test_both_ends_prove_themselves() -> None:
     assert (one.channel.state, other.channel.state) == (State.OPEN, State.OPEN)
 
 
-def test_an_empty_secret_is_a_secret() -> None:
-    one, _ = met(dialler(b""), acceptor(b""))
-    assert one.channel.state is State.OPEN
+@pytest.mark.parametrize("end", [dialler, acceptor])
+def test_there_is_no_connection_without_a_secret(end: Callable[[bytes], ControlChannel]) -> None:
+    with pytest.raises(AssertionError, match="without one there is no connection"):
+        end(b"")
 
 
 def test_messages_pass_both_ways() -> None:
@@ -112,7 +114,7 @@ def test_goodbye_is_the_end() -> None:
     ("one", "other", "reason", "told"),
     [
         (dialler(b"guess"), acceptor(), "secret", "ann does not know the secret of cluster sluice"),
-        (dialler(b""), acceptor(), "secret", "ann does not know"),
+        (dialler(b"\1"), acceptor(), "secret", "ann does not know"),
         (dialler(cluster="prod"), acceptor(), "cluster", "ann belongs to cluster prod"),
     ],
 )

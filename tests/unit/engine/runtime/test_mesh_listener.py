@@ -1,8 +1,14 @@
-"""The data listener tells senders an address that they can reach."""
+"""The data listener: the address that it tells senders, and the connections of members that it takes or does not."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+
 from engine.runtime.listener import DataListener
+from wire.mesh.control_messages import NONCE_BYTES, Hello, Identity, encode
+from wire.mesh.framing import PREFACE
+from wire.mesh.messages import VERSION
 
 
 async def test_a_listener_on_every_interface_is_reached_by_a_name() -> None:
@@ -20,4 +26,25 @@ async def test_a_listener_on_one_address_is_reached_there() -> None:
     listener = DataListener("127.0.0.1", 0)
     await listener.start()
     assert listener.address_from_here == listener.address_from_afar == listener.address
+    await listener.close()
+
+
+async def test_it_is_started_once_whoever_asks_for_it() -> None:
+    listener = DataListener("127.0.0.1", 0)
+    await asyncio.gather(*(listener.start() for _ in range(8)))
+    address = listener.address
+    await listener.start()
+    assert listener.address == address
+    await listener.close()
+
+
+async def test_a_member_is_not_heard_where_nobody_admits_members() -> None:
+    listener = DataListener("127.0.0.1", 0)
+    await listener.start()
+    reader, writer = await asyncio.open_connection(*listener.address)
+    nobody = Identity("m9", "1", "127.0.0.1:1", "127.0.0.1:2", "data", "9")
+    writer.write(PREFACE + encode(Hello(VERSION, "sluice", b"n" * NONCE_BYTES, nobody)))
+    with contextlib.suppress(ConnectionResetError):
+        assert await reader.read() == b""
+    writer.close()
     await listener.close()
