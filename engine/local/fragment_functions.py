@@ -15,7 +15,7 @@ FUNCTIONS: Final = frozenset((
     "chr", "coalesce", "concat", "concat_ws", "contains", "corr", "cos", "cosh", "cot", "count", "count_star", "covar_pop",
     "covar_samp", "create_sort_key", "cume_dist", "date_add", "date_diff", "date_part", "date_trunc", "datediff", "datepart",
     "day", "dayofweek", "dayofyear", "days_in_month", "decode", "degrees", "dense_rank", "element_at", "encode", "epoch",
-    "epoch_us", "error", "exp", "factorial", "first", "first_value", "flatten", "floor", "format", "from_base64", "from_hex",
+    "epoch_us", "error", "exp", "factorial", "first", "first_value", "flatten", "floor", "format", "from_base64", "from_hex", "from_json",
     "gcd", "gen_random_uuid", "generate_series", "get_bit", "get_current_timestamp", "greatest", "hash", "hex", "hour",
     "instr", "isfinite", "isinf", "isnan", "isodow", "isoyear", "lag", "last", "last_day", "last_value", "lcm", "lead",
     "least", "left", "len", "length", "like_escape", "list_aggregate", "list_append", "list_concat", "list_distinct",

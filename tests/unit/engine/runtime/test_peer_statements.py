@@ -187,6 +187,15 @@ def test_queries_of_tpch_pass_and_the_files_that_they_name_are_told(statements: 
     assert statements.require("m1:1", "spark", to_sql(tree, "spark"), frozenset(tables)) == ()
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_long_lists_of_constants_pass(statements: PeerStatements, engine: EngineName) -> None:
+    numbers = ", ".join(map(str, range(2000)))
+    rows = ", ".join(f"({number}, 'w{number}', {number}.5)" for number in range(2000))
+    query = f"select * from (values {rows}) as v (n, w, d) where n in ({numbers})"
+    tree = compile_plan(optimise(bind(query, TestCatalog()).plan), engine, Bindings()).statement
+    assert statements.require("m1:1", engine, to_sql(tree, engine), frozenset()) == ()
+
+
 def _called(engine: EngineName) -> Iterator[str]:
     """The functions that the table's templates name, but for those that a callable builds."""
     for row in registry().rows:
