@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 
 from engine.catalog.objects import Table
-from engine.executor import ExecutionContext, QueryId
+from engine.executor import EngineName, ExecutionContext, QueryId
 from engine.local.executor import LocalExecutor, LocalStream, LocalWork, batch_rows
 from engine.memory_share import MemoryShare
 from engine.operators.limit import LimitedRows
@@ -111,7 +111,10 @@ class Production(Protocol):
 
 
 class TaskSenders(Protocol):
-    """The engine whose tasks send by themselves: `engine.spark.executor.SparkExecutor`."""
+    """The engine whose tasks send by themselves: `engine.spark.executor.SparkExecutor`. name: in whose SQL its statements are."""
+
+    @property
+    def name(self) -> EngineName: ...
 
     async def produce(
         self,
@@ -341,7 +344,8 @@ class QueryRun:
         block. Raises SqlError."""
         tables = self._host.files.of(instance).tables
         if self._statements is not None:
-            self._statements.require(self.query, "spark", instance.statement or "", frozenset(tables))
+            statement, names = instance.statement or "", frozenset(tables)
+            self._host.files.require(self._statements.require(self.query, self._host.spark.name, statement, names))
             if parting is not None:
                 self._host.files.require(self._statements.require(self.query, "local", parting, PART))
         return tables

@@ -1,10 +1,9 @@
 """Which files a `start` may have this member read, and which files its stand-ins are.
 
 What a fragment reads is named by the initiator, which is another member as a rule. This member decides by itself what is read:
-every file must be named by its whole path, lie within its roots, with links resolved, and in no member's own folder, whoever names
-it; and a stand-in must be one of the physical
-sources that its own topology file gives it, else the two members were given different files. Its folder or glob is listed when
-the fragment begins, below this member's data directory.
+every file must lie within its roots, with links resolved, and in no member's own folder, whoever names it; and a stand-in must be
+one of the physical sources that its own topology file gives it, else the two members were given different files. Its folder or
+glob is listed when the fragment begins, below this member's data directory.
 
 A table for Spark goes by the name that the initiator's statement has for it. What is behind that name may be another set of
 files each time, which the table's version tells.
@@ -13,9 +12,11 @@ files each time, which the table's version tells.
 from __future__ import annotations
 
 import os
+import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from engine.catalog.elsewhere import StandIn, stand_in
 from engine.catalog.files import DataRoots, list_files
@@ -33,11 +34,15 @@ from wire.user_types import type_heard
 
 def _require_shared(file: str) -> None:
     """Raises InsufficientPrivilege for a file in a member's own folder, and for a name that engines read in ways of their own, such
-    as `~/x`: no plan names its files so."""
+    as `~/x` and `file:x`: they would read another file than the roots were asked about."""
     if stores.is_remote(file):
         return
-    if not os.path.isabs(file) or PRIVATE in os.path.normpath(file).split(os.sep):
+    if _MEANT_OTHERWISE.match(file) or PRIVATE in os.path.normpath(file).split(os.sep):
         raise InsufficientPrivilege(f'path "{file}" is not among what a member reads for others')
+
+
+#: A name that is no path of the file system.
+_MEANT_OTHERWISE: Final = re.compile(r"~|[A-Za-z][\w+.-]*:")
 
 
 @dataclass(frozen=True, slots=True)

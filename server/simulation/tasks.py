@@ -25,7 +25,7 @@ from sqlglot import exp
 
 from engine.catalog.objects import Table
 from engine.distribution import DistributedQuery
-from engine.executor import ExecutionContext
+from engine.executor import EngineName, ExecutionContext
 from engine.local.executor import LocalExecutor, LocalWork, batch_rows
 from engine.memory_share import MemoryShare
 from engine.operators.bell import Bell
@@ -50,7 +50,9 @@ _CUT: Final = 0.02
 _SPECULATES: Final = 0.1
 _RETRY_SECONDS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 _REWRITTEN: Final = 4096
-_PART: Final = "bucket"
+_BUCKET: Final = "bucket"
+#: The statement that says who receives a row: the fragment has computed it.
+_PARTING: Final = "SELECT bucket FROM part"
 #: over: nobody wants the rows. complete: the receiver has them from another attempt. failed: this attempt is of no more use.
 _End = Literal["over", "complete", "failed"]
 
@@ -66,7 +68,9 @@ class NoWriters:
 
 
 class SimulatedTasks:
-    """`engine.runtime.query_run.TaskSenders`. running: jobs."""
+    """`engine.runtime.query_run.TaskSenders`, whose tasks are DuckDB's. running: jobs."""
+
+    name: EngineName = "local"
 
     def __init__(self, local: LocalExecutor, chance: Random) -> None:
         self._local = local
@@ -85,7 +89,7 @@ class SimulatedTasks:
     ) -> Production:
         schema = stream_schema(next(edge.schema for edge in edges if edge is not None))
         if parting is not None:
-            schema = schema.append(pa.field(_PART, pa.int32()))
+            schema = schema.append(pa.field(_BUCKET, pa.int32()))
         work = LocalWork(statement, schema, batch_rows(schema, context.page_bytes), context.time_zone)
         return _Job(self, self._local.run(work), edges, base, self._chance, parted=parting is not None)
 
@@ -329,7 +333,7 @@ def _may(fragment: FragmentSpec, edges: Mapping[int, EdgeSpec]) -> bool:
 def _sent_by_tasks(edge: EdgeSpec) -> EdgeSpec:
     router = edge.router
     if router.kind in ("hash", "range"):
-        router = msgspec.structs.replace(router, parting=_PART)
+        router = msgspec.structs.replace(router, parting=_PARTING)
     return msgspec.structs.replace(edge, counted=False, router=router)
 
 

@@ -209,7 +209,7 @@ def test_a_later_release_is_recognised(location: str) -> None:
 
 def test_a_file_that_is_no_catalog_is_named(tmp_path: Path) -> None:
     (tmp_path / "c.sqlite").write_text("not a database, and long enough to be looked at" * 100)
-    with pytest.raises(IoError, match=r"c\.sqlite"):
+    with pytest.raises(DataCorrupted, match=r"c\.sqlite"):
         CatalogStore(tmp_path / "c.sqlite")
 
 
