@@ -7,12 +7,12 @@ nothing to write into (`engine.storage.staging_area`). So it may run again, in a
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from engine.catalog.objects import Table
+from engine.catalog.objects import DataFile, Table
 from engine.executor import BatchStream
 from engine.mutation.returned import read
 from engine.mutation.sink import require_one_key
@@ -38,17 +38,18 @@ async def collected(table: Table, name: str, in_pool: InPool, write: Callable[[P
         written = await write(area.path)
         require_one_key(written.passed_over)
         rows = await shielded(in_pool(lambda: read(area.path, written.returned_in)))
-        await shielded(in_pool(lambda: _keep(area, table, written)))
+        await shielded(in_pool(lambda: keep(area, table, written.files)))
     except BaseException:
         await shielded(in_pool(area.abandon))
         raise
     return replace(written, returned=(*written.returned, *rows), returned_in=())
 
 
-def _keep(area: StagingArea, table: Table, written: Written) -> None:
-    for file in written.files:
+def keep(area: StagingArea, table: Table, files: Sequence[DataFile]) -> None:
+    """Move files from a statement's area into the table, for the session to commit. Blocks on the disk. Raises IoError."""
+    for file in files:
         UNDERWAY.stage(Path(table.path) / file.path, file)
-    area.keep(written.files)
+    area.keep(files)
 
 
 async def told_by_all(stream: BatchStream) -> Written:

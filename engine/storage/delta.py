@@ -189,7 +189,10 @@ def _open(folder: str, version: int | None = None) -> DeltaTable:
     try:
         return DeltaTable(folder, version=version)
     except (DeltaError, OSError) as error:
-        raise DataCorrupted(f'could not read the table in "{folder}" at version {version}: {error}') from error
+        hint = None if os.path.exists(folder) else "Tables that others drop or rewrite are kept for an hour."
+        raise DataCorrupted(
+            f'could not read the table in "{folder}" at version {version}: {error}', hint=hint
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +298,7 @@ def _make_durable(folder: Path, first: int, last: int) -> None:
     """The log's files of versions `first` to `last`, checkpoints included, and their names. Raises OSError, also where the last
     is gone: a power failure of the machine that holds the disk took it, and it was removed (`repair`)."""
     log = folder / LOG
-    numbers = _numbers(log)
+    numbers = versions_of_files(log)
     if f"{last:020}.json" not in numbers:
         raise FileNotFoundError(errno.ENOENT, "a commit is gone", str(log / f"{last:020}.json"))
     for name, number in numbers.items():
@@ -306,8 +309,8 @@ def _make_durable(folder: Path, first: int, last: int) -> None:
     sync(log)
 
 
-def _numbers(log: Path) -> dict[str, int]:
-    """The log's files, commits and checkpoints, with the versions that they are of."""
+def versions_of_files(log: Path) -> dict[str, int]:
+    """The log's files, commits and checkpoints, with the versions that they are of. Raises OSError."""
     return {name: int(name[:20]) for name in sorted(os.listdir(log)) if _NUMBERED.match(name)}
 
 
@@ -331,7 +334,7 @@ def repair(folder: Path, pinned: Callable[[], int]) -> None:
 
 
 def _discard_beyond(log: Path, version: int) -> None:
-    for name, number in _numbers(log).items():
+    for name, number in versions_of_files(log).items():
         if number > version:
             _log.warning("a power failure has torn the log in %s: %s is removed, to be written again", log, name)
             disk.current().remove(log / name)

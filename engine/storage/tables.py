@@ -23,6 +23,7 @@ from engine.remembered import Remembered
 from engine.storage import delta, disk
 from engine.storage.staging import require_partition
 from engine.storage.types import file_schema
+from engine.storage.underway import UNDERWAY
 from wire.dataclass import dataclass
 
 #: How long a dropped table's folder stays for those who began to read it before.
@@ -67,7 +68,8 @@ def create(
         if column.file_column in partition_by:
             require_partition(column, schema.field(column.file_column).type)
     storage = Storage(uuid.uuid4().hex, 0, partition_by=tuple(partition_by), sort_by=tuple(sort_by))
-    delta.create(folder(root, storage), columns, partition_by)
+    with UNDERWAY.found(storage.location):
+        delta.create(folder(root, storage), columns, partition_by)
     return storage
 
 

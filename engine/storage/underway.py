@@ -14,7 +14,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -61,6 +62,7 @@ class Underway:
         self._staged: weakref.WeakValueDictionary[str, DataFile] = weakref.WeakValueDictionary()
         self._elsewhere: weakref.WeakSet[Elsewhere] = weakref.WeakSet()
         self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+        self._founded: set[str] = set()
 
     def write(self, file: Writing) -> None:
         """A file begins to be written."""
@@ -87,6 +89,17 @@ class Underway:
         with self._lock:
             self._sessions.add(session)
 
+    @contextmanager
+    def found(self, location: str) -> Iterator[None]:
+        """A table's folder is being made: no session has it yet."""
+        with self._lock:
+            self._founded.add(location)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._founded.remove(location)
+
     def files(self) -> set[str]:
         """Absolute paths."""
         with self._lock:
@@ -97,8 +110,8 @@ class Underway:
     def folders(self) -> set[str]:
         """Locations of tables."""
         with self._lock:
-            sessions = list(self._sessions)
-        return {location for session in sessions for location in session.own_folders()}
+            sessions, founded = list(self._sessions), set(self._founded)
+        return founded.union(*(session.own_folders() for session in sessions))
 
     def contested(self) -> set[str]:
         """Locations of tables."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from engine.catalog.rows import Decision
 from engine.catalog.snapshot import AnyChange, Snapshot
@@ -107,11 +107,13 @@ class SimulatedDatabase(SqliteDatabase):
         if self._fails():
             raise DiskFull(f"the catalog in {self._path} cannot be used: database or disk is full")
         self._durability.committing(self._writer)
-        made: Any = write()
+        made = write()
         self._stage.step(what, "is done")
         if self._fails():
             raise IoError(f"the catalog in {self._path} cannot be used: disk I/O error")
-        return made  # type: ignore[no-any-return]
+        return made
 
     def _fails(self) -> bool:
-        return self._disk.bad and self._stage.runs is not None and self._stage.chance.random() < _FAILS
+        fails = self._disk.bad and self._stage.runs is not None and self._stage.chance.random() < _FAILS
+        self._disk.failures += fails
+        return fails

@@ -19,6 +19,7 @@ from engine.catalog.files import refresh
 from engine.catalog.objects import DataFile, Table, TableColumn
 from engine.catalog.store import CatalogStore
 from engine.catalog.transaction import SessionCatalog
+from engine.mutation.collector import keep
 from engine.sql import types as st
 from engine.storage import tables
 from engine.storage.claims import is_claimed
@@ -29,14 +30,14 @@ from server.simulation.disk import SimulatedDisk
 from server.simulation.history import OWN, History, Transaction, Violation
 from server.simulation.stage import Actor, Stage
 from wire import types as t
-from wire.errors import DiskFull, IoError, SerializationFailure, SqlError, UndefinedTable
+from wire.errors import DataCorrupted, DiskFull, IoError, SerializationFailure, SqlError, UndefinedTable
 
 TABLES: Final = ("t", "u")
 COLUMNS: Final = (TableColumn("a", st.of(t.INT4), 1), TableColumn("b", st.of(t.TEXT), 2))
 #: A commit met another one: what may always happen.
 _CONFLICTS: Final = (SerializationFailure, UndefinedTable)
-#: What may be told while the disk is bad.
-_DISK: Final = (DiskFull, IoError)
+#: What may be told while the disk is bad, or where so much time has passed that the folder of a table is gone.
+_EXCUSED: Final = (DiskFull, IoError, DataCorrupted)
 #: What is removed after that many seconds, and may still be read until then.
 RETENTION: Final = 3600.0
 
@@ -95,13 +96,13 @@ class Writers:
         except _CONFLICTS:
             self._history.failed(transaction)
             catalog.rollback()
-        except _DISK as error:
+        except _EXCUSED as error:
             self._excuse(error, begun)
             catalog.rollback()
 
     def _excuse(self, error: SqlError, begun: int) -> None:
         """Nobody knows whether it has committed. Raises it where the disk was well all the time, and no folder that it has been
-        writing to has been removed after its table had moved."""
+        writing to, or reads, has been removed after its table had moved."""
         if not self._disk.failures and not self._disk.bad and self.ages == begun:
             raise error
 
@@ -142,7 +143,7 @@ class Writers:
             raise Violation(f"a statement sees version {version} after {told} was acknowledged")
         assert table.storage is not None, "a stored table"
         location = table.storage.location
-        self._history.seen(transaction, version, location, [_below(table, file) for file in table.files])
+        self._history.seen(transaction, version, location, [path_below(table, file) for file in table.files])
         return table
 
     def _version(self, catalog: SessionCatalog, transaction: Transaction) -> int:
@@ -169,14 +170,14 @@ class Writers:
             if excused:
                 return
             raise Violation("a file that a reader names is gone") from None
-        if found != self._history.contents[table.storage.location, _below(table, file)]:
+        if found != self._history.contents[table.storage.location, path_below(table, file)]:
             raise Violation("a file that a reader names has other bytes than were written")
 
     def _replace(self, catalog: SessionCatalog, transaction: Transaction, table: Table, *, anew: bool) -> None:
         """DELETE or UPDATE of the rows of one file."""
         if not table.files:
             return
-        gone = _below(table, self._stage.chance.choice(table.files))
+        gone = path_below(table, self._stage.chance.choice(table.files))
         self._change(catalog, transaction, table, self._staged(table) if anew else (), (gone,))
 
     def _move(self, catalog: SessionCatalog, transaction: Transaction, table: Table) -> None:
@@ -234,7 +235,7 @@ class Writers:
         area.make()
         UNDERWAY.watch(area)
         files = self._staged(table, area.path)
-        area.keep(files)
+        keep(area, table, files)
         return files
 
     # -- upkeep --------------------------------------------------------------------------------------------------
@@ -272,7 +273,7 @@ class Writers:
         self._store.refresh()
         catalog = SessionCatalog(self._store)
         table = self._seen(catalog, transaction, name, self._history.told)
-        small = [_below(table, file) for file in table.files[:3]]
+        small = [path_below(table, file) for file in table.files[:3]]
         if len(small) < 2:
             return
         added = self._staged(table)
@@ -291,5 +292,6 @@ class Writers:
         return swept + len(self._store.vacuum_strays(RETENTION).removed)
 
 
-def _below(table: Table, file: str) -> str:
+def path_below(table: Table, file: str) -> str:
+    """A file's path below its table's folder."""
     return file.removeprefix(f"{table.path}/")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -16,6 +17,7 @@ from support.storage_ground import COLUMNS, created, delete, insert, on_disk, st
 from engine.catalog.store import CatalogStore
 from engine.catalog.transaction import SessionCatalog
 from engine.storage import delta, tables
+from engine.storage.disk import Disk, replaced
 from engine.storage.staging_area import StagingArea, new_name
 from engine.storage.underway import UNDERWAY, Keeper
 from wire.errors import DataCorrupted
@@ -196,6 +198,24 @@ def test_folders_that_a_crash_left_go_when_they_are_old(store: CatalogStore, cat
     age(store.tables)
     assert store.vacuum_strays(HOUR).removed == [left.location]
     assert folders(store) == known | {"notes"}
+
+
+def test_a_folder_that_is_being_made_is_touched(store: CatalogStore) -> None:
+    """No session has it yet, and its member may stand still for long: the Keeper has it look young to VACUUM of other members."""
+
+    class StandsStill(Disk):
+        def let_write(self, folder: Path, write: Callable[[], Any]) -> Any:
+            written = super().let_write(folder, write)
+            age(store.tables)
+            Keeper(store.tables).touch()
+            ages.append(time.time() - folder.stat().st_mtime)
+            return written
+
+    ages: list[float] = []
+    with replaced(StandsStill()):
+        tables.create(store.tables, COLUMNS)
+    assert ages[0] < HOUR
+    assert UNDERWAY.folders() == set()
 
 
 def test_folders_of_sessions_and_of_dropped_tables_stay(store: CatalogStore, catalog: SessionCatalog) -> None:
