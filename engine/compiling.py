@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 from engine.distribution import CompiledQuery, Terms, compile_query
 from engine.executor import CompiledFragment
 from engine.plan import logical
-from engine.plan.compile import Bindings, to_sql
-from engine.plan.compile.printed import print_local
+from engine.plan.compile import Bindings
+from engine.plan.compile.printed import print_statement
 from engine.plan.physical import StagedChange
 from engine.plan.rewrite import size
 from engine.planning import SHORT_NODES
@@ -59,8 +59,6 @@ async def compile_aside(
             if not isinstance(query.runs, CompiledFragment):
                 return query
             runs = query.runs
-            if runs.engine == "local":
-                return replace(query, runs=replace(runs, printed=print_local(runs.statement)))
-            return replace(query, runs=replace(runs, text=to_sql(runs.statement, runs.engine)))
+            return replace(query, runs=replace(runs, printed=print_statement(runs.statement, runs.engine)))
 
     return await engine.planning.run(compile_with_text, long=nodes > SHORT_NODES)

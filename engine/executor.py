@@ -73,7 +73,7 @@ class CompiledFragment:
     small: the output is small by construction (global aggregate, LIMIT n <= a few thousand rows): Spark collects it
         through the driver instead of streaming from its tasks.
     scans: on Spark: what its tasks read through DuckDB, by the names that the statement has for it.
-    printed: the statement as the in-process engine is given it, where that has been made already. text: the same for Spark.
+    printed: the statement as its engine is given it, where that has been made already.
     """
 
     engine: EngineName
@@ -84,7 +84,6 @@ class CompiledFragment:
     small: bool = False
     scans: Mapping[str, Scan] = field(default_factory=dict)
     printed: PrintedStatement | None = None
-    text: str | None = None
 
     @functools.cached_property
     def schema(self) -> pa.Schema:

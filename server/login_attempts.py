@@ -21,12 +21,14 @@ import logging
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 from wire.dataclass import dataclass
 from wire.errors import InvalidAuthorizationSpecification
 
 log: Final = logging.getLogger(__name__)
+K = TypeVar("K")
+V = TypeVar("V")
 
 #: How long a full bucket takes to be empty.
 _LEAK_SECONDS: Final = 60.0
@@ -54,11 +56,21 @@ class _Bucket:
     logged: float = -math.inf
 
 
+class _Recent(OrderedDict[K, V]):
+    """Keeps the values of the `KEYS_MAX` keys that were kept last."""
+
+    def keep(self, key: K, value: V) -> None:
+        self[key] = value
+        self.move_to_end(key)
+        if len(self) > KEYS_MAX:
+            self.popitem(last=False)
+
+
 class _Buckets:
     """Buckets by key, of which the ones used last are kept."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, _Bucket] = OrderedDict()
+        self._kept: _Recent[Hashable, _Bucket] = _Recent()
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -75,10 +87,7 @@ class _Buckets:
     def fill(self, key: Hashable, most: int, now: float) -> None:
         bucket = self.find(key, most, now)
         bucket.level = min(bucket.level + 1, float(most))
-        self._kept[key] = bucket
-        self._kept.move_to_end(key)
-        if len(self._kept) > KEYS_MAX:
-            self._kept.popitem(last=False)
+        self._kept.keep(key, bucket)
 
 
 class LoginAttempts:
@@ -87,7 +96,7 @@ class LoginAttempts:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._addresses, self._roles, self._pairs = _Buckets(), _Buckets(), _Buckets()
-        self._proved: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._proved: _Recent[tuple[str, str], None] = _Recent()
         self.failed_count = self.refused_count = 0
 
     def __len__(self) -> int:
@@ -118,11 +127,7 @@ class LoginAttempts:
 
     def succeeded(self, host: str, user: str) -> None:
         """Note that a role has proved itself from an address."""
-        pair = _network(host), user[:_NAME_LENGTH]
-        self._proved[pair] = None
-        self._proved.move_to_end(pair)
-        if len(self._proved) > KEYS_MAX:
-            self._proved.popitem(last=False)
+        self._proved.keep((_network(host), user[:_NAME_LENGTH]), None)
 
     def _counted(self, host: str, user: str, limits: FailureLimits) -> Iterator[tuple[_Buckets, Hashable, int, str]]:
         """The buckets in which an attempt counts: their key, what they hold, and what messages call them."""

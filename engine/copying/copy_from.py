@@ -24,7 +24,7 @@ from engine.local.executor import LocalExecutor, LocalWork, batch_rows
 from engine.memory_share import MemoryShare
 from engine.mutation.intents import Intents
 from engine.mutation.run import run
-from engine.mutation.shown import shown_columns
+from engine.mutation.shown import with_shown
 from engine.mutation.statement import SessionGround, require_writable
 from engine.plan.compile import compile_plan
 from engine.plan.compile.printed import PrintedStatement
@@ -59,8 +59,7 @@ async def copy_from(session: Session, engine: Engine, statement: CopyFrom) -> Co
     requirements = context.accesses.finished()
     session.authority().require(requirements)
     require_writable(session, "COPY FROM", bound.plan.table)
-    shown = shown_columns(session.authority(), bound.plan.table, requirements)
-    bound = replace(bound, plan=replace(bound.plan, shown=shown))
+    bound = replace(bound, plan=with_shown(bound.plan, session.authority(), requirements))
     how = copy_format(statement, names_of(bound.targets))
     if how.freeze:
         _require_new(session, bound.plan.table)
@@ -99,7 +98,7 @@ async def _of_files(session: Session, engine: Engine, statement: CopyFrom, file:
     requirements = context.accesses.finished()
     session.authority().require(requirements)
     require_writable(session, "COPY FROM", plan.table)
-    plan = replace(plan, shown=shown_columns(session.authority(), plan.table, requirements))
+    plan = with_shown(plan, session.authority(), requirements)
     if how.freeze:
         _require_new(session, plan.table)
     return CopiedFiles(session, engine, plan)

@@ -71,7 +71,7 @@ from engine.local.role_databases import RoleDatabase, RoleDatabases
 from engine.local.small_files import Placed, SmallFiles
 from engine.local.statements import TEXTS_ROOM, is_scan
 from engine.memory_share import MemoryShare
-from engine.plan.compile.printed import PrintedStatement, print_local
+from engine.plan.compile.printed import PrintedStatement, print_statement
 from engine.profile import Operator
 from engine.remembered import Remembered
 from engine.runtime.fragment_pool import FragmentPool
@@ -246,7 +246,7 @@ class LocalExecutor:
         """The fragment's statement, remembered for those that run often."""
         if fragment.printed is not None:
             return fragment.printed
-        return self._printed.get(id(fragment), lambda: (fragment, print_local(fragment.statement)))[1]
+        return self._printed.get(id(fragment), lambda: (fragment, print_statement(fragment.statement, "local")))[1]
 
     def statistics(self) -> Mapping[str, int]:
         if self._database is None or self._single is None or self._small is None:

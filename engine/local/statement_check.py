@@ -25,8 +25,8 @@ from engine.local import udf
 from engine.local.confined import CONFINED
 from engine.local.fragment_functions import FUNCTIONS, READER_OPTIONS, READERS, SETTING, TABLE_FUNCTIONS
 from engine.plan.compile.files import literal_path, plain_path
+from engine.plan.compile.provenance import refusal, require_compilable
 from engine.sql.depth import bounded
-from wire.errors import InsufficientPrivilege
 
 _SERIALIZE: Final = "select json_serialize_sql($1, skip_null := true, skip_empty := true, skip_default := true)"
 _OPERATOR: Final = re.compile(r"[^\w\s]+|like_escape|not_like_escape")
@@ -57,10 +57,10 @@ def require_compiled(statement: str, relations: Set[str]) -> tuple[str, ...]:
     with bounded():
         found = msgspec.json.decode(_serialized(statement))
         if found["error"]:
-            raise _refused(f"it is no query that DuckDB reads ({found.get('error_message', '')})")
+            raise refusal(f"it is no query that DuckDB reads ({found.get('error_message', '')})")
         statements = found["statements"]
         if len(statements) != 1:
-            raise _refused(f"it is {len(statements)} statements")
+            raise refusal(f"it is {len(statements)} statements")
         waiting: list[_Part] = [(statements[0], frozenset(relations))]
         while waiting:
             part, tables = waiting.pop()
@@ -75,9 +75,9 @@ def _below(node: Node, tables: Set[str], named: list[str]) -> Iterator[_Part]:
     """The parts of a node, once the node itself has been judged. named: files that it names are added to these."""
     kind = node.get("type")
     if "class" in node:
-        _require(node["class"] in _CLASSES, f"an expression {node['class']}")
+        require_compilable(node["class"] in _CLASSES, f"an expression {node['class']}")
     elif isinstance(kind, str):
-        _require(kind in _NODES, f"a query's part {kind}")
+        require_compilable(kind in _NODES, f"a query's part {kind}")
     if "function_name" in node:
         _require_function(node)
     if kind == "BASE_TABLE":
@@ -102,39 +102,39 @@ def _require_function(node: Node) -> None:
     if plain and name == "current_setting":
         [asked] = [argument["expression"] for argument in node["arguments"]]
         text = asked.get("literal", {}).get("text", "")
-        _require(asked["class"] == "CONSTANT" and text.lower() == SETTING, "the value of a setting")
+        require_compilable(asked["class"] == "CONSTANT" and text.lower() == SETTING, "the value of a setting")
         return
     known = name in FUNCTIONS or name in udf.FUNCTIONS or (node.get("is_operator") and _OPERATOR.fullmatch(name))
-    _require(bool(plain and known), f'the function "{name}"')
+    require_compilable(bool(plain and known), f'the function "{name}"')
 
 
 def _require_table(node: Node, tables: Set[str]) -> None:
     name = node.get("table_name", "")
     plain = not node.get("schema_name") and not node.get("catalog_name")
-    _require(plain and name in tables, f'the table "{name}"')
+    require_compilable(plain and name in tables, f'the table "{name}"')
 
 
 def _of_table_function(node: Node, tables: Set[str], named: list[str]) -> Iterator[_Part]:
     """A function in FROM: a reader of files, or one that makes rows of its arguments."""
     function = node["function"]
     name = function.get("function_name", "")
-    _require(not function.get("schema") and not function.get("catalog"), f'the function "{name}"')
+    require_compilable(not function.get("schema") and not function.get("catalog"), f'the function "{name}"')
     arguments = [argument["expression"] for argument in function.get("arguments", ())]
     if name in READERS:
-        _require(not any(argument.get("name") for argument in function["arguments"]), f"options of {name}")
+        require_compilable(not any(argument.get("name") for argument in function["arguments"]), f"options of {name}")
         files, *options = arguments
         if not (files["class"] == "PARAMETER" and _FILES.fullmatch(files["identifier"])):
             named += map(_file, _listed(name, files))
         arguments = [_option(name, option) for option in options]
     else:
-        _require(name in TABLE_FUNCTIONS, f'the function "{name}" in FROM')
+        require_compilable(name in TABLE_FUNCTIONS, f'the function "{name}" in FROM')
     yield arguments, tables
 
 
 def _listed(reader: str, files: Node) -> Iterator[Node]:
     """The elements of a list of files."""
     listed = files.get("function_name") == "list_value" and not files.get("schema") and not files.get("catalog")
-    _require(listed, f"files of {reader} that are no list")
+    require_compilable(listed, f"files of {reader} that are no list")
     yield from (argument["expression"] for argument in files.get("arguments", ()))
 
 
@@ -143,7 +143,7 @@ def _file(path: Node) -> str:
     literal = path.get("literal", {})
     text = literal.get("text", "")
     known = path["class"] == "CONSTANT" and isinstance(text, str) and literal_path(plain_path(text)) == text
-    _require(known, "a file that is not named by its path")
+    require_compilable(known, "a file that is not named by its path")
     return plain_path(text)
 
 
@@ -151,18 +151,9 @@ def _option(reader: str, option: Node) -> Node:
     """The value of a reader's option, which is written as a comparison."""
     column = option.get("left", {}).get("column_names", ())
     known = option.get("type") == "COMPARE_EQUAL" and len(column) == 1 and column[0].lower() in READER_OPTIONS
-    _require(known, f"an option of {reader}")
+    require_compilable(known, f"an option of {reader}")
     value: Node = option["right"]
     return value
-
-
-def _require(allowed: bool, what: str) -> None:
-    if not allowed:
-        raise _refused(f"it has {what}")
-
-
-def _refused(why: str) -> InsufficientPrivilege:
-    return InsufficientPrivilege(f"a member may not have another run this statement: {why}")
 
 
 def _serialized(statement: str) -> bytes:

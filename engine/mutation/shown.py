@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from engine.authority import Authority
 from engine.catalog.objects import Table
+from engine.plan.logical import Mutate
 from engine.plan.shown_columns import EVERYTHING, ShownColumns
 from engine.sql.accesses import Requirement
+
+
+def with_shown(plan: Mutate, authority: Authority, requirements: Iterable[Requirement]) -> Mutate:
+    """The plan with what messages may show to the role that runs it now. authority, requirements: as in `shown_columns`."""
+    return replace(plan, shown=shown_columns(authority, plan.table, requirements))
 
 
 def shown_columns(authority: Authority, table: Table, requirements: Iterable[Requirement] = ()) -> ShownColumns:

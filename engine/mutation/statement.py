@@ -30,7 +30,7 @@ from engine.mutation.intents import Intents
 from engine.mutation.moved_keys import is_told
 from engine.mutation.named_tables import NamedTables
 from engine.mutation.run import Outcome, run, told_in_order
-from engine.mutation.shown import shown_columns
+from engine.mutation.shown import shown_columns, with_shown
 from engine.mutation.spark_files import by_spark_alone
 from engine.mutation.tasks import by_members, by_tasks, write
 from engine.mutation.written import Written
@@ -100,8 +100,7 @@ async def plan(
 async def outcome(session: Session, engine: Engine, planned: PlannedMutation, arguments: Sequence[Any]) -> Outcome:
     """Run a statement to its end. Raises SqlError with nothing changed."""
     change = planned.bound.plan
-    shown = shown_columns(session.authority(), change.table, planned.requirements)
-    change = replace(change, shown=shown)
+    change = with_shown(change, session.authority(), planned.requirements)
     require_writable(session, _TAGS[change.kind].split()[0], change.table)
     ground = SessionGround(session, engine, tuple(arguments), long=planned.long)
     told = await run(change, ground, ground)

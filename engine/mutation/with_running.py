@@ -22,7 +22,7 @@ from engine.catalog.objects import SystemTable, Table
 from engine.mutation import deferred
 from engine.mutation.alone import needs_turn
 from engine.mutation.run import Outcome, run
-from engine.mutation.shown import shown_columns
+from engine.mutation.shown import with_shown
 from engine.mutation.statement import PlannedMutation, SessionGround, answer, require_writable
 from engine.mutation.with_changes import RETURNED_OID, BoundWith, bind_with_changes
 from engine.plan.logical import Mutate, Node, TableReader
@@ -101,8 +101,7 @@ class _Running:
 
     async def _change(self, change: BoundMutation) -> Outcome:
         plan = _substituted(change.plan, self._rows)
-        shown = shown_columns(self._session.authority(), plan.table, self._bound.requirements)
-        plan = replace(plan, shown=shown)
+        plan = with_shown(plan, self._session.authority(), self._bound.requirements)
         await self._session.guard(change.locks, _tables(plan))
         ground = SessionGround(
             self._session, self._engine, self._arguments, judges_later=len(self._bound.mutations) > 1

@@ -406,10 +406,7 @@ class Receiver:
     @property
     def is_whole(self) -> bool:
         """Whether everything has arrived, taken or not."""
-        expected = self._expected
-        if expected is None or self._error is not None:
-            return False
-        return all((stream := self._streams.get(p)) is not None and stream.complete for p in expected)
+        return self._error is None and self._arrived_whole()
 
     # What `engine.operators.slots` reads.
 
@@ -573,10 +570,14 @@ class Receiver:
         return self._missing(partition) and partition <= max(self._promised, default=-1)
 
     def _finished(self) -> bool:
-        if self._expected is None or self._ready:
-            return False
-        streams = [self._streams.get(partition) for partition in self._expected]
-        return all(stream is not None and stream.complete and not stream.entries for stream in streams)
+        expected = self._expected or ()
+        return self._arrived_whole() and not self._ready and not any(self._streams[p].entries for p in expected)
+
+    def _arrived_whole(self) -> bool:
+        expected = self._expected
+        return expected is not None and all(
+            (stream := self._streams.get(partition)) is not None and stream.complete for partition in expected
+        )
 
     def _count(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         self._counters["rows"] += batch.num_rows

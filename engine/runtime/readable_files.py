@@ -31,6 +31,9 @@ from wire.dataclass import dataclass
 from wire.errors import InsufficientPrivilege, ObjectNotInPrerequisiteState, UndefinedFile
 from wire.user_types import type_heard
 
+#: A name that is no path of the file system.
+_MEANT_OTHERWISE: Final = re.compile(r"~|[A-Za-z][\w+.-]*:")
+
 
 def _require_shared(file: str) -> None:
     """Raises InsufficientPrivilege for a file in a member's own folder, and for a name that engines read in ways of their own, such
@@ -39,10 +42,6 @@ def _require_shared(file: str) -> None:
         return
     if _MEANT_OTHERWISE.match(file) or PRIVATE in os.path.normpath(file).split(os.sep):
         raise InsufficientPrivilege(f'path "{file}" is not among what a member reads for others')
-
-
-#: A name that is no path of the file system.
-_MEANT_OTHERWISE: Final = re.compile(r"~|[A-Za-z][\w+.-]*:")
 
 
 @dataclass(frozen=True, slots=True)

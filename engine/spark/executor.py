@@ -218,7 +218,7 @@ class SparkExecutor:
         return tls.peer(tls.member) if tls is not None else None
 
     def sql(self, fragment: CompiledFragment) -> str:
-        return fragment.text or to_sql(fragment.statement, "spark")
+        return fragment.printed.text if fragment.printed is not None else to_sql(fragment.statement, "spark")
 
     async def close(self) -> None:
         self._closing = True

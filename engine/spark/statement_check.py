@@ -19,10 +19,10 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from engine.plan.compile.dialects import to_sql
+from engine.plan.compile.provenance import refusal, require_compilable
 from engine.spark.fragment_functions import FUNCTIONS, TABLE_FUNCTIONS
 from engine.sql.depth import bounded
 from engine.sql.engine_dialects import DIALECTS
-from wire.errors import InsufficientPrivilege
 
 _QUERIES: Final = (exp.Select, exp.SetOperation)
 #: The nodes of the compiler's trees, but for calls of functions by name.
@@ -55,15 +55,15 @@ def _tree(statement: str) -> exp.Expression:
     try:
         trees = sqlglot.parse(statement, dialect=DIALECTS["spark"])
     except SqlglotError:
-        raise _refused("it cannot be read") from None
+        raise refusal("it cannot be read") from None
     [tree, *more] = trees
     if more or not isinstance(tree, _QUERIES):
-        raise _refused("it is no query")
+        raise refusal("it is no query")
     if to_sql(tree, "spark") != statement:
-        raise _refused("it is not written as the compiler writes it")
+        raise refusal("it is not written as the compiler writes it")
     if "${" in statement:
         # Spark puts a setting or a variable of its environment there, within names too.
-        raise _refused("it refers to Spark's configuration")
+        raise refusal("it refers to Spark's configuration")
     return tree
 
 
@@ -74,10 +74,10 @@ def _require_node(node: exp.Expr, relations: Set[str]) -> None:
         name = node.name
         in_from = isinstance(node.parent, (exp.Table, exp.Lateral))
         known = name.lower() in (TABLE_FUNCTIONS if in_from else FUNCTIONS) or to_sql(node, "spark") == _LOOK
-        _require(known and isinstance(node.this, str), f'the function "{name}"')
+        require_compilable(known and isinstance(node.this, str), f'the function "{name}"')
     else:
         kind = type(node).__name__
-        _require(kind in _NODES, f"an expression {kind}")
+        require_compilable(kind in _NODES, f"an expression {kind}")
 
 
 def _require_table(node: exp.Table, relations: Set[str]) -> None:
@@ -85,7 +85,7 @@ def _require_table(node: exp.Table, relations: Set[str]) -> None:
     if isinstance(node.this, exp.Anonymous):
         return
     plain = isinstance(node.this, exp.Identifier) and set(filter(node.args.get, node.args)) <= {"this", "alias"}
-    _require(plain and (node.name in relations or node.name in _in_sight(node)), f'the table "{node.name}"')
+    require_compilable(plain and (node.name in relations or node.name in _in_sight(node)), f'the table "{node.name}"')
 
 
 def _in_sight(node: exp.Expr) -> set[str]:
@@ -103,12 +103,3 @@ def _in_sight(node: exp.Expr) -> set[str]:
                 names.add(below.alias)
         below = above
     return names
-
-
-def _require(allowed: bool, what: str) -> None:
-    if not allowed:
-        raise _refused(f"it has {what}")
-
-
-def _refused(why: str) -> InsufficientPrivilege:
-    return InsufficientPrivilege(f"a member may not have another run this statement: {why}")

@@ -36,14 +36,12 @@ _HOLD_PREFIX: Final = "_staging-hold-"
 _FORGOTTEN_SECONDS: Final = 3 * TOUCH_SECONDS
 
 
-class Claim:
-    """table: the table's folder, or the one in which all tables' are. Blocks on the disk."""
+class _Mark:
+    """A folder that says to other processes that its owner lives: a `Keeper` touches it. Blocks on the disk; raises OSError."""
 
-    def __init__(self, table: Path) -> None:
-        self.path = table / f"{_PREFIX}{uuid.uuid4().hex[:16]}"
-        # A table that is gone, or a folder that one may only read, is not compacted either.
-        with contextlib.suppress(OSError):
-            disk.current().make_folder(self.path)
+    def __init__(self, folder: Path, prefix: str) -> None:
+        self.path = folder / f"{prefix}{uuid.uuid4().hex[:16]}"
+        self._make()
         UNDERWAY.watch(self)
 
     def paths(self) -> Iterator[Path]:
@@ -53,21 +51,27 @@ class Claim:
         with contextlib.suppress(OSError):
             disk.current().remove_folder(self.path)
 
+    def _make(self) -> None:
+        disk.current().make_folder(self.path)
 
-class Hold:
-    """root: the folder of all tables. Kept alive by a `Keeper` of the process. Blocks on the disk; raises OSError."""
+
+class Claim(_Mark):
+    """table: the table's folder, or the one in which all tables' are. Raises no OSError."""
+
+    def __init__(self, table: Path) -> None:
+        super().__init__(table, _PREFIX)
+
+    def _make(self) -> None:
+        # A table that is gone, or a folder that one may only read, is not compacted either.
+        with contextlib.suppress(OSError):
+            super()._make()
+
+
+class Hold(_Mark):
+    """root: the folder of all tables."""
 
     def __init__(self, root: Path) -> None:
-        self.path = root / f"{_HOLD_PREFIX}{uuid.uuid4().hex[:16]}"
-        self.path.mkdir()
-        UNDERWAY.watch(self)
-
-    def paths(self) -> Iterator[Path]:
-        yield self.path
-
-    def release(self) -> None:
-        with contextlib.suppress(OSError):
-            self.path.rmdir()
+        super().__init__(root, _HOLD_PREFIX)
 
 
 def is_held(root: Path) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -20,8 +19,6 @@ from wire.errors import DataCorrupted
 
 _CHUNK: Final = 1 << 20
 _DIGEST_BYTES: Final = 16
-#: How Delta's log names commits and checkpoints: by their version first.
-_ENTRY: Final = re.compile(r"(\d{20})\..+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +34,8 @@ def copy_log(source: Path, target: Path, version: int) -> Iterator[tuple[str, Co
 
     Raises FileNotFoundError where an entry is removed meanwhile. Whether the log is whole shows when the version is opened.
     """
-    for entry in sorted(os.listdir(source / delta.LOG)):
-        numbered = _ENTRY.fullmatch(entry)
-        if numbered is not None and int(numbered[1]) <= version:
+    for entry, number in delta.versions_of_files(source / delta.LOG).items():
+        if number <= version:
             path = f"{delta.LOG}/{entry}"
             yield path, copy_file(source / path, target / path)
 

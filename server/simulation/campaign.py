@@ -17,12 +17,14 @@ import multiprocessing
 import os
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from multiprocessing import util
+from multiprocessing.pool import Pool
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from server.simulation.lake import Lake, make_files
 from server.simulation.run import Outcome, run
@@ -33,6 +35,7 @@ _PROGRESS_SECONDS: Final = 5.0
 #: A campaign ends at so many.
 _FAILURES: Final = 10
 Say = Callable[[str], None]
+AnyOutcome = TypeVar("AnyOutcome", Outcome, StorageOutcome)
 
 
 def replay(seed: int, say: Say) -> bool:
@@ -43,11 +46,21 @@ def replay(seed: int, say: Say) -> bool:
             first, second = run(seed, lake, trace=True), run(seed, lake)
         finally:
             lake.close()
+    return _hold_alike(first, second, f"{first.members} members, {first.events} events, {first.seconds:.3f} s", say)
+
+
+def replay_writes(seed: int, say: Say) -> bool:
+    """Run one seed of the simulation of storage, as `replay` does."""
+    with contextlib.closing(StorageGround()) as ground:
+        first, second = (_run_storage(ground, seed, trace=trace) for trace in (True, False))
+    return _hold_alike(first, second, f"{first.steps} steps, {first.commits} commits, {first.mishaps} mishaps", say)
+
+
+def _hold_alike(first: AnyOutcome, second: AnyOutcome, size: str, say: Say) -> bool:
+    """Print the first run; whether all holds, and the second is the same."""
     for line in first.trace:
         say(line)
-    say(
-        f"seed {seed}: {first.members} members, {first.events} events, {first.seconds:.3f} s, digest {first.digest:08x}"
-    )
+    say(f"seed {first.seed}: {size}, digest {first.digest:08x}")
     if first.digest != second.digest:
         say(f"a second run came to {second.digest:08x}: something in it is not of the seed")
         return False
@@ -57,80 +70,40 @@ def replay(seed: int, say: Say) -> bool:
 
 def campaign(seeds: Iterable[int], say: Say, *, workers: int | None = None) -> bool:
     """Run all of these; whether all holds. Ends at the first ten failures. say: is told of them, and how far it is."""
-    totals = Totals()
-    with _lake() as folder, _pool(folder, workers or os.cpu_count() or 1) as outcomes:
-        for outcome in outcomes(seeds):
-            totals.add(outcome)
-            if outcome.failure is not None:
-                say(f"seed {outcome.seed} ({outcome.members} members): {outcome.failure}")
-            if totals.failures == _FAILURES:
-                break
-            if totals.is_time():
-                say(totals.line())
+    with _lake() as folder, _pool(workers, _begin, folder) as pool:
+        return _all_hold(pool.imap_unordered(_run, seeds, _CHUNK), ClusterTotals(), say)
+
+
+def campaign_of_writes(seeds: Iterable[int], say: Say, *, workers: int | None = None) -> bool:
+    """Run seeds of the simulation of storage, as `campaign` does."""
+    with _pool(workers, _begin_storage) as pool:
+        return _all_hold(pool.imap_unordered(_run_seed_of_writes, seeds, _CHUNK), StorageTotals(), say)
+
+
+def _all_hold(outcomes: Iterable[AnyOutcome], totals: Totals[AnyOutcome], say: Say) -> bool:
+    for outcome in outcomes:
+        totals.add(outcome)
+        if outcome.failure is not None:
+            say(f"{totals.title(outcome)}: {outcome.failure}")
+        if totals.failures == _FAILURES:
+            break
+        if totals.is_time():
+            say(totals.line())
     say(totals.line())
     return totals.failures == 0
 
 
-def replay_writes(seed: int, say: Say) -> bool:
-    """As `replay`, for the simulation of storage."""
-    ground = StorageGround()
-    try:
-        first, second = (_run_storage(ground, seed, trace=trace) for trace in (True, False))
-    finally:
-        ground.close()
-    for line in first.trace:
-        say(line)
-    say(
-        f"seed {seed}: {first.steps} steps, {first.commits} commits, {first.mishaps} mishaps, digest {first.digest:08x}"
-    )
-    if first.digest != second.digest:
-        say(f"a second run came to {second.digest:08x}: something in it is not of the seed")
-        return False
-    say(first.failure or "all holds")
-    return first.failure is None
-
-
-def campaign_of_writes(seeds: Iterable[int], say: Say, *, workers: int | None = None) -> bool:
-    """As `campaign`, for the simulation of storage."""
-    began = told = time.monotonic()
-    runs = failures = commits = mishaps = 0
-
-    def line() -> str:
-        seconds = time.monotonic() - began
-        return f"{runs} seeds in {seconds:.0f} s: {failures} failures; {commits} commits, {mishaps} mishaps"
-
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(workers or os.cpu_count() or 1, _begin_storage) as pool:
-        for outcome in pool.imap_unordered(_run_seed_of_writes, seeds, _CHUNK):
-            runs, commits, mishaps = runs + 1, commits + outcome.commits, mishaps + outcome.mishaps
-            if outcome.failure is not None:
-                failures += 1
-                say(f"seed {outcome.seed}: {outcome.failure}")
-            if failures == _FAILURES:
-                break
-            if time.monotonic() - told >= _PROGRESS_SECONDS:
-                told = time.monotonic()
-                say(line())
-    say(line())
-    return failures == 0
-
-
-class Totals:
-    """What many runs came to."""
+class Totals(ABC, Generic[AnyOutcome]):
+    """Counts the results of many runs."""
 
     def __init__(self) -> None:
-        self.runs = self.failures = self.events = self.members = 0
-        self.virtual = 0.0
-        self.states: Counter[str] = Counter()
+        self.runs = self.failures = 0
         self._began = self._told = time.monotonic()
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: AnyOutcome) -> None:
         self.runs += 1
         self.failures += outcome.failure is not None
-        self.events += outcome.events
-        self.members = max(self.members, outcome.members)
-        self.virtual += outcome.seconds
-        self.states.update(outcome.states)
+        self._count(outcome)
 
     def is_time(self) -> bool:
         """Whether to say how far it is; then not for a while."""
@@ -142,11 +115,57 @@ class Totals:
 
     def line(self) -> str:
         seconds = time.monotonic() - self._began
+        return f"{self.runs} seeds in {seconds:.0f} s: {self.failures} failures; {self._counted()}"
+
+    def title(self, outcome: AnyOutcome) -> str:
+        """Name a run in the message of its failure."""
+        return f"seed {outcome.seed}"
+
+    @abstractmethod
+    def _count(self, outcome: AnyOutcome) -> None: ...
+
+    @abstractmethod
+    def _counted(self) -> str: ...
+
+
+class ClusterTotals(Totals[Outcome]):
+    """Counts queries, events and virtual seconds of simulated clusters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.events = self.members = 0
+        self.virtual = 0.0
+        self.states: Counter[str] = Counter()
+
+    def title(self, outcome: Outcome) -> str:
+        return f"{super().title(outcome)} ({outcome.members} members)"
+
+    def _count(self, outcome: Outcome) -> None:
+        self.events += outcome.events
+        self.members = max(self.members, outcome.members)
+        self.virtual += outcome.seconds
+        self.states.update(outcome.states)
+
+    def _counted(self) -> str:
         told = ", ".join(f"{count} {state}" for state, count in sorted(self.states.items()))
         return (
-            f"{self.runs} seeds in {seconds:.0f} s: {self.failures} failures; queries: {told}; "
-            f"{self.events} events, {self.virtual:.0f} virtual seconds, up to {self.members} members"
+            f"queries: {told}; {self.events} events, {self.virtual:.0f} virtual seconds, up to {self.members} members"
         )
+
+
+class StorageTotals(Totals[StorageOutcome]):
+    """Counts commits and mishaps of the simulation of storage."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.commits = self.mishaps = 0
+
+    def _count(self, outcome: StorageOutcome) -> None:
+        self.commits += outcome.commits
+        self.mishaps += outcome.mishaps
+
+    def _counted(self) -> str:
+        return f"{self.commits} commits, {self.mishaps} mishaps"
 
 
 @contextmanager
@@ -156,12 +175,10 @@ def _lake() -> Iterator[Path]:
         yield Path(folder)
 
 
-@contextmanager
-def _pool(folder: Path, workers: int) -> Iterator[Callable[[Iterable[int]], Iterator[Outcome]]]:
-    """Processes that run seeds. Their outcomes come as they are ready."""
+def _pool(workers: int | None, begin: Callable[..., None], *arguments: object) -> Pool:
+    """Processes that run seeds, each after `begin`. workers: how many; None: one a processor."""
     context = multiprocessing.get_context("spawn")
-    with context.Pool(workers, _begin, (folder,)) as pool:
-        yield lambda seeds: pool.imap_unordered(_run, seeds, _CHUNK)
+    return context.Pool(workers or os.cpu_count() or 1, begin, arguments)
 
 
 _lakes: list[Lake] = []

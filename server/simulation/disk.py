@@ -62,8 +62,7 @@ class SimulatedDisk(Disk):
         if path.is_dir():
             self._see_entries(path)
         else:
-            status = path.stat()
-            self._synced[status.st_ino] = status.st_size
+            self._see_bytes(path)
 
     def create(self, path: Path) -> Any:
         self._change("create", path)
@@ -180,8 +179,11 @@ class SimulatedDisk(Disk):
             if path.is_dir():
                 self._settle(path)
             else:
-                status = path.stat()
-                self._synced[status.st_ino] = status.st_size
+                self._see_bytes(path)
+
+    def _see_bytes(self, file: Path) -> None:
+        status = file.stat()
+        self._synced[status.st_ino] = status.st_size
 
     def _see_entries(self, folder: Path) -> None:
         self._entries[folder] = inodes = self._inodes(folder)

@@ -123,9 +123,8 @@ class History:
         if transaction.repeatable and version != (transaction.first or version):
             raise Violation(f"a repeatable transaction sees version {version} after {transaction.first}")
         transaction.first = version
-        expected = self.at(version).get(location, _NOTHING)
-        expected = expected - transaction.removed.get(location, set()) | transaction.added.get(location, set())
-        expected -= transaction.removed.get(location, set())
+        committed = self.at(version).get(location, _NOTHING)
+        expected = (committed | transaction.added.get(location, set())) - transaction.removed.get(location, set())
         found = list(paths)
         if len(found) != len(set(found)) or set(found) != expected:
             lacks, extra = len(expected - set(found)), len(set(found) - expected)

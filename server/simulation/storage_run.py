@@ -36,7 +36,7 @@ from server.simulation.disk import SimulatedDisk
 from server.simulation.history import History, Transaction
 from server.simulation.quiet import quiet
 from server.simulation.stage import Actor, Process, Stage
-from server.simulation.writers import COLUMNS, RETENTION, TABLES, Writers
+from server.simulation.writers import COLUMNS, RETENTION, TABLES, Writers, path_below
 from wire.dataclass import dataclass
 
 _CATALOG: Final = "catalog.sqlite"
@@ -203,7 +203,8 @@ class StorageRun:
         for found in catalog.current().tables():
             table = refresh(found)
             assert table.storage is not None, "a stored table"
-            self.history.seen(Transaction(), store.snapshot.version, table.storage.location, _below(table))
+            paths = [path_below(table, file) for file in table.files]
+            self.history.seen(Transaction(), store.snapshot.version, table.storage.location, paths)
             for file in table.files:
                 member.writers.read(table, file)
             if sorted(DeltaTable(table.path).file_uris()) != sorted(table.files):
@@ -317,7 +318,3 @@ def _names(seed: int) -> Iterator[None]:
         yield
     finally:
         uuid.uuid4 = before
-
-
-def _below(table: Table) -> list[str]:
-    return [file.removeprefix(f"{table.path}/") for file in table.files]

@@ -1,4 +1,4 @@
-"""A compiled tree as the in-process engine is given it: its text, with long strings as the values of parameters.
+"""A compiled tree as its engine is given it: its text, for the in-process engine with long strings as the values of parameters.
 
 DuckDB takes some 100 ns for each character of a literal, and each step of printing a tree copies the texts below it, which holds
 the interpreter's lock: a parameter of 200 MB that became a literal kept its statement busy for 25 s, and all other clients waiting
@@ -13,6 +13,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from engine.executor import EngineName
 from engine.plan.compile.dialects import to_sql
 from wire.dataclass import dataclass
 
@@ -33,16 +34,16 @@ class PrintedStatement:
         return len(self.text) + sum(map(len, self.values.values()))
 
 
-def print_local(tree: exp.Expression) -> PrintedStatement:
-    """The statement for the in-process engine; the tree stays as it is."""
-    if not any(map(_is_long, tree.find_all(exp.Literal))):
-        return PrintedStatement(to_sql(tree, "local"))
+def print_statement(tree: exp.Expression, engine: EngineName) -> PrintedStatement:
+    """Print a statement for an engine; the tree stays as it is."""
+    if engine != "local" or not any(map(_is_long, tree.find_all(exp.Literal))):
+        return PrintedStatement(to_sql(tree, engine))
     tree, values = tree.copy(), dict[str, str]()
     for literal in list(filter(_is_long, tree.find_all(exp.Literal))):
         name = f"string_{len(values) + 1}"
         values[name] = literal.this
         literal.replace(exp.Placeholder(this=name))
-    return PrintedStatement(to_sql(tree, "local"), values)
+    return PrintedStatement(to_sql(tree, engine), values)
 
 
 def _is_long(literal: exp.Literal) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 from sqlglot import exp
 
-from engine.plan.compile.printed import LONG_STRING, print_local
+from engine.plan.compile.printed import LONG_STRING, print_statement
 from engine.plan.compile.trees import call, string
 
 LONG = "it's " * LONG_STRING
@@ -13,7 +13,7 @@ LONG = "it's " * LONG_STRING
 
 def test_a_long_string_is_a_value() -> None:
     tree = exp.select(call("LENGTH", string(LONG)), string("short"), call("LENGTH", string(LONG + "x")))
-    printed = print_local(tree)
+    printed = print_statement(tree, "local")
     assert len(printed.text) < 200
     assert sorted(printed.values.values(), key=len) == [LONG, LONG + "x"]
     with duckdb.connect() as connection:
@@ -24,12 +24,12 @@ def test_a_long_string_is_a_value() -> None:
 def test_the_tree_stays_as_it_is() -> None:
     tree = exp.select(string(LONG))
     before = tree.copy()
-    print_local(tree)
+    print_statement(tree, "local")
     assert tree == before
 
 
 def test_short_strings_are_literals() -> None:
-    printed = print_local(exp.select(string("it's"), string("x" * LONG_STRING)))
+    printed = print_statement(exp.select(string("it's"), string("x" * LONG_STRING)), "local")
     assert printed.values == {}
     assert "'it''s'" in printed.text
     assert printed.length == len(printed.text)
