@@ -57,7 +57,7 @@ class _Manifest(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What a backup has. made: when the catalog was read. version: the catalog's. size: bytes of tables' files."""
+    """The result of a backup. made: when the catalog was read. version: that of the catalog. size: bytes of the tables' files."""
 
     made: str
     version: int

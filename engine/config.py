@@ -74,7 +74,7 @@ class EngineConfig:
 
     @property
     def catalog_location(self) -> Path | str:
-        """Where the catalog is: the path of a file, or a URL."""
+        """The location of the catalog: the path of a file, or a URL."""
         return self.catalog or self.private / "catalog.sqlite"
 
     @property

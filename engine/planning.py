@@ -34,7 +34,7 @@ _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 
 def resident_bytes() -> int:
-    """What the process has in memory."""
+    """Return the resident memory of the process, in bytes."""
     with open("/proc/self/statm", "rb") as sizes:
         return int(sizes.read().split()[1]) * _PAGE_BYTES
 
@@ -42,7 +42,7 @@ def resident_bytes() -> int:
 class PlanningPool:
     """See the module's docstring. Used from the loop's thread.
 
-    operations: the threads. memory_bytes: what the process may take.
+    operations: the threads. memory_bytes: the limit of the process's memory. resident: returns the memory that it uses.
     """
 
     def __init__(

@@ -331,19 +331,17 @@ class Config(_Section):
 
     @property
     def made_secret(self) -> Path:
-        """Where the cluster's secret is kept when none is given."""
+        """The file that stores the cluster's secret when the configuration gives none."""
         return self.data / PRIVATE / cluster_secret.NAME
 
     def mesh_secret(self) -> bytes:
-        """What members prove to each other that they know: as given, else as this member has made it. Blocks on the disk.
-
-        Raises ValueError for a file that cannot be used.
-        """
+        """Return the secret that members prove to each other to know: the configured one, else the one that this member has
+        generated or generates now. Blocks on the disk. Raises ValueError for a file that cannot be used."""
         return self.cluster.secret_bytes() or cluster_secret.read_or_make(self.made_secret)
 
     @model_validator(mode="after")
     def _cluster_secret(self) -> Config:
-        """Who joins others has to know their secret, on the same machine too."""
+        """Require the cluster's secret of a member that joins others, even on the same machine."""
         if self.cluster.seeds and not self.knows_secret:
             raise ValueError(f"cluster.secret: {_unknown_secret(self.cluster.seeds[0])}")
         return self
@@ -475,7 +473,7 @@ def load(
 
 
 def _unknown_secret(address: str) -> str:
-    """What to do where a member would join another without knowing the cluster's secret."""
+    """Return the message for a member that would join the one at `address` without knowing the cluster's secret: what to do."""
     return (
         f"expected the secret of the cluster, as members prove to {address} that they know it; give the same one to all members: "
         f"cluster.secret_file, with a file made by `openssl rand -hex 32`, or the one that the first member has made in its data "

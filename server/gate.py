@@ -224,12 +224,14 @@ def _asking(rule: Rule, visitor: Visitor, role: Role | None, roles: Roles) -> Au
 
 
 def _compared(role: Role | None, user: str, roles: Roles) -> str:
-    """What a password is compared with that a client says as it is. A name without one takes as long as others."""
+    """Return the stored password to compare a cleartext password with. For a name that has none it is a stand-in, so that the
+    comparison takes as long as for other names."""
     return _kept(role) or str(verifiers.stand_in(user, roles.secret))
 
 
 def _kept(role: Role | None) -> str | None:
-    """What a role proves its password by: nothing, once it has expired, or where it would cost too much to look at."""
+    """Return the stored password of a role. Return None if there is none, if it has expired, or if its SCRAM verifier is too
+    costly to check."""
     if role is None or role.password is None:
         return None
     scram = ScramVerifier.read(role.password)

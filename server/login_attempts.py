@@ -1,17 +1,19 @@
-"""How often logins may fail: by address and by role, before a password is looked at.
+"""Limits on failed logins, by client address and by role. They are checked before a password is verified.
 
-Each failure fills a bucket that leaks: a bucket of `most` failures is empty again a minute after the last one. While it is full,
-attempts are refused before anything is computed for them, and do not fill it further. Failures count in two buckets, that of the
-address and that of the role's name, which need not be a role's: refusals tell nothing of which roles there are.
+Each limit is a leaky bucket. A failed login adds one to the bucket; a bucket that holds `most` failures is empty again a minute
+after the last one. While the bucket is full, login attempts are refused before anything is computed for them, and do not add to
+it. A failure counts in two buckets: that of the address and that of the role name. The name need not be that of an existing role,
+so refusals do not disclose which roles exist.
 
-Whoever fails as a role on purpose must not lock out its owner: a role that has logged in from an address has a bucket of its own
-there, and neither failures as others from that address nor failures as that role from elsewhere count in it.
+Deliberate failures as a role must not lock out its owner: a role that has logged in from an address has a separate bucket for
+this address. Neither failures as other roles from the address nor failures as the role from other addresses count in it.
 
-Memory is bounded: of each kind so many keys are kept, those that were used last. An IPv6 address counts as its network of 64 bits,
-of which whoever has one address has all.
+Memory is bounded: `KEYS_MAX` keys of each kind are kept, the most recently used ones. An IPv6 address counts as its network of 64
+bits, since whoever has one address of the network has all of them.
 
-Considered and rejected: to lock a role after so many failures until somebody unlocks it, which is a way to lock out others; to
-count attempts that have begun, which refuses pools that open many connections at once with the right password.
+Considered and rejected: locking a role after a number of failures until an administrator unlocks it, since anyone could then lock
+out others; counting attempts when they begin, since this would refuse connection pools that open many connections at once with
+the right password.
 """
 
 from __future__ import annotations
@@ -30,18 +32,19 @@ log: Final = logging.getLogger(__name__)
 K = TypeVar("K")
 V = TypeVar("V")
 
-#: How long a full bucket takes to be empty.
+#: The time in which a full bucket becomes empty.
 _LEAK_SECONDS: Final = 60.0
-#: Keys of each kind that are kept.
+#: The number of keys of each kind that are kept.
 KEYS_MAX: Final = 10_000
-#: Characters of a name that count: NAMEDATALEN.
+#: Significant characters of a name: NAMEDATALEN.
 _NAME_LENGTH: Final = 63
 _NETWORK_BITS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class FailureLimits:
-    """Failures within a minute that are borne; 0: any number. address: from one; role: as one, wherever they come from."""
+    """The number of failures within a minute that are allowed; 0: no limit. address: from one address. role: as one role, from
+    any address."""
 
     address: int = 0
     role: int = 0
@@ -49,7 +52,7 @@ class FailureLimits:
 
 @dataclass(slots=True)
 class _Bucket:
-    """level: how full it was, at a time. logged: when the log was told that it is full."""
+    """level: the number of failures that it held at the time `at`. logged: when the log last reported that it is full."""
 
     level: float
     at: float
@@ -57,7 +60,7 @@ class _Bucket:
 
 
 class _Recent(OrderedDict[K, V]):
-    """Keeps the values of the `KEYS_MAX` keys that were kept last."""
+    """Keeps the values of the `KEYS_MAX` keys that were added most recently."""
 
     def keep(self, key: K, value: V) -> None:
         self[key] = value
@@ -67,7 +70,7 @@ class _Recent(OrderedDict[K, V]):
 
 
 class _Buckets:
-    """Buckets by key, of which the ones used last are kept."""
+    """Buckets by key, of which the most recently used ones are kept."""
 
     def __init__(self) -> None:
         self._kept: _Recent[Hashable, _Bucket] = _Recent()
@@ -76,7 +79,7 @@ class _Buckets:
         return len(self._kept)
 
     def find(self, key: Hashable, most: int, now: float) -> _Bucket:
-        """The bucket with its level as of now; it is kept once a failure fills it."""
+        """Return the bucket with its level as of now. A new bucket is kept only when a failure is added to it."""
         bucket = self._kept.get(key)
         if bucket is None:
             return _Bucket(0.0, now)
@@ -91,7 +94,7 @@ class _Buckets:
 
 
 class LoginAttempts:
-    """See the module's docstring. clock: seconds that only grow. failed_count, refused_count: so far."""
+    """See the module's docstring. clock: monotonic, in seconds. failed_count, refused_count: totals since the start."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -100,7 +103,7 @@ class LoginAttempts:
         self.failed_count = self.refused_count = 0
 
     def __len__(self) -> int:
-        """How many keys are kept."""
+        """Return the number of keys that are kept."""
         return len(self._addresses) + len(self._roles) + len(self._pairs) + len(self._proved)
 
     def require(self, host: str, user: str, limits: FailureLimits) -> None:
@@ -130,7 +133,7 @@ class LoginAttempts:
         self._proved.keep((_network(host), user[:_NAME_LENGTH]), None)
 
     def _counted(self, host: str, user: str, limits: FailureLimits) -> Iterator[tuple[_Buckets, Hashable, int, str]]:
-        """The buckets in which an attempt counts: their key, what they hold, and what messages call them."""
+        """Yield the buckets in which an attempt counts: the collection, the key, the limit, and the wording for messages."""
         address, name = _network(host), user[:_NAME_LENGTH]
         if (address, name) in self._proved:
             if limits.address:
@@ -143,7 +146,8 @@ class LoginAttempts:
 
 
 def _network(host: str) -> str:
-    """What counts as one address: itself, or an IPv6 network. A socket in a folder has none."""
+    """Return the key under which an address counts: the IPv4 address itself, or the network of an IPv6 address. The host of a
+    Unix-domain socket is no address and is returned as it is."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

@@ -160,7 +160,8 @@ class Member:
             raise CannotStart(f"{key}: cannot listen on {address}: {error.strerror or error}") from None
 
     def _identity(self, mesh: str, client: Address) -> Identity:
-        """What the others are told of this member. mesh: where they find it. client: where it listens for clients."""
+        """Return what this member announces to other members. mesh: the address at which they reach it. client: the address at
+        which it listens for clients."""
         config = self._config
         return Identity(
             config.member,
@@ -261,7 +262,8 @@ def _link_options(config: Config, topology: Topology | None, tls: MeshTls | None
 
 
 def _mesh_secret(config: Config) -> bytes:
-    """What this member proves to others; nothing where there are none, and nobody can connect."""
+    """Return the secret by which this member and others authenticate each other. It is empty outside a cluster, where no member
+    can connect. Raises CannotStart."""
     try:
         return config.mesh_secret() if config.in_cluster else b""
     except ValueError as error:
@@ -274,7 +276,7 @@ def _host_and_port(address: str) -> tuple[str, int]:
 
 
 def _reachable(address: Address) -> str:
-    """Where others reach what listens at an address: at this machine's name where that is every interface."""
+    """Return the address at which others reach a listener. If it listens on all interfaces, the host is this machine's name."""
     return str(Address(socket.gethostname(), address.port) if address.host in WILDCARDS else address)
 
 

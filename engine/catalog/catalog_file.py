@@ -45,7 +45,8 @@ class CatalogFile:
                 raise UndefinedFile(f"{self._told(path)}; nothing was changed", hint=_HINT)
 
     def require_committed(self) -> None:
-        """As `require_present`, after a commit: raise StatementCompletionUnknown, since it may have gone to the other file."""
+        """Check the file after a commit, as `require_present` does. Raise StatementCompletionUnknown where it is not the opened
+        one, since the commit may have gone to the other file."""
         try:
             self.require_present()
         except UndefinedFile as error:

@@ -272,7 +272,7 @@ class SqliteDatabase:
             self._writing.release()
 
     def _patience(self, asked: float) -> float:
-        """How many seconds a call may wait now that was asked for then."""
+        """Return the seconds that a call may still wait for the lock. asked: when it was requested, by the monotonic clock."""
         now, found = time.monotonic(), self._found_locked
         if found is None:
             return max(asked + _BUSY_SECONDS - now, _LEAST_SECONDS)

@@ -383,7 +383,7 @@ class LocalStream:
             await self.close()
 
     async def close_planned(self) -> None:
-        """As `close`, but a statement that is being planned is waited for."""
+        """Close the stream as `close` does, but wait for a statement that is being planned."""
         await self.close()
         if self._closed is not None:
             await wait_out(self._closed)
@@ -536,7 +536,7 @@ class LocalStream:
         return self._read()
 
     def _planned(self) -> Any:
-        """As `_start`; who closes the stream sees meanwhile that it is being planned."""
+        """Start the statement as `_start` does. Meanwhile `_planning` tells `close` that the statement is being planned."""
         self._planning = True
         try:
             return self._start()

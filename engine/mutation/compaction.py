@@ -59,8 +59,9 @@ def small_files(files: Iterable[DataFile], below: int) -> list[DataFile]:
 
 
 def batch_of(files: Sequence[DataFile], files_max: int, bytes_max: int) -> list[DataFile]:
-    """Some of the small files, which are soon written: of the partitions that have the most, at least two of each. files_max,
-    bytes_max: how many there may be, but for the first two."""
+    """Return a batch of the small files that can be rewritten in a short time. It takes files from the partitions that have the
+    most of them first, and at least two from each partition. files_max, bytes_max: limits of the batch, which the first two files
+    may exceed."""
     partitions: dict[object, list[DataFile]] = {}
     for file in files:
         partitions.setdefault(file.partition, []).append(file)

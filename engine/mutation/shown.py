@@ -1,4 +1,4 @@
-"""What messages may show of a table's rows, by the privileges of the role that runs the statement: `engine.plan.shown_columns`."""
+"""Compute the columns that messages may show (`engine.plan.shown_columns`), from the privileges of the statement's role."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from engine.sql.accesses import Requirement
 
 
 def with_shown(plan: Mutate, authority: Authority, requirements: Iterable[Requirement]) -> Mutate:
-    """The plan with what messages may show to the role that runs it now. authority, requirements: as in `shown_columns`."""
+    """Return the plan with the columns that messages may show to the role that runs it now. authority, requirements: as in
+    `shown_columns`."""
     return replace(plan, shown=shown_columns(authority, plan.table, requirements))
 
 
 def shown_columns(authority: Authority, table: Table, requirements: Iterable[Requirement] = ()) -> ShownColumns:
-    """authority: of the role that runs the statement, also where a view's owner reads the table. requirements: the statement's,
-    which have the columns that it gives values."""
+    """Return the columns that messages may show. authority: that of the role that runs the statement, even where a view accesses
+    the table with the privileges of its owner. requirements: those of the statement; they contain the columns that it assigns."""
     if authority.may_read(table):
         return EVERYTHING
     names = {column.number: column.name for column in table.columns}

@@ -340,7 +340,7 @@ class SessionGround:
         return [table for table in self.session.catalog.current().tables() if table.storage is not None]
 
     def shown(self, table: Table) -> ShownColumns:
-        """What messages may show of a table's rows, of which the statement need not be."""
+        """Return the columns of a table that messages may show. The table need not be the target of the statement."""
         return shown_columns(self.session.authority(), table)
 
     async def refreshed(self, table: Table) -> Table:

@@ -1,5 +1,5 @@
-"""What is said of a row that breaks a constraint (execMain.c: ExecConstraints, ExecBuildSlotValueDescription). Values are shown of
-columns that `engine.plan.shown_columns` has."""
+"""Error messages about rows that violate a constraint (execMain.c: ExecConstraints, ExecBuildSlotValueDescription). They show
+values only of the columns that `engine.plan.shown_columns` allows."""
 
 from __future__ import annotations
 

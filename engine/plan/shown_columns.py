@@ -1,8 +1,8 @@
-"""Which columns of a table's rows a message may show to whoever runs a statement.
+"""The columns of a table whose values an error message may show to the role that runs a statement.
 
-Messages about constraints quote values: a key that is there already, a row that fails a check. The row may have been changed in one
-column and the message would tell the others, so only those are shown that the role may read, and of a failing row those that the
-statement itself gave values.
+Messages about constraints quote values: a key that already exists, a row that fails a check. A statement may assign one column of
+a row, and the message would disclose the others. Therefore a message shows only columns that the role may read and, for a failing
+row, also columns to which the statement itself assigned values.
 
 Source: PostgreSQL 15, execMain.c (ExecBuildSlotValueDescription), genam.c (BuildIndexValueDescription), ri_triggers.c
 (ri_ReportViolation).
@@ -18,7 +18,7 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ShownColumns:
-    """readable: names of the columns that the role may SELECT; None: the whole table. given: those that the statement sets."""
+    """readable: names of the columns that the role may SELECT; None: all columns. given: columns that the statement assigns."""
 
     readable: frozenset[str] | None = None
     given: frozenset[str] = frozenset()

@@ -1,10 +1,11 @@
-"""What other members may have this one run: statements as the compiler makes them, and nothing else.
+"""Checks of the statements that other members send to this one: it runs only statements that the compiler could have made.
 
-A `start` brings SQL, made by the initiator, and whoever knows the cluster's secret may send one. So the member that runs it checks
-it: `engine.local.statement_check` for DuckDB, `engine.spark.statement_check` for Spark. Which files may be read, also of those
-that a text names, is said by `engine.runtime.readable_files`, and where rows are written by `engine.mutation.participant`.
+A `start` message contains SQL that the initiator has compiled, and anyone who knows the cluster's secret can send one. So the
+member that runs the SQL checks it: with `engine.local.statement_check` for DuckDB, with `engine.spark.statement_check` for Spark.
+`engine.runtime.readable_files` decides which files may be read, including those that the SQL names; `engine.mutation.participant`
+decides where rows are written.
 
-Statements come again, so what passed is remembered by its text.
+The same statements arrive repeatedly, so those that have passed are cached by their text.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from wire.errors import InsufficientPrivilege
 
 _log: Final = logging.getLogger(__name__)
 _TEXTS: Final = 512
-#: Characters of all texts that are remembered.
+#: The limit of the characters of all cached texts.
 _TEXTS_ROOM: Final = 1 << 20
 _CHECKS: Final[dict[EngineName, Callable[[str, Set[str]], tuple[str, ...]]]] = {
     "local": local.require_compiled,

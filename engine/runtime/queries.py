@@ -120,8 +120,8 @@ class MemberQueries:
         raise AssertionError(f"{type(message).__name__} is not about the state of queries")
 
     def on_member_lost(self, member: str, now: float) -> list[Instruction]:
-        """As initiator: its queries fail, but for those that need nothing more of anybody. As participant: those that it
-        initiated are over, and nobody is told."""
+        """Handle the loss of a member. Queries of this member in which it participates fail, except those that need nothing more
+        from other members. Queries that it initiated end without a message to other members."""
         cause = lost(member)
         instructions: list[Instruction] = []
         for query in list(self._queries.values()):

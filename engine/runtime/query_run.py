@@ -411,7 +411,8 @@ class QueryRun:
         return lambda receiver: self._host.find_channel(self.query, edge, sender, receiver)
 
     def _found(self, fragment: FragmentSpec, instance: InstanceSpec) -> Mapping[str, Any]:
-        """What its readers read, found and allowed by this member, as is its statement. May block. Raises SqlError."""
+        """Return the parameters for the instance's readers: the files that this member has found and that it allows to be read.
+        Checks the statement of the instance too. May block. Raises SqlError."""
         statement = instance.statement or fragment.statement
         if self._statements is not None and statement is not None:
             inputs = frozenset(map(relation_of, fragment.inputs))

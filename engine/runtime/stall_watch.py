@@ -1,12 +1,12 @@
-"""How long the event loop and the pools kept others waiting: the worst waits since the member's start.
+"""Measures stalls of the event loop and of the thread pools: the longest waits since the member's start.
 
-A loop that computes answers nobody meanwhile, and pools whose threads are all at work start nothing. Neither shows in a counter
-of what runs. So the watch asks each of them a few times a second for a call that does nothing, and measures how late it comes:
-the loop by a timer, a pool by a call of its own, of which never more than one is under way. A wait that has not ended counts
-with what it has taken so far.
+An event loop that computes answers nobody meanwhile, and a pool whose threads are all busy starts nothing. Counters of running
+work show neither. So the watch requests an empty call from each of them a few times a second and measures its delay: from the
+loop with a timer, from a pool with a posted call, of which at most one is outstanding per pool. A wait that has not ended counts
+with its duration so far.
 
-The interpreter's lock is seen as well: where one thread keeps it, in a garbage collection or a long call into C, the loop's timer
-is late.
+The measurement includes waits for the global interpreter lock: where one thread holds it, in a garbage collection or a long call
+into C, the loop's timer is late.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Final
 
 from engine.runtime.pool_calls import Call
 
-#: Seconds from one question to the next.
+#: Seconds from one measurement to the next.
 _PERIOD: Final = 0.25
-#: A loop that is later than this is stalled: a client would see it.
+#: A loop whose timer is later than this counts as stalled: a client would notice the delay.
 _STALL_SECONDS: Final = 0.2
 _LOOP: Final = "loop"
 
@@ -54,8 +54,8 @@ class StallWatch:
             self._timer = None
 
     def statistics(self) -> Mapping[str, int]:
-        """loop_ms_max and NAME_ms_max of each pool: the longest wait, in milliseconds. loop_stalls: how often the loop kept others
-        waiting for more than 200 ms."""
+        """loop_ms_max and NAME_ms_max of each pool: the longest wait, in milliseconds. loop_stalls: the number of times that the
+        loop's timer was more than 200 ms late."""
         now = self._clock()
         waiting = {name: now - asked for name, asked in list(self._asked.items())}
         worst = {name: max(seconds, waiting.get(name, 0.0)) for name, seconds in self._worst.items()}
@@ -75,7 +75,7 @@ class StallWatch:
         self.start()
 
     def _answered(self, name: str, asked: float) -> None:
-        """A pool has come to the call; on its thread."""
+        """Note that a pool has run the call. Called on the pool's thread."""
         self._note(name, self._clock() - asked)
         del self._asked[name]
 

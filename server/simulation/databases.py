@@ -30,20 +30,20 @@ _FAILS: Final = 0.15
 
 
 class Durability:
-    """What a power failure leaves of the catalog. path: its file."""
+    """The durability of the catalog: what a power failure leaves of it. path: the catalog's file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._earlier: bytes | None = None
 
     def committing(self, connection: sqlite3.Connection) -> None:
-        """A transaction begins that is to be committed."""
+        """Note that a transaction that is to be committed begins."""
         [(synchronous,)] = connection.execute("pragma synchronous").fetchall()
         if synchronous < _FULL:
             self._earlier = connection.serialize()
 
     def lose_power(self) -> None:
-        """No connection may be open."""
+        """Discard the commits that were not synced. No connection may be open."""
         if self._earlier is None:
             return
         for name in (f"{self._path.name}-wal", f"{self._path.name}-shm"):

@@ -198,7 +198,7 @@ class SimulatedDisk(Disk):
 
 
 def _kind(path: Path) -> str:
-    """What lies there, without its name."""
+    """Return the kind of the file or folder at a path, without its name."""
     name = path.name
     if name == "_delta_log" or "_delta_log" in path.parts:
         return f"log {name}" if name[:1].isdigit() else "log"

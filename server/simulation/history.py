@@ -1,18 +1,20 @@
-"""What was committed, in the order of the commits, and what must hold of it: a model of snapshot isolation.
+"""The history of commits and its invariants: a model of snapshot isolation.
 
-A commit is written down in the moment in which the catalog database makes it, whatever becomes of whoever asked for it. It is
-judged by the model, which knows the rows of each file and nothing of decisions, logs and pinned versions:
+The history records a commit at the moment when the catalog database makes it, whatever happens to the client that requested it.
+The model knows the rows of each file and nothing of decisions, logs and pinned versions. It checks these invariants:
 
-- a file that a transaction takes away is there until then, and one that it adds is not (else an update was lost, or done twice);
-- a transaction that depends on a whole table commits on the table as it was when the transaction began to look at it;
-- who is told that it has committed has: all of its rows, and nothing else, are in its commit; who is told that it has not has not.
+- A file that a transaction removes exists until then, and a file that it adds does not. Otherwise an update was lost or done
+  twice.
+- A transaction that depends on a whole table commits only if the table is unchanged since the transaction first used it.
+- A transaction that is reported as committed has committed: its commit contains all of its rows and nothing else. A transaction
+  that is reported as failed has not committed.
 
-A reader sees a version's rows, all of them and no others, and a version that is not older than the last commit of which anybody was
-told before the reader began. So an acknowledged row that is lost shows with the next reader, and at the end of a run, after a last
-power failure, with whoever opens the catalog anew.
+A reader sees all rows of one version and no others, and this version is not older than the last commit that was acknowledged
+before the reader began. So the loss of an acknowledged row is detected by the next reader, or at the end of a run, when the
+catalog is opened again after a last power failure.
 
-Considered and rejected: to search cycles of dependencies in what clients saw (Adya; Elle). It is for a database whose order of
-commits is hidden; here the order is known, and each read can be compared with the one state that it may have seen.
+Considered and rejected: searching for cycles of dependencies in what clients saw (Adya; Elle). That method is for databases whose
+order of commits is hidden. Here the order is known, and each read can be compared with the one state that it may have seen.
 """
 
 from __future__ import annotations
@@ -28,18 +30,19 @@ from engine.storage.tables import FileChange
 #: The files of each table, by its folder.
 State = Mapping[str, frozenset[str]]
 _NOTHING: Final[frozenset[str]] = frozenset()
-#: The base of a table that is the transaction's own: nobody else has it.
+#: The base of a table that the transaction itself created: no other transaction sees it.
 OWN: Final = -1
 
 
 class Violation(Exception):
-    """What must hold does not."""
+    """An invariant is violated."""
 
 
 @dataclass
 class Transaction:
-    """A client's, and what it means to do. bases: the versions in which it first changed each table, by folder. version: of its
-    commit, once the catalog database has made it. repeatable: all its statements are to see one version."""
+    """A transaction of a client, with the changes that it intends. bases: the versions in which it first changed each table, by
+    folder. version: that of its commit, once the catalog database has made it. repeatable: all its statements must see the same
+    version."""
 
     bases: dict[str, int] = field(default_factory=dict)
     added: dict[str, set[str]] = field(default_factory=dict)
@@ -55,18 +58,18 @@ class Transaction:
 
 
 class History:
-    """See the module's docstring. version, state: where it begins."""
+    """See the module's docstring. version, state: those with which the history begins."""
 
     def __init__(self, version: int, state: State) -> None:
         self._states: dict[int, State] = {version: state}
         self.newest = version
-        #: The newest version of which anybody was told.
+        #: The newest version whose commit was acknowledged to a client.
         self.told = version
-        #: Of each file, by folder and path: a checksum of its bytes.
+        #: The checksum of the bytes of each file, by folder and path.
         self.contents: dict[tuple[str, str], int] = {}
 
     def at(self, version: int) -> State:
-        """Raises Violation where there was no such version."""
+        """Return the state at a version. Raises Violation if the version never existed."""
         if (state := self._states.get(version)) is None:
             raise Violation(f"version {version} of the catalog was never made: the newest is {self.newest}")
         return state

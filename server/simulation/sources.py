@@ -1,10 +1,10 @@
-"""What stands for DuckDB under the simulated members' local engines: streams in pieces, and answers that are remembered.
+"""Stand-ins for DuckDB in the local engines of simulated members: streams of small batches, and cached results.
 
-`InPieces` cuts batches of a local stream by chance: small tables make long streams.
+`InPieces` splits the batches of a local stream at random, so that small tables make long streams.
 
-`RememberedAnswers` takes the place of the members' databases. The tables never change, so a statement over the same files and the
-same inputs has the same batches each time, and DuckDB computes them once: half of what a run cost was DuckDB's, which the
-simulation does not test. The stream above it, its threads, its closes and its errors are the real ones.
+`RememberedAnswers` replaces the members' databases. The tables never change, so a statement over the same files and the same
+inputs returns the same batches each time, and DuckDB computes them only once. DuckDB, which the simulation does not test, took
+half of the time of a run. The stream above it, its threads, its closing and its errors are the real ones.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from engine.local.database import LocalCursor, LocalDatabase
 from engine.remembered import Remembered
 
 _WHOLE: Final = 0.3
-#: Answers that are kept, and the bytes of all.
+#: Limits of the cache: results, and the bytes of all of them.
 _ANSWERS: Final = 1 << 15
 _ANSWER_BYTES: Final = 256 << 20
 _Batches = tuple[pa.RecordBatch, ...]
 
 
 class InPieces:
-    """`engine.executor.BatchStream` over another."""
+    """An `engine.executor.BatchStream` that splits the batches of another."""
 
     def __init__(self, stream: BatchStream, chance: Random) -> None:
         self._stream = stream
@@ -54,7 +54,7 @@ class InPieces:
 
 
 class RememberedAnswers:
-    """`LocalDatabase` of a member, over one that all members share. See the module's docstring."""
+    """The `LocalDatabase` of a member, on top of one that all members share. See the module's docstring."""
 
     def __init__(self, database: LocalDatabase) -> None:
         self._database = database
@@ -73,7 +73,7 @@ class RememberedAnswers:
 
 
 class RememberingCursor:
-    """`LocalCursor`. Inputs are handed to DuckDB only where it has to compute. An input that was stored is not remembered."""
+    """A `LocalCursor`. Inputs are passed to DuckDB only where it has to compute. Results over stored inputs are not cached."""
 
     def __init__(self, cursor: LocalCursor, answers: Remembered[Hashable, _Batches]) -> None:
         self.cursor = cursor
@@ -120,7 +120,7 @@ class RememberingCursor:
 
 
 class NoSmallFiles:
-    """`engine.local.small_files.SmallFiles` that keeps no table: answers are remembered already."""
+    """An `engine.local.small_files.SmallFiles` that keeps no table, since results are cached already."""
 
     def place(self, _text: str, _parameters: Mapping[str, Any], _inputs: Iterable[pa.Table]) -> None:
         return None

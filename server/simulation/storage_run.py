@@ -51,8 +51,8 @@ _BAD_STEPS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class StorageOutcome:
-    """What a run came to. failure: what does not hold. digest: equal for equal runs. commits: that took place. mishaps: kills,
-    power failures, times for which the disk was bad, and times that passed."""
+    """The outcome of a run. failure: the check that failed. digest: equal for equal runs. commits: their number. mishaps: the
+    number of kills, power failures, periods with a bad disk, and jumps of the clock."""
 
     seed: int
     failure: str | None

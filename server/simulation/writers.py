@@ -1,8 +1,8 @@
-"""What happens to stored tables in a simulated process: clients' transactions, publishing, compaction, VACUUM.
+"""The work on stored tables in a simulated process: clients' transactions, publishing, compaction, VACUUM.
 
-Each is the work of one actor. The code is the member's: `CatalogStore`, `SessionCatalog`, `TableWriter`, and what is below them.
-A client's rows are numbers that no other has, a few to a file; reading a table is to open its files one after the other, while
-others go on, as a cursor does.
+Each client is an actor, and so are the publisher and the upkeep (compaction and VACUUM). The code is that of the member:
+`CatalogStore`, `SessionCatalog`, `TableWriter`, and the layers below them. The rows of a client are numbers that no other client
+has, a few in each file. To read a table is to open its files one after another, while other actors continue, as a cursor does.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Writers:
     # -- clients -------------------------------------------------------------------------------------------------
 
     def client(self, count: int) -> None:
-        """So many transactions, one after another."""
+        """Run `count` transactions, one after another."""
         for _ in range(count):
             self._stage.step("next transaction")
             self._transaction()
@@ -147,7 +147,7 @@ class Writers:
         return table
 
     def _version(self, catalog: SessionCatalog, transaction: Transaction) -> int:
-        """Of the committed state that it sees: with changes of its own it counts one more."""
+        """Return the version of the committed state that the transaction sees. Its catalog counts one more if it has changes."""
         return catalog.current().version - bool(transaction.has_changes or transaction.bases)
 
     def _table(self, catalog: SessionCatalog, name: str) -> Table:
@@ -162,7 +162,7 @@ class Writers:
             self.read(table, file, excused=self.ages != begun)
 
     def read(self, table: Table, file: str, *, excused: bool = False) -> None:
-        """excused: it may be gone."""
+        """Read a file and compare it with what was written. excused: the file may have been removed."""
         assert table.storage is not None, "a stored table"
         try:
             found = zlib.crc32(Path(file).read_bytes())
@@ -230,7 +230,7 @@ class Writers:
         return files
 
     def _staged_elsewhere(self, table: Table) -> tuple[DataFile, ...]:
-        """As other processes write files for a statement."""
+        """Write files in a staging area, as other processes do for a statement, and keep them."""
         area = StagingArea(Path(table.path), new_name())
         area.make()
         UNDERWAY.watch(area)
@@ -241,7 +241,7 @@ class Writers:
     # -- upkeep --------------------------------------------------------------------------------------------------
 
     def publisher(self) -> None:
-        """As `Publisher`: again and again; a failure is tried again."""
+        """Publish repeatedly, as `Publisher` does. After a failure, try again."""
         while not self.closing:
             self._stage.step("publisher rests")
             if self._stage.chance.random() < 0.3:
@@ -249,7 +249,7 @@ class Writers:
                     self._store.publish()
 
     def upkeep(self, count: int) -> None:
-        """Compaction and VACUUM, so many times."""
+        """Run compaction or VACUUM, `count` times in all."""
         for _ in range(count):
             self._stage.step("upkeep rests")
             with self._upkeep():
@@ -260,7 +260,7 @@ class Writers:
 
     @contextmanager
     def _upkeep(self) -> Iterator[None]:
-        """Who works in the background tries again: at the end of the run it has to succeed."""
+        """Tolerate errors of background work, which is tried again. At the end of the run it must succeed."""
         try:
             yield
         except (SqlError, OSError) as error:

@@ -60,7 +60,7 @@ def test_who_may_not_run_it_may_not_explain_it(bob: psycopg.Connection[Any], sta
     ["secret like '%{}'", "secret ~ '{}$'", "upper(secret) = '{}'", "secret || '' = '{}'", "price = length('{}')"],
 )
 def test_estimates_behind_a_barrier_use_no_values(bob: psycopg.Connection[Any], condition: str) -> None:
-    """Of conditions that are not leakproof: what is common is estimated as what is not there."""
+    """The estimate of a condition that is not leakproof is the same for a common value as for an absent one."""
     told = {word: _rows(bob, condition.format(word)) for word in ("common", "rare", "absent")}
     assert len(set(told.values())) == 1, told
 

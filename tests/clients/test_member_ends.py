@@ -1,6 +1,7 @@
-"""What a member says when it ends: what it logs, and nothing of libraries that find the interpreter half gone.
+"""The output of a member when it ends: its log, and no messages of libraries that find the interpreter partly torn down.
 
-A member of `MemberProcess` is a fork, whose interpreter does not end in order; the others here are started by themselves.
+A member of `MemberProcess` is a forked process, which skips the interpreter's regular shutdown. The other members in these tests
+are started as processes of their own.
 """
 
 from __future__ import annotations

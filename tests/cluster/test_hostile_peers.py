@@ -1,4 +1,4 @@
-"""Who connects to the mesh port without the cluster's secret, or with one that was stolen: what he can have a member do."""
+"""Attackers that connect to the mesh port without the cluster's secret, or with a stolen one: what they can make a member do."""
 
 from __future__ import annotations
 

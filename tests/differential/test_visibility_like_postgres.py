@@ -112,7 +112,7 @@ class Server:
         return {f"{schema}.{name}": ROLES if kind == "v" and schema == "pg_catalog" else some for name, kind in found}
 
     def rows(self, role: str, sql: str) -> Sequence[Mapping[str, Any]]:
-        """As `read`, which must not fail."""
+        """Return the rows of a query as `read` does. The query must not fail."""
         found = self.read(role, sql)
         assert not isinstance(found, tuple), found
         return found
@@ -141,7 +141,7 @@ def _identity(row: Mapping[str, Any]) -> Identity:
 
 
 def _known(rows: Rows) -> dict[Identity, set[str]]:
-    """Which columns of rows with these names have a value."""
+    """Return, for each identity, the columns that have a value in at least one of its rows."""
     found: dict[Identity, set[str]] = {}
     for row in rows:
         found.setdefault(_identity(row), set()).update(n for n, value in row.items() if value not in _HIDDEN)

@@ -35,7 +35,7 @@ def catalog_of(data: Path) -> Path:
 
 
 def told_at_start(data: Path, *flags: str) -> str:
-    """What `sluice serve` says of a catalog that it cannot start on."""
+    """Return the error output of `sluice serve`, which must fail to start with the catalog."""
     words = (
         "serve",
         "--listen",
@@ -72,7 +72,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def test_a_file_that_is_removed_or_replaced_takes_no_commits(tmp_path: Path) -> None:
-    """What would be lost is refused; what was acknowledged before is there when the file is back, and after a restart."""
+    """Changes that would be lost are refused. Acknowledged rows are there once the file is back, and after a restart."""
     away, inserted = tmp_path / "away", 0
     with MemberProcess(tmp_path, environment=LAZY) as member, member.connect() as client:
         client.execute("create table t (x int)")

@@ -58,7 +58,7 @@ def refusal(member: MemberProcess) -> str:
 
 
 def test_a_silent_crowd_gives_way(member: MemberProcess) -> None:
-    """Who says who they are takes the place of one that has not."""
+    """A client that identifies itself takes the place of a connection that has not."""
     with ExitStack() as opened:
         crowd = crowd_of(member, opened, b"")
         wait_until(lambda: sum(map(closed, crowd)) > 30)

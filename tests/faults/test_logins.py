@@ -1,4 +1,4 @@
-"""What strangers can do to those who log in: costly verifiers, guesses, connections that say nothing."""
+"""Attacks on the logins of others: costly verifiers, guessed passwords, connections that send nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a power failure leaves on the simulated disk: what was synced, and any part of the rest."""
+"""Power failures on the simulated disk: synced data survive, and of other data any part may survive."""
 
 from __future__ import annotations
 

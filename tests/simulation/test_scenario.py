@@ -1,4 +1,4 @@
-"""What a scenario excuses: a slow network, once it keeps members from hearing each other."""
+"""Failures that a scenario excuses: those under a network so slow that members do not receive each other's heartbeats in time."""
 
 from __future__ import annotations
 

@@ -26,13 +26,13 @@ TOLERANCES: Final[Mapping[str, float]] = {
     "held for queries": 0.0,
     "files of tables": 120.0,
 }
-#: The longest that others may be kept waiting, in milliseconds, by the names of `counters.stalls`: ample for a loaded machine, and
-#: far below what a statement takes that is planned or collected on the loop.
+#: Upper limits of the longest waits, in milliseconds, by the names of `counters.stalls`. They are ample for a loaded machine, and
+#: far below the time of a statement that is planned or collected on the event loop.
 STALLS_MS_MAX: Final[Mapping[str, int]] = {"loop_ms_max": 5_000, "operations_ms_max": 20_000, "messages_ms_max": 20_000}
 
 
 def stalled(member: MemberProcess) -> list[str]:
-    """Which of the waits were too long since the member's start."""
+    """Return a line for each kind of wait whose longest one since the member's start exceeds `STALLS_MS_MAX`."""
     stalls = status(member)["counters"]["stalls"]
     return [f"{name}: {stalls[name]} ms, {most} at most" for name, most in STALLS_MS_MAX.items() if stalls[name] > most]
 

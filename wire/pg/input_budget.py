@@ -1,11 +1,11 @@
-"""How many bytes the connections of a member hold together of what their clients have sent and nobody has taken yet.
+"""The limit on the input that all connections of a member together buffer: bytes received from clients and not consumed yet.
 
-Arithmetic alone: `wire.pg.connection` counts into it, and refuses a long message that has not arrived whole while there is too
-much. Refused is the message that still grows, not the one that stands still: the sum stays below its limit and one read of each
-socket, and a client whose message is refused is answered (53200) and may go on.
+This module only counts. `wire.pg.connection` adds to the count, and while the limit is exceeded it refuses a long message that
+has not arrived completely. It refuses the message that is still growing, not one that has stopped arriving, so the total stays
+below the limit plus one read of each socket. A client whose message is refused receives an error (53200) and may continue.
 
-Rejected: to reserve a message's length when its head comes. Four heads of five bytes would then take what all clients have.
-Rejected: to let the message wait. Clients that send halves and stop would have all others wait for ever.
+Rejected: reserving the length of a message when its header arrives. Four headers of five bytes would then take the room of all
+clients. Rejected: letting the message wait. Clients that send half a message and stop would make all others wait forever.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from wire.errors import OutOfMemory
 
 
 class InputBudget:
-    """bytes_max: what may be held together before long messages are refused. held: what is."""
+    """bytes_max: the total above which long messages are refused. held: the current total, in bytes."""
 
     def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
@@ -32,7 +32,7 @@ class InputBudget:
         self.held -= size
 
     def refusal(self, length: int) -> OutOfMemory:
-        """The error of a message of so many bytes."""
+        """Return the error for a refused message. length: its bytes."""
         return OutOfMemory(
             "out of memory",
             detail=f"A message of {length} bytes was refused: clients' messages that have not arrived whole hold {self.held}"

@@ -57,7 +57,8 @@ def _pg_prepared_statements(context: SystemContext) -> Iterator[Row]:
 
 
 def _pg_stat_progress_copy(context: SystemContext) -> Iterator[Row]:
-    """Of others' COPY only that it runs (pgstatfuncs.c, pg_stat_get_progress_info)."""
+    """The progress of each running COPY. For the COPY of a session whose activity the role may not see, only the process and the
+    database are shown; the other columns are null (pgstatfuncs.c, pg_stat_get_progress_info)."""
     shown = {a.pid for a in context.client.activity() if context.may_see(a.user)}
     for c in context.copies():
         if c.pid in shown:

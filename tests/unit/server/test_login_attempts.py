@@ -1,4 +1,4 @@
-"""How many failed logins are borne, from where and as whom, and how long they count."""
+"""Limits on failed logins: how many are allowed from an address and as a role, and how long they count."""
 
 from __future__ import annotations
 

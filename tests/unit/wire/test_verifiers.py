@@ -1,4 +1,4 @@
-"""What roles may keep of their passwords: verifiers that are neither too weak nor cost the server too much."""
+"""Password verifiers that a role may have: those that are neither too weak nor too costly for the server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_verifier_that_costs_the_server_too_much_is_refused(verifier: str) -> 
 
 
 def test_nothing_is_computed_for_one_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may come from an earlier release, or from the catalog's database."""
+    """A stored verifier that is too costly may come from an earlier release, or from the catalog's database."""
 
     def compute(*_arguments: object) -> None:
         raise AssertionError("a password was hashed")

@@ -1,4 +1,4 @@
-"""What a member runs for others: statements as the compiler makes them, and none of those that a stranger would like."""
+"""Statements that a member runs for other members: it accepts those that the compiler makes, and refuses those of an attacker."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_the_functions_of_all_templates_are_known() -> None:
 
 
 def test_no_function_that_is_known_reads_files_or_settings() -> None:
-    """What DuckDB and Spark have that reaches beyond its arguments, as of the releases that are pinned."""
+    """The functions of the pinned releases of DuckDB and Spark that access more than their arguments are not allowed."""
     of_files = {
         "read_text",
         "read_blob",

@@ -1,4 +1,4 @@
-"""What planning costs grows with the statement, not with its square: counted in calls of Python functions."""
+"""The cost of planning is linear in the size of the statement, not quadratic. It is counted in calls of Python functions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _planned(sql: str, catalog: TestCatalog) -> None:
 
 
 def _calls(work: Callable[[], object]) -> int:
-    """How many calls, and resumptions of generators, the work takes."""
+    """Return the number of function calls, including resumptions of generators, that the work makes."""
     count = 0
 
     def note(_frame: FrameType, event: str, _argument: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a publisher makes durable before the catalog forgets it, and how a log that a power failure has torn is mended."""
+"""A publisher makes changes durable before the catalog forgets them, and repairs a log that a power failure has torn."""
 
 from __future__ import annotations
 
