@@ -20,10 +20,10 @@ from engine.plan.compile import Bindings
 from engine.plan.compile.printed import print_statement
 from engine.plan.physical import StagedChange
 from engine.plan.rewrite import size
-from engine.planning import SHORT_NODES
 from engine.runtime.mesh import MembersNow
+from engine.runtime.planning_pool import SHORT_NODES
 from engine.sql.depth import bounded
-from engine.value_sizes import are_long
+from engine.sql.value_sizes import are_long
 
 if TYPE_CHECKING:
     from engine.engine import Engine

@@ -44,11 +44,11 @@ from engine.permissions import require_permitted
 from engine.plan.compile import Bindings
 from engine.plan.logical import Final as FinalNode
 from engine.plan.planner import optimise
-from engine.planning import SHORT_CHARACTERS
 from engine.recording_catalog import RecordingCatalog
 from engine.results import RowsStream, StreamExecution
 from engine.row_calls import RowCallStream
 from engine.runtime.mesh import MemberInfo
+from engine.runtime.planning_pool import SHORT_CHARACTERS
 from engine.sequences import SessionSequences
 from engine.session_roles import SessionRoles
 from engine.session_transaction import SessionTransaction
@@ -59,6 +59,7 @@ from engine.sql.accesses import Accesses
 from engine.sql.binder import bind_query, regnames
 from engine.sql.copy_statement import CopyFrom, CopyTo
 from engine.sql.scope import BindContext, ParameterTypes, RowLock
+from engine.sql.value_sizes import are_long
 from engine.statement_cache import PlannedQuery
 from engine.system_rows import with_rows_of_now
 from engine.text_styles import check_styles, foreign_styles
@@ -69,7 +70,6 @@ from engine.utility.drop import drop
 from engine.utility.foreign_table import create_foreign_table
 from engine.utility.role_ground import RoleGround
 from engine.utility.roles import ROLE_STATEMENTS, change_roles
-from engine.value_sizes import are_long
 from wire import types as t
 from wire.errors import (
     CachedPlanChanged,

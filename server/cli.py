@@ -190,7 +190,7 @@ def backup(
     Takes the configuration of a member, for where the catalog and the tables are. Copies neither the configuration nor what
     foreign tables read.
     """
-    from engine.backup import back_up
+    from engine.storage.backup import back_up
 
     engine = _load(config, data=data).engine()
     _tell("backed up", lambda: back_up(engine.catalog_location, engine.tables, target))
@@ -206,7 +206,7 @@ def restore(
 
     Then start the members. The catalog may be another database than before: a SQLite file or PostgreSQL.
     """
-    from engine import backup as backups
+    from engine.storage import backup as backups
 
     engine = _load(config, data=data).engine()
     _tell("restored", lambda: backups.restore(source, engine.catalog_location, engine.tables))

@@ -41,8 +41,8 @@ from engine.plan.physical import StagedChange
 from engine.plan.planner import optimise
 from engine.plan.rewrite import size, walk_all
 from engine.plan.shown_columns import ShownColumns
-from engine.planning import SHORT_CHARACTERS
 from engine.results import BatchesStream, StreamExecution
+from engine.runtime.planning_pool import SHORT_CHARACTERS
 from engine.spark.connection import embedded
 from engine.spark.write_task import rules
 from engine.sql.accesses import Requirement
@@ -171,7 +171,7 @@ def keeps_order(plan: Mutate, compiled: CompiledQuery) -> bool:
 class SessionGround:
     """`engine.mutation.run.Ground` of one execution. values: of the session, the same for all of its queries.
     judges_later: whether constraints that are not deferred are judged by whoever runs it, who finds them in `later`. long: whether
-    the statement waits for its turn to be planned (`engine.planning`)."""
+    the statement waits for its turn to be planned (`engine.runtime.planning_pool`)."""
 
     session: Session
     engine: Engine

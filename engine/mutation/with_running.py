@@ -28,7 +28,7 @@ from engine.mutation.with_changes import RETURNED_OID, BoundWith, bind_with_chan
 from engine.plan.logical import Mutate, Node, TableReader
 from engine.plan.planner import optimise
 from engine.plan.rewrite import rewrite_plan, walk_all
-from engine.planning import SHORT_CHARACTERS
+from engine.runtime.planning_pool import SHORT_CHARACTERS
 from engine.sql.binder.mutations import BoundMutation
 from engine.sql.binder.queries import BoundQuery
 from engine.sql.statements import WithChanges

@@ -32,6 +32,7 @@ an hour, because queries that began a moment ago still read it (`tables.DROPPED_
 | `tables` | a stored table's folder and its files |
 | `publish` | from decisions in the catalog to versions of Delta |
 | `underway`, `vacuum` | what is written and not named yet; removing what nobody can name any more |
+| `backup`, `file_copies` | backup and restore of the catalog and of the files that it names |
 
 Rejected: to make a decision visible only when all its tables are published (two more states, a reader that waits for a
 writer, 10 ms more for each commit); to keep all files in the catalog and write Delta's log for others only (a table of a

@@ -1,4 +1,4 @@
-"""Statements that are read and planned: interrupts, turns, memory (`engine.planning`)."""
+"""Statements that are read and planned: interrupts, turns, memory (`engine.runtime.planning_pool`)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from support.local_member import LocalMember, local_member
 from support.member_process import wait_until
 
-from engine.planning import PlanningPool
 from engine.runtime.operation_pool import OperationPool
+from engine.runtime.planning_pool import PlanningPool
 from engine.sql.interrupts import check_for_interrupts
 from engine.sql.parser import parse
 from wire.errors import OutOfMemory

@@ -12,13 +12,13 @@ import pytest
 from support.postgres_server import PostgresServer
 from support.storage_ground import created, delete, insert, on_disk, table, values
 
-from engine.backup import back_up, restore
 from engine.catalog.counters import Count
 from engine.catalog.objects import Schema, Sequence, View
 from engine.catalog.store import CatalogStore
 from engine.catalog.transaction import SessionCatalog
 from engine.sql import types as st
 from engine.storage import tables
+from engine.storage.backup import back_up, restore
 from engine.storage.claims import Hold, is_held
 from engine.storage.publish import remove_dropped
 from wire import types as t
