@@ -60,7 +60,13 @@ class _Bucket:
 
 
 class _Recent(OrderedDict[K, V]):
-    """Keeps the values of the `KEYS_MAX` keys that were added most recently."""
+    """Keeps the values of the `KEYS_MAX` keys that were used most recently."""
+
+    def find(self, key: K) -> V | None:
+        value = self.get(key)
+        if value is not None:
+            self.move_to_end(key)
+        return value
 
     def keep(self, key: K, value: V) -> None:
         self[key] = value
@@ -80,7 +86,7 @@ class _Buckets:
 
     def find(self, key: Hashable, most: int, now: float) -> _Bucket:
         """Return the bucket with its level as of now. A new bucket is kept only when a failure is added to it."""
-        bucket = self._kept.get(key)
+        bucket = self._kept.find(key)
         if bucket is None:
             return _Bucket(0.0, now)
         leaked = (now - bucket.at) * most / _LEAK_SECONDS
