@@ -43,6 +43,8 @@ def expression(expr: e.Expr) -> str:
             return expr.name
         case e.Call():
             return _call(expr)
+        case e.Relabel():
+            return f"({expression(expr.arg)})::{expr.type}"
         case e.And():
             return _joined(" AND ", expr.args)
         case e.Or():

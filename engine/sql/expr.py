@@ -132,6 +132,13 @@ class Call(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class Relabel(Expr):
+    """`arg` as another type that is stored alike: RelabelType of PostgreSQL's parse trees (`with_type`)."""
+
+    arg: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class And(Expr):
     args: tuple[Expr, ...]
 
@@ -283,7 +290,12 @@ class WindowCall(Expr):
 
 
 def with_type(expr: Expr, typ: SqlType) -> Expr:
-    """`expr` relabelled to `typ`: for changes that need no work at run time (varchar to text)."""
+    """`expr` relabelled to `typ`: for changes that need no work at run time (varchar to text). A call with a type modifier keeps
+    it, since it is what the call does: cut off, round."""
+    if isinstance(expr, Relabel):
+        expr = expr.arg
+    if isinstance(expr, Call) and expr.type.typmod not in (-1, typ.typmod):
+        return Relabel(typ, expr, position=expr.position)
     return replace(expr, type=typ)
 
 

@@ -47,6 +47,7 @@ from engine.sql.expr import (
     Not,
     Or,
     ParamRef,
+    Relabel,
     Row,
     Subquery,
     sized_parameter,
@@ -74,6 +75,8 @@ def render(expr: Expr, scope: Scope) -> exp.Expression:
                 return literal(stored, expr.type, scope.engine)
             args = [render(arg, scope) for arg in expr.args]
             return settle(apply(expr, args, scope.engine), expr.type, scope.engine)
+        case Relabel():
+            return render(expr.arg, scope)
         case And():
             return conjunction([render(arg, scope) for arg in expr.args])
         case Or():

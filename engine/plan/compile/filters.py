@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from engine.plan.compile.block import Block, Stage
 from engine.plan.compile.expressions import conjunct
 from engine.sql.expr import Expr, Subquery
@@ -13,9 +15,14 @@ def filtered(block: Block, test: Expr) -> Block:
     if (grouped and any(isinstance(part, Subquery) for part in test.walk())) or block.stage > Stage.GROUPED:
         block = block.derived(keep_order=True)
     block = block.flat().ready_for([test])
+    tree = conjunct(test, block.scope)
     if block.stage is Stage.GROUPED:
-        block.having.append(conjunct(test, block.scope))
-    else:
-        block.where.append(conjunct(test, block.scope))
-        block.stage = Stage.FILTERED
+        if block.scope.engine != "local" or tree.find(exp.Lambda) is None:
+            block.having.append(tree)
+            return block
+        # DuckDB takes the parameter of a lambda in HAVING for a column that is not grouped by.
+        block = block.derived(keep_order=True)
+        tree = conjunct(test, block.scope)
+    block.where.append(tree)
+    block.stage = Stage.FILTERED
     return block
