@@ -346,7 +346,7 @@ def _changed(value: Any, path: Sequence[str | None], position: int, put: Any) ->
     """The value with what is at the path replaced by `put(container, key)`."""
     step, rest = path[0], path[1:]
     if step is None:
-        raise InvalidParameterValue(f"path element at position {position} is null")
+        raise NullValueNotAllowed(f"path element at position {position} is null")
     if isinstance(value, dict):
         return _changed_member(value, step, rest, position, put)
     if isinstance(value, list):
@@ -391,7 +391,7 @@ def inserted(value: Any, path: Sequence[str | None], new: Any, after: bool) -> A
 def _inserted(value: Any, path: Sequence[str | None], position: int, new: Any, after: bool) -> Any:
     step, rest = path[0], path[1:]
     if step is None:
-        raise InvalidParameterValue(f"path element at position {position} is null")
+        raise NullValueNotAllowed(f"path element at position {position} is null")
     if isinstance(value, dict):
         if rest:
             return {**value, step: _inserted(value[step], rest, position + 1, new, after)} if step in value else value

@@ -18,7 +18,7 @@ from engine.executor import EngineName
 from engine.plan.compile.aggregate_names import AGGREGATES
 from engine.plan.compile.block import is_volatile
 from engine.plan.compile.calls import apply, is_argument, settle
-from engine.plan.compile.expressions import condition, render
+from engine.plan.compile.expressions import filter_condition, render
 from engine.plan.compile.keys import equality_key, needs_key, order_keys
 from engine.plan.compile.literals import struct
 from engine.plan.compile.scope import Scope
@@ -120,7 +120,7 @@ def _decorate(
     node: exp.Expression, aggregate: AggregateCall, order: Sequence[exp.Ordered], scope: Scope
 ) -> exp.Expression:
     """DISTINCT, ORDER BY and FILTER on one call of the engine's."""
-    tests = [] if aggregate.filter is None else [condition(aggregate.filter, scope)]
+    tests = [] if aggregate.filter is None else [filter_condition(aggregate.filter, scope)]
     if scope.engine == "local" and _is_extreme_of_floats(aggregate):
         tests.append(exp.Not(this=is_null(render(aggregate.args[0], scope))))
     keyed = any(needs_key(arg.type, scope.engine) for arg in aggregate.args)
@@ -152,7 +152,7 @@ def _ordered_set(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
     def decorate(node: exp.Expression) -> exp.Expression:
         if isinstance(node, exp.WithinGroup):
             _direct(node, items)
-        return node if aggregate.filter is None else filtered(node, condition(aggregate.filter, scope))
+        return node if aggregate.filter is None else filtered(node, filter_condition(aggregate.filter, scope))
 
     return on_aggregates(tree, scope.engine, decorate)
 
@@ -183,7 +183,7 @@ def _in_spark(aggregate: AggregateCall, keys: Sequence[exp.Ordered], scope: Scop
     value = render(aggregate.args[0], scope)
     fields = {f"k{i}": key.this.copy() for i, key in enumerate(keys)} | {"v": value}
     collected: exp.Expression = call("COLLECT_LIST", struct("spark", fields))
-    tests = [] if aggregate.filter is None else [condition(aggregate.filter, scope)]
+    tests = [] if aggregate.filter is None else [filter_condition(aggregate.filter, scope)]
     if aggregate.function.name == "string_agg":
         tests.append(exp.Not(this=is_null(value.copy())))
     if tests:

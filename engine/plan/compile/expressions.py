@@ -16,6 +16,7 @@ from engine.plan.compile.calls import apply, settle
 from engine.plan.compile.keys import equality_key
 from engine.plan.compile.literals import array_storage, fits, literal, struct
 from engine.plan.compile.scope import Scope
+from engine.plan.compile.short_circuit import junction
 from engine.plan.compile.storage import element_type, storage_type
 from engine.plan.compile.trees import (
     call,
@@ -77,10 +78,8 @@ def render(expr: Expr, scope: Scope) -> exp.Expression:
             return settle(apply(expr, args, scope.engine), expr.type, scope.engine)
         case Relabel():
             return render(expr.arg, scope)
-        case And():
-            return conjunction([render(arg, scope) for arg in expr.args])
-        case Or():
-            return disjunction([render(arg, scope) for arg in expr.args])
+        case And() | Or():
+            return _junction(expr, scope)
         case Not():
             return negated(render(expr.arg, scope))
         case IsNull():
@@ -103,6 +102,13 @@ def render(expr: Expr, scope: Scope) -> exp.Expression:
             return subqueries.render(expr, scope)
         case _:
             raise AssertionError(f"{type(expr).__name__} does not stand here")
+
+
+def _junction(expr: And | Or, scope: Scope) -> exp.Expression:
+    trees, every = [render(arg, scope) for arg in expr.args], isinstance(expr, And)
+    if scope.engine == "local":
+        return junction(expr.args, trees, every=every)
+    return conjunction(trees) if every else disjunction(trees)
 
 
 def _stored_numeric(expr: Call, scope: Scope) -> Decimal | None:
@@ -129,6 +135,11 @@ def condition(expr: Expr, scope: Scope) -> exp.Expression:
             return subqueries.condition(expr, scope)
         case _:
             return render(expr, scope)
+
+
+def filter_condition(expr: Expr, scope: Scope) -> exp.Expression:
+    """As `condition`, for an aggregate's FILTER, which DuckDB computes as a value."""
+    return render(expr, scope) if isinstance(expr, And | Or) and scope.engine == "local" else condition(expr, scope)
 
 
 def conjunct(expr: Expr, scope: Scope) -> exp.Expression:

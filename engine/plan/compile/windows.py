@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from engine.plan.compile.aggregates import guarded, on_aggregates, order_items
 from engine.plan.compile.calls import apply, settle
-from engine.plan.compile.expressions import condition, render
+from engine.plan.compile.expressions import filter_condition, render
 from engine.plan.compile.keys import equality_key
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.trees import call, case, cast, integer, ordered
@@ -56,7 +56,7 @@ def _aggregate(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
         return apply(aggregate, args, scope.engine)
     if aggregate.function.name not in _SKIPS_NULLS:
         raise scope.compilation.unsupported(f"FILTER for {aggregate.function.name} over a window")
-    test = condition(aggregate.filter, scope)
+    test = filter_condition(aggregate.filter, scope)
     if not args:
         return call("COUNT", case([(test, integer(1))], None))
     return apply(aggregate, [case([(test, args[0])], None), *args[1:]], scope.engine)
@@ -65,7 +65,7 @@ def _aggregate(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
 def _over(node: exp.Expression, window: WindowCall, scope: Scope, input_order: Sequence[exp.Ordered]) -> exp.Expression:
     inner = window.call
     if isinstance(inner, AggregateCall) and inner.filter is not None and scope.engine == "local":
-        node = exp.Filter(this=node, expression=exp.Where(this=condition(inner.filter, scope)))
+        node = exp.Filter(this=node, expression=exp.Where(this=filter_condition(inner.filter, scope)))
     order = order_items(window.order_by, scope)
     spec = None if window.frame is None else _spec(window.frame, window, scope)
     if not order and input_order and inner.function.name in _BY_PLACE:
@@ -110,6 +110,9 @@ def _bound(
         head, _, side = bound.kind.upper().partition(" ")
         return ("CURRENT ROW", None) if head == "CURRENT" else (head, side)
     _check_sign(bound.offset, which, frame.unit, scope)
+    if _is_zero(bound.offset, scope):
+        # The same rows, which DuckDB 2.0 does not always find as `0 PRECEDING`: it begins at a place of another row's frame.
+        return "CURRENT ROW", None
     if scope.engine == "local":
         offset = render(bound.offset, scope)
         return (offset if frame.unit is FrameUnit.RANGE else exp.Paren(this=offset)), bound.kind.upper()
@@ -123,6 +126,13 @@ def _constant(offset: Expr, scope: Scope) -> Any:
     if isinstance(offset, ParamRef):
         return scope.compilation.bindings.parameters[offset.index]
     raise scope.compilation.unsupported("window frame offsets that are not constants")
+
+
+def _is_zero(offset: Expr, scope: Scope) -> bool:
+    if not isinstance(offset, (Const, ParamRef)):
+        return False
+    value = _constant(offset, scope)
+    return value == (0, 0, 0) if isinstance(value, tuple) else value == 0
 
 
 def _check_sign(offset: Expr, which: str, unit: FrameUnit, scope: Scope) -> None:

@@ -17,6 +17,7 @@ from engine.sql.binder import domains, literals, object_names
 from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.coercion import array_type, common, element_type
 from engine.sql.expr import ArrayOf, Call, Case, Coalesce, Const, Expr, FieldRef, ParamRef, Row, with_type
+from engine.sql.functions.vectors import VECTORS
 from engine.sql.scope import Scope, Source, cursor, position
 from engine.sql.type_names import domain_named, resolve_type
 from engine.sql.types import SqlType
@@ -218,10 +219,12 @@ def _slice(binder: ExpressionBinder, arg: Expr, index: exp.Slice, scope: Scope, 
         for bound in (index.args.get("this"), index.args.get("expression"))
     ]
     if index.args.get("this") is None:
-        bounds[0] = literals.int4(1)
+        bounds[0] = literals.int4(0 if arg.type.pg in VECTORS else 1)
     if index.args.get("expression") is None:
         bounds[1] = literals.int4((1 << 31) - 1)
-    return with_type(binder.function("slice", [arg, *bounds], at), replace(arg.type, typmod=-1))
+    # transformContainerType: part of a vector is an array.
+    pg = t.array_of(t.element_of(arg.type.pg)) if arg.type.pg in VECTORS else arg.type.pg
+    return with_type(binder.function("slice", [arg, *bounds], at), replace(arg.type, pg=pg, typmod=-1))
 
 
 def bind_index(binder: ExpressionBinder, index: exp.Expression, scope: Scope) -> Expr:

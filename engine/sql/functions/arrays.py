@@ -21,7 +21,7 @@ from engine.sql.expr import ArrayOf, Call, Column, ColumnRef, Const, Expr
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn, op
 from engine.sql.functions.textual import apply, typed_as_text
-from engine.sql.functions.trees import EngineBuilder, concat, constant_text, is_null, on, raises, sql, text
+from engine.sql.functions.trees import EngineBuilder, bound, concat, constant_text, is_null, on, raises, sql, text
 from engine.sql.types import SqlType, of
 from wire import types as t
 from wire.errors import FeatureNotSupported
@@ -319,7 +319,7 @@ _REPLACE = _texts(
     "list_transform($1, lambda e__: CASE WHEN e__ IS NOT DISTINCT FROM $2 THEN $3 ELSE e__ END)",
     "transform($1, e__ -> CASE WHEN e__ <=> $2 THEN $3 ELSE e__ END)",
 )
-_CONTAINS_LOCAL = "list_has_all({0}, {1}) AND list_position({1}, NULL) IS NULL"
+_CONTAINS_LOCAL = "CASE WHEN {0} IS NOT NULL THEN list_has_all({0}, {1}) AND list_position({1}, NULL) IS NULL END"
 _CONTAINS_SPARK = "CASE WHEN {0} IS NOT NULL THEN forall({1}, e__ -> coalesce(array_contains({0}, e__), FALSE)) END"
 _OVERLAPS = _texts(
     "list_has_any($1, $2)",
@@ -390,10 +390,13 @@ def _array_to_string(engine: EngineName, args: Sequence[exp.Expression], call: C
     if engine == "spark":
         return sql("spark", "array_join(transform($1, e__ -> $2), $3)", args[0], one, args[1])
     if constant_text(args[1]) is not None:
-        return sql("local", "array_to_string(list_transform($1, lambda e__: $2), $3)", args[0], one, args[1])
-    # DuckDB wants a constant separator: each piece brings its own, and the first one's is cut off.
-    joined = "substring(array_to_string(list_transform($1, lambda e__: $3 || $2), ''), length($3) + 1)"
-    return sql("local", joined, args[0], one, args[1])
+        joined = "array_to_string(list_transform($1, lambda e__: $2), $3)"
+    else:
+        # DuckDB wants a constant separator: each piece brings its own, and the first one's is cut off.
+        joined = "substring(array_to_string(list_transform($1, lambda e__: $3 || $2), ''), length($3) + 1)"
+    # DuckDB's answer for nulls alone is null.
+    whole = f"CASE WHEN $1 IS NOT NULL AND $3 IS NOT NULL THEN coalesce({joined}, '') END"
+    return bound(engine, "array__", args[0], lambda array: sql("local", whole, array, one, args[1]))
 
 
 def _split(engine: EngineName, value: exp.Expression, delimiter: exp.Expression) -> exp.Expression:

@@ -89,7 +89,7 @@ def _bitwise() -> Iterator[Function]:
     right = f"lpad(substr($1, 1, CAST(greatest(length($1) - {{n}}, 0) AS INT)), {_SIZE}, '0')"
     for symbol, forward, back in (("<<", left, right), (">>", right, left)):
         far = "CAST(least(-CAST($2 AS BIGINT), 2147483647) AS INT)"
-        text = f"CASE WHEN $2 >= 0 THEN {forward.format(n='$2')} ELSE {back.format(n=far)} END"
+        text = f"CASE WHEN $2 >= 0 THEN {forward.format(n='$2')} WHEN $2 < 0 THEN {back.format(n=far)} END"
         yield op(symbol, (_BIT, t.INT4), _BIT, text)
 
 
@@ -106,8 +106,11 @@ def _parts() -> Iterator[Function]:
     begin, end = "greatest($2, 1)", "CAST($2 AS BIGINT) + $3"
     count = f"CAST(least(greatest({end} - {begin}, 0), 2147483647) AS INT)"
     negative = "RAISE('22011', 'negative substring length not allowed')"
-    yield fn("substring", (_BIT, t.INT4), _BIT, f"substr($1, {begin})")
-    part = f"CASE WHEN $1 IS NOT NULL AND $3 < 0 THEN {negative} ELSE substr($1, {begin}, {count}) END"
+    yield fn("substring", (_BIT, t.INT4), _BIT, f"CASE WHEN $2 IS NOT NULL THEN substr($1, {begin}) END")
+    part = (
+        f"CASE WHEN $1 IS NOT NULL AND $2 IS NOT NULL AND $3 < 0 THEN {negative}"
+        f" WHEN $2 IS NOT NULL AND $3 IS NOT NULL THEN substr($1, {begin}, {count}) END"
+    )
     yield fn("substring", (_BIT, t.INT4, t.INT4), _BIT, part)
     for more, length in (((), "length($2)"), ((t.INT4,), "$4")):
         rest = f"substr($1, CAST(greatest($3 + {length}, 1) AS INT))"

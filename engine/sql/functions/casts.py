@@ -221,6 +221,8 @@ def _strings() -> Iterator[Function]:
         yield cast(source, t.TEXT, "$1")
     yield cast(t.BPCHAR, t.TEXT, local="rtrim($1, ' ')", spark="rtrim($1)")
     yield cast(t.TEXT, t.NAME, f"left($1, {_NAME_BYTES})")
+    # What boolout writes: text and varchar have a cast of their own.
+    yield cast(t.BOOL, t.NAME, "CASE WHEN $1 THEN 't' WHEN NOT $1 THEN 'f' END")
     # One byte in PostgreSQL, which may then be the first half of a letter, and may be written as its octal digits.
     letter = "RAISE('0A000', 'not supported: a letter beyond ASCII as \"char\"')"
     code = " + ".join(f"(ascii(substr($1, {place}, 1)) - 48) * {worth}" for place, worth in ((2, 64), (3, 8), (4, 1)))

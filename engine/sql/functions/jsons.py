@@ -291,6 +291,8 @@ def _build_object(engine: EngineName, args: Sequence[exp.Expression], call: Call
         key, value = call.args[place], call.args[place + 1]
         check_key(key.type)
         shown = as_text(engine, args[place], key, "cast")
+        if key.type.pg in (t.TIMESTAMP, t.TIMESTAMPTZ):
+            shown = _iso(engine, shown, key.type.pg is t.TIMESTAMPTZ)
         words = f"argument {place + 1} cannot be null"
         wrong = raises(
             engine, "22023", words if name.startswith("json_") else f"argument {place + 1}: key must not be null"

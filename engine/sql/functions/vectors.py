@@ -35,6 +35,11 @@ ZERO_BASED: Final[Mapping[tuple[str, int], Function]] = {
             local="CAST(list_position($1, $2) - 1 AS INTEGER)", strict=False,
         ),
         fn("subscript", (t.ANYARRAY, t.INT4), t.ANYELEMENT, local="CASE WHEN $2 >= 0 THEN list_extract($1, $2 + 1) END"),
+        fn(
+            "slice", (t.ANYARRAY, t.INT4, t.INT4), t.ANYARRAY,
+            local="CASE WHEN $1 IS NULL OR $2 IS NULL OR $3 IS NULL THEN NULL WHEN $3 < 0 OR $3 < $2 THEN list_slice($1, 2, 1) "
+            "ELSE list_slice($1, greatest($2, 0) + 1, least($3, 2147483646) + 1) END",
+        ),
     )
 }  # fmt: skip
 

@@ -1,0 +1,24 @@
+create table t (b int, g int, s text);
+insert into t values (0, 1, 'x'), (1, 2, '2'), (2, 3, '3'), (3, 3, 'y'), (null, 5, null);
+select g, b <> 0 and 3 / b = 1, b = 0 or 3 / b = 1, not (b = 0 or 3 / b <> 1) from t order by g, b;
+select count(*) filter (where b <> 0 and 3 / b = 1), sum(g) filter (where b = 0 or 3 / b > 1) from t;
+select string_agg(s, ',' order by s) filter (where s < 'a' and s::int > 1) from t;
+select count(*) from t where b <> 0 and 3 / b = 1;
+select count(*) from t where not (b = 0 or 3 / b <> 1);
+select count(*) from t where (b <> 0 and 3 / b = 1) is not true;
+select count(*) from t where (b <> 0 and 3 / b = 1) is null;
+select count(*) from t where (b = 0 or 3 / b = 1) = (g > 2);
+select g, s < 'a' and s::int > 2, s > 'a' or s::int > 2 from t order by g, b;
+select g, g > 2 and b <> 0 and 10 / b > 3 and 10 / b < 9 and g < 100 from t order by g, b;
+select count(*) from t x join t y on x.g = y.g and y.b <> 0 and 3 / y.b = 1;
+select count(*) from t x left join t y on x.g = y.g and (y.b = 0 or 3 / y.b = 1) is true;
+select g, sum(g) filter (where b <> 0 and 3 / b = 1) over (order by g, b) from t order by g, b;
+select bool_and(b = 0 or 3 / b >= 0), bool_or(b <> 0 and 3 / b = 3) from t;
+select g from t group by g having count(*) > 1 and 10 / (count(*) - 1) > 3 order by 1;
+select g, count(*) > 1 and 10 / (count(*) - 1) > 3 from t group by g order by 1;
+select g, coalesce(b <> 0 and 3 / b = 1, true) from t order by (b <> 0 and 3 / b = 1) nulls first, g, b;
+update t set s = (b <> 0 and 3 / b = 1)::text;
+select * from t order by g, b;
+prepare p as select count(*) from t where ($1 <> 0 and 3 / $1 = 1) is true;
+execute p(0);
+execute p(3)
