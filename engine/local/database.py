@@ -351,4 +351,6 @@ def _settings(config: EngineConfig, spill: Path) -> dict[str, Any]:
         "temp_directory": str(spill),
         **CONFINED,
         "preserve_insertion_order": True,
+        # Aggregates over constants are ordered by these.
+        "order_by_non_integer_literal": True,
     }

@@ -70,6 +70,7 @@ class LocalSql(DuckDB):
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _syntax(DuckDBParser)
 
     class Generator(_Interruptible, DuckDBGenerator):
+        MULTI_ARG_DISTINCT = True
         TRANSFORMS: ClassVar[dict[Any, Any]] = {**DuckDBGenerator.TRANSFORMS, **_VERBATIM}
 
 

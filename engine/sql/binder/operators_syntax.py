@@ -101,10 +101,14 @@ def bind_operator(binder: ExpressionBinder, node: exp.Expression, scope: Scope) 
 
 
 def bind_negation(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    """Minus: of a number literal a literal, so that -2147483648 is an integer (gram.y: doNegate)."""
+    """Minus: of a number literal a literal, so that -2147483648 is an integer, and the negative of that again a literal (gram.y:
+    doNegate)."""
     at = position(node)
-    if isinstance(node.this, exp.Literal) and not node.this.is_string:
-        return literals.number(f"-{node.this.this}", at)
+    number, sign = node.this, "-"
+    while isinstance(number, exp.Neg):
+        number, sign = number.this, "" if sign else "-"
+    if isinstance(number, exp.Literal) and not number.is_string:
+        return literals.number(f"{sign}{number.this}", at)
     return binder.operator("-", [binder.bind(node.this, scope)], at)
 
 

@@ -157,7 +157,9 @@ def _fill(engine: EngineName, args: Sequence[exp.Expression], _call: Call | Aggr
         dims, many, made = (
             "len($2)",
             "list_extract($2, 1)",
-            "list_transform(range(list_extract($2, 1)), lambda i__: $1)",
+            # DuckDB computes what it can ahead of the CASE.
+            f"list_transform(range(CASE WHEN list_extract($2, 1) <= {_MOST_ELEMENTS} THEN list_extract($2, 1) ELSE 0 END),"
+            " lambda i__: $1)",
         )
     else:
         dims, many, made = "size($2)", "get($2, 0)", "array_repeat($1, get($2, 0))"

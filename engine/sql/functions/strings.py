@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from engine.sql.expr import AggregateCall, Call
 
 NEGATIVE_LENGTH = "negative substring length not allowed"
+#: Bytes of a text (MaxAllocSize, without its header), and characters, each of which may take four.
+_BYTES_MAX: Final = 0x3FFFFFFF - 4
+_CHARACTERS_MAX: Final = _BYTES_MAX // 4
+_TOO_LONG: Final = "RAISE('54000', 'requested length too large')"
 
 
 # --- concatenation ----------------------------------------------------------------------------------------------------
@@ -272,13 +276,20 @@ _PIECES = (
 # --- padding, trimming, replacing -------------------------------------------------------------------------------------
 
 
-def _pad(engine: EngineName, side: str, args: Sequence[exp.Expression]) -> exp.Expression:
+def _pad(engine: EngineName, side: str, given: Sequence[exp.Expression]) -> exp.Expression:
+    large = raises(engine, "54000", "requested length too large")
+    length = sql(engine, f"CASE WHEN $1 > {_CHARACTERS_MAX} THEN $2 ELSE $1 END", given[1], large)
+    args = [given[0], given[1] if isinstance(given[1], exp.Literal) and _is_short(given[1]) else length, *given[2:]]
     if engine == "spark":
         return sql("spark", f"{side}($1, $2, $3)" if len(args) == 3 else f"{side}($1, $2, ' ')", *args)
     if len(args) == 2 or constant_text(args[2]):
         return sql("local", f"{side}($1, $2, $3)", args[0], args[1], *(args[2:] or [text(" ")]))
     unfilled = "left($1, CASE WHEN $2 < 0 THEN 0 ELSE $2 END)"
     return sql("local", f"CASE WHEN $3 = '' THEN {unfilled} ELSE {side}($1, $2, $3) END", *args)
+
+
+def _is_short(length: exp.Literal) -> bool:
+    return int(length.this) <= _CHARACTERS_MAX
 
 
 def _padding(name: str) -> Iterator[Function]:
@@ -302,7 +313,11 @@ _EDITING = (
     *_trimming("rtrim", "rtrim", "rtrim($2, $1)"),
     fn("replace", (t.TEXT, t.TEXT, t.TEXT), t.TEXT, local="replace($1, $2, $3)", spark="replace($1, $2, $3)"),
     fn("translate", (t.TEXT, t.TEXT, t.TEXT), t.TEXT, local="translate($1, $2, $3)", spark="translate($1, $2, $3)"),
-    fn("repeat", (t.TEXT, t.INT4), t.TEXT, local="repeat($1, $2)", spark="repeat($1, $2)"),
+    fn(
+        "repeat", (t.TEXT, t.INT4), t.TEXT,
+        local=f"repeat($1, CASE WHEN CAST(strlen($1) AS BIGINT) * $2 > {_BYTES_MAX} THEN {_TOO_LONG} ELSE $2 END)",
+        spark=f"repeat($1, CASE WHEN CAST(octet_length($1) AS BIGINT) * $2 > {_BYTES_MAX} THEN {_TOO_LONG} ELSE $2 END)",
+    ),
     fn("reverse", (t.TEXT,), t.TEXT, local="array_to_string(list_reverse(string_split($1, '')), '')", spark="reverse($1)"),
 )  # fmt: skip
 
