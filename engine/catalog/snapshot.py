@@ -529,11 +529,11 @@ def analysed(table: Table, statistics: TableStatistics) -> Table:
 
 def net_changes(changes: Iterable[AnyChange]) -> dict[str, FileChange]:
     """What a transaction does to the files of each table, by location."""
-    whole: dict[str, FileChange] = {}
+    each: dict[str, list[FileChange]] = {}
     for change in changes:
         if isinstance(change, DataChange):
-            whole[change.location] = whole.get(change.location, FileChange()).then(change.files)
-    return whole
+            each.setdefault(change.location, []).append(change.files)
+    return {location: FileChange.sequence(files) for location, files in each.items()}
 
 
 def _changed(mapping: Mapping[K, V], key: K, value: object) -> dict[K, V]:

@@ -100,7 +100,7 @@ class SessionCatalog:
         change to what this one changed."""
         committed, count = self._base(), len(self._changes)
         if self._seen is None or self._seen[0] is not committed or self._seen[1] != count:
-            self._seen = (committed, count, committed.replay(self._changes) if count else committed)
+            self._seen = (committed, count, self._replayed(committed, count))
         base, temporary = self._seen[2], self._temporary
         if not temporary:
             return base
@@ -108,6 +108,15 @@ class SessionCatalog:
             own = {key: retyped(relation, base.types) for key, relation in temporary.items()}
             self._shown = (base, temporary, replace(base, relations={**base.relations, **own}))
         return self._shown[2]
+
+    def _replayed(self, committed: Snapshot, count: int) -> Snapshot:
+        """The committed state with the changes of this transaction. Rows that were added since are added to the state that was
+        seen last, so that what a statement costs does not grow with the statements before it."""
+        if self._seen is not None and self._seen[0] is committed and self._seen[1] < count:
+            latest = self._changes[self._seen[1] :]
+            if all(isinstance(change, DataChange | Guard) for change in latest):
+                return replace(self._seen[2].replay(latest), version=committed.version + 1)
+        return committed.replay(self._changes) if count else committed
 
     def _base(self) -> Snapshot:
         """The committed state that this session sees now."""
@@ -334,6 +343,7 @@ class SessionCatalog:
     def forget_guards(self) -> None:
         """What was read need not be as it was."""
         self._changes = [change for change in self._changes if not isinstance(change, Guard)]
+        self._seen = None
 
     def keep_statistics(self, table: Table, statistics: TableStatistics) -> None:
         """What ANALYZE found about a table, as the statement saw it; seen by others at the commit."""

@@ -46,12 +46,26 @@ class FileChange:
     def __bool__(self) -> bool:
         return bool(self.added or self.removed)
 
+    @classmethod
+    def sequence(cls, changes: Iterable[FileChange]) -> FileChange:
+        """All of them, one after the other; in time that grows with the files that only come."""
+        whole, added = cls(), list[DataFile]()
+        for change in changes:
+            if change.removed:
+                whole = whole.then(cls(tuple(added))).then(change)
+                added.clear()
+            else:
+                added += change.added
+        return whole.then(cls(tuple(added)))
+
     def then(self, later: FileChange) -> FileChange:
         """Both, one after the other: what the first adds and the second removes is in neither."""
+        if not later.removed:
+            return FileChange(self.added + later.added, self.removed)
         gone = frozenset(later.removed)
         made = frozenset(file.path for file in self.added)
-        added = tuple(file for file in self.added if file.path not in gone) if gone else self.added
-        removed = tuple(path for path in later.removed if path not in made) if made else later.removed
+        added = tuple(file for file in self.added if file.path not in gone)
+        removed = tuple(path for path in later.removed if path not in made)
         return FileChange(added + later.added, self.removed + removed)
 
 
@@ -172,6 +186,9 @@ def described(table: Table) -> Mapping[str, DataFile]:
 
 def missing(table: Table, paths: Iterable[str]) -> list[str]:
     """Those of the paths (below the folder) that are not files of the table."""
+    paths = tuple(paths)
+    if not paths:
+        return []
     storage = _storage(table)
     added = frozenset(file.path for file in storage.added)
     gone = frozenset(storage.removed)

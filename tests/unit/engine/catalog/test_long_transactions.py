@@ -1,0 +1,98 @@
+"""What a statement of a transaction costs does not grow with the statements before it; and what it sees is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.storage_ground import created, delete, insert, values
+
+from engine.catalog.objects import DataFile
+from engine.catalog.snapshot import AnyChange, Snapshot, net_changes
+from engine.catalog.store import CatalogStore
+from engine.catalog.transaction import SessionCatalog
+from engine.storage.tables import FileChange
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[SessionCatalog]:
+    store = CatalogStore(tmp_path / "catalog.sqlite")
+    catalog = SessionCatalog(store)
+    created(catalog, "t")
+    yield catalog
+    store.close()
+
+
+def test_changes_are_replayed_once(catalog: SessionCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    replayed: list[AnyChange] = []
+    one = Snapshot._changed
+
+    def counted(self: Snapshot, change: AnyChange, moving: dict[str, object]) -> Snapshot:
+        replayed.append(change)
+        return one(self, change, moving)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Snapshot, "_changed", counted)
+    catalog.begin()
+    for number in range(20):
+        insert(catalog, number)
+        assert values(catalog) == list(range(number + 1))
+    assert len(replayed) == 20
+
+
+def test_changes_on_another_commit_are_replayed_on_it(tmp_path: Path, catalog: SessionCatalog) -> None:
+    other = CatalogStore(tmp_path / "catalog.sqlite")
+    try:
+        catalog.begin()
+        insert(catalog, 1)
+        insert(SessionCatalog(other), 2)
+        catalog._store.refresh()
+        insert(catalog, 3)
+        assert sorted(values(catalog)) == [1, 2, 3]
+        catalog.commit()
+        assert sorted(values(catalog)) == [1, 2, 3]
+    finally:
+        other.close()
+
+
+def test_a_version_is_one_more_than_the_committed_one(catalog: SessionCatalog) -> None:
+    committed = catalog.current().version
+    catalog.begin()
+    for number in range(3):
+        insert(catalog, number)
+        assert catalog.current().version == committed + 1
+
+
+def test_guards_that_are_forgotten(catalog: SessionCatalog) -> None:
+    insert(catalog, 1)
+    catalog.begin()
+    table = catalog.current().resolve(None, "t", ("public",))
+    catalog.guard(table)  # type: ignore[arg-type]
+    assert values(catalog) == [1]
+    catalog.forget_guards()
+    insert(catalog, 2)
+    assert sorted(values(catalog)) == [1, 2]
+
+
+def test_files_that_come_and_go_in_one_transaction(catalog: SessionCatalog) -> None:
+    catalog.begin()
+    first = insert(catalog, 1)
+    second = insert(catalog, 2)
+    delete(catalog, *first)
+    third = insert(catalog, 3)
+    assert sorted(values(catalog)) == [2, 3]
+    [change] = net_changes(catalog._changes).values()
+    assert set(change.added) == {*second, *third}
+    assert not change.removed
+
+
+def test_a_sequence_is_each_after_the_other() -> None:
+    files = [DataFile(str(number), 1, 1) for number in range(4)]
+    changes = [
+        FileChange((files[0],)), FileChange((files[1],), ("x",)), FileChange((files[2],)),
+        FileChange((), ("0", "2")), FileChange((files[3],)),
+    ]  # fmt: skip
+    folded = FileChange()
+    for change in changes:
+        folded = folded.then(change)
+    assert FileChange.sequence(changes) == folded == FileChange((files[1], files[3]), ("x",))
