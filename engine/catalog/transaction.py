@@ -361,6 +361,19 @@ class SessionCatalog:
         whole = net_changes(self._changes)
         return [file.path for file in whole[location].added] if location in whole else []
 
+    def appended(self, table: Table) -> Sequential[DataFile]:
+        """The files that the latest statements of the open transaction have added to a stored table, if they did nothing else with
+        it and defined nothing, oldest first."""
+        location, added = _location(table), list[Sequential[DataFile]]()
+        for change in reversed(self._changes if self.in_transaction else ()):
+            if not isinstance(change, DataChange | Guard):
+                break
+            if isinstance(change, DataChange) and change.location == location:
+                if change.files.removed:
+                    break
+                added.append(change.files.added)
+        return [file for files in reversed(added) for file in files]
+
     # -- changes -------------------------------------------------------------------------------------------------
 
     def _record(self, change: AnyChange, *more: AnyChange) -> None:

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.catalog.files import refresh
 from engine.catalog.objects import DataFile, Table
 from engine.catalog.transaction import SessionCatalog
 from engine.compiling import compile_aside
@@ -23,21 +22,17 @@ from engine.distribution import Terms
 from engine.executor import BatchStream, ExecutionContext
 from engine.fault_policy import RepeatableQuery
 from engine.memory_share import writer_bytes
-from engine.mutation.files import absolute
-from engine.mutation.run import drain
+from engine.mutation.write_anew import write_anew
 from engine.plan.compile import Bindings
-from engine.plan.logical import Final as FinalNode
-from engine.plan.logical import TableReader
+from engine.plan.logical import Final
 from engine.plan.planner import optimise
-from engine.plan.pruning import narrowed
 from engine.runtime.shielded import shielded
-from engine.sql.expr import Column
 from engine.storage import tables
 from engine.storage.claims import is_claimed
-from engine.storage.staging import KEPT_BYTES, TableWriter
+from engine.storage.staging import KEPT_BYTES
 from engine.storage.underway import UNDERWAY
 from wire.dataclass import dataclass
-from wire.errors import InternalError, SerializationFailure
+from wire.errors import SerializationFailure
 
 if TYPE_CHECKING:
     from engine.engine import Engine
@@ -103,8 +98,11 @@ async def compact_files(
     yielding: raises SerializationFailure also where a transaction that is open, on whichever member, would fail because of it.
     has_turn: the caller has the table's turn (`engine.mutation.alone`), and has it still when this returns.
     """
-    added = await _written(engine, table, files, terms, context)
-    _require_same_rows(engine, table, files, added)
+    kept = writer_bytes(context.memory, KEPT_BYTES)
+    added = await write_anew(
+        engine.store.tables, table, files,
+        lambda query: _open(engine, query, terms, context), engine.in_writer_pool, kept,
+    )  # fmt: skip
     # In a turn of its own: no statement of this member that is a transaction of its own is then in the middle of its work.
     turn = None if has_turn else engine.turns.of(table.oid)
     try:
@@ -142,33 +140,8 @@ def _record(engine: Engine, table: Table, files: Sequence[DataFile], added: Sequ
     SessionCatalog(engine.store).change_data(table, added, removed, appends_only=False)
 
 
-async def _written(
-    engine: Engine, table: Table, files: Sequence[DataFile], terms: Terms, context: ExecutionContext
-) -> tuple[DataFile, ...]:
-    """The files' rows in new files; none are left where something goes wrong."""
-    assert table.storage is not None, "a stored table"
-    kept = writer_bytes(context.memory, KEPT_BYTES)
-    writer = TableWriter(Path(table.path), table.columns, table.storage, kept)
-    try:
-        stream = await _read(engine, table, files, terms, context)
-        try:
-            await drain(stream, writer.write, engine.in_writer_pool)
-        finally:
-            await stream.close()
-        return await shielded(engine.in_writer_pool(writer.finish))
-    except BaseException:
-        await shielded(engine.in_writer_pool(writer.abandon))
-        raise
-
-
-async def _read(
-    engine: Engine, table: Table, files: Sequence[DataFile], terms: Terms, context: ExecutionContext
-) -> BatchStream:
-    paths = [absolute(table, file.path) for file in files]
-    columns = tuple(Column(number, c.name, c.type) for number, c in enumerate(table.columns, 1))
-    names = tuple(column.file_column for column in table.columns)
-    reader = TableReader(columns, narrowed(refresh(table).in_files(), paths), names)
-    plan, bindings = optimise(FinalNode(columns, reader)), Bindings({}, {}, context.time_zone)
+async def _open(engine: Engine, query: Final, terms: Terms, context: ExecutionContext) -> BatchStream:
+    plan, bindings = optimise(query), Bindings({}, {}, context.time_zone)
     return await RepeatableQuery(
         engine,
         "fail",
@@ -176,11 +149,3 @@ async def _read(
         lambda chosen: compile_aside(engine, plan, chosen, bindings),
         context,
     ).open()
-
-
-def _require_same_rows(engine: Engine, table: Table, files: Sequence[DataFile], added: Sequence[DataFile]) -> None:
-    """Raises InternalError, with the new files removed, where rows were lost or doubled: nobody would find that out later."""
-    before, after = sum(file.rows for file in files), sum(file.rows for file in added)
-    if before != after:
-        _discard(engine, table, added)
-        raise InternalError(f'{before} rows of table "{table.name}" were to be written anew, and {after} were')

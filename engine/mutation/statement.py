@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from engine.compiling import compile_aside
 from engine.distribution import CompiledQuery, DistributedQuery, Terms
 from engine.executor import BatchStream, CompiledFragment, ExecutionContext
 from engine.fault_policy import Policy, RepeatableQuery, Repetition
-from engine.memory_share import MemoryShare
+from engine.memory_share import MemoryShare, writer_bytes
 from engine.mutation import foreign_keys
 from engine.mutation.collector import collected, told_by_all
 from engine.mutation.deferral import Cause, Deferral, Event
@@ -33,6 +34,7 @@ from engine.mutation.run import Outcome, run, told_in_order
 from engine.mutation.shown import shown_columns, with_shown
 from engine.mutation.spark_files import by_spark_alone
 from engine.mutation.tasks import by_members, by_tasks, write
+from engine.mutation.write_anew import write_anew
 from engine.mutation.written import Written
 from engine.plan.compile import Bindings
 from engine.plan.logical import Final as FinalNode
@@ -43,6 +45,7 @@ from engine.plan.rewrite import size, walk_all
 from engine.plan.shown_columns import ShownColumns
 from engine.results import BatchesStream, StreamExecution
 from engine.runtime.planning_pool import SHORT_CHARACTERS
+from engine.runtime.shielded import shielded
 from engine.spark.connection import embedded
 from engine.spark.write_task import rules
 from engine.sql.accesses import Requirement
@@ -51,6 +54,7 @@ from engine.sql.binder.mutations.target import find_table
 from engine.sql.binder.queries import QueryBinder
 from engine.sql.scope import BindContext
 from engine.sql.statements import MutationStatement, Truncate
+from engine.storage.staging import KEPT_BYTES
 from engine.storage.staging_area import new_name
 from engine.utility.sequence import restart_owned
 from wire.dataclass import dataclass
@@ -62,6 +66,8 @@ if TYPE_CHECKING:
     from engine.session import Session
 
 T = TypeVar("T")
+#: Files of a transaction's INSERTs that are written anew as one.
+COALESCED: Final = 64
 _TAGS: Final = {"insert": "INSERT 0", "update": "UPDATE", "delete": "DELETE", "merge": "MERGE"}
 
 
@@ -105,6 +111,8 @@ async def outcome(session: Session, engine: Engine, planned: PlannedMutation, ar
     ground = SessionGround(session, engine, tuple(arguments), long=planned.long)
     told = await run(change, ground, ground)
     await ground.judge(change, told.moved)
+    if change.kind == "insert":
+        await ground.coalesce(change.table)
     return told
 
 
@@ -322,6 +330,22 @@ class SessionGround:
             lambda: catalog.change_data(table, intents.added, intents.removed, appends_only=appends_only, whole=whole)
         )
         self._recorded = intents
+
+    async def coalesce(self, table: Table) -> None:
+        """Write the rows of an open transaction's INSERTs into one file where they are in many: a transaction that inserts one row
+        at a time would read, and leave, a file for each. The transaction removes the small ones when it ends."""
+        catalog, files = self.session.catalog, self.session.catalog.appended(table)
+        if len(files) < COALESCED:
+            return
+        present = catalog.current().relations[table.schema, table.name]
+        assert isinstance(present, Table), "what rows were inserted into"
+        kept = writer_bytes(self.memory, KEPT_BYTES)
+        open_ = functools.partial(self.open, here=True)
+        added = await write_anew(self.engine.store.tables, present, files, open_, self.in_writer_pool, kept)
+        removed = tuple(file.path for file in files)
+        await shielded(
+            self.engine.in_operation_pool(lambda: catalog.change_data(present, added, removed, appends_only=False))
+        )
 
     # -- foreign keys --------------------------------------------------------------------------------------------
 

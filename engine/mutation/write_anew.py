@@ -1,0 +1,59 @@
+"""Write the rows of some of a table's files into new files, by a query: for compaction and transactions of many INSERTs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from engine.catalog.files import refresh
+from engine.catalog.objects import DataFile, Table
+from engine.executor import BatchStream
+from engine.mutation.files import absolute
+from engine.mutation.run import drain
+from engine.plan.logical import Final, TableReader
+from engine.plan.pruning import narrowed
+from engine.runtime.shielded import shielded
+from engine.sql.expr import Column
+from engine.storage import tables
+from engine.storage.staging import TableWriter
+from wire.errors import InternalError
+
+#: Begins to run a query.
+Open = Callable[[Final], Awaitable[BatchStream]]
+#: Runs a call that may block for long.
+InPool = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+
+async def write_anew(
+    root: Path, table: Table, files: Sequence[DataFile], open_: Open, in_pool: InPool, kept_bytes: int
+) -> tuple[DataFile, ...]:
+    """The rows of these files in new ones, which nobody names yet; none are left where something goes wrong.
+
+    root: the folder of tables. table: has the files. kept_bytes: as in `TableWriter`. Raises SqlError; InternalError where rows
+    were lost or doubled, which nobody would find out later.
+    """
+    assert table.storage is not None, "a stored table"
+    writer = TableWriter(Path(table.path), table.columns, table.storage, kept_bytes)
+    try:
+        stream = await open_(_rows_of(table, files))
+        try:
+            await drain(stream, writer.write, in_pool)
+        finally:
+            await stream.close()
+        added: tuple[DataFile, ...] = await shielded(in_pool(writer.finish))
+    except BaseException:
+        await shielded(in_pool(writer.abandon))
+        raise
+    before, after = sum(file.rows for file in files), sum(file.rows for file in added)
+    if before != after:
+        tables.unlink(root, table.storage.location, added)
+        raise InternalError(f'{before} rows of table "{table.name}" were to be written anew, and {after} were')
+    return added
+
+
+def _rows_of(table: Table, files: Sequence[DataFile]) -> Final:
+    paths = [absolute(table, file.path) for file in files]
+    columns = tuple(Column(number, c.name, c.type) for number, c in enumerate(table.columns, 1))
+    names = tuple(column.file_column for column in table.columns)
+    return Final(columns, TableReader(columns, narrowed(refresh(table).in_files(), paths), names))
