@@ -191,7 +191,7 @@ def _date_style(value: str, before: str) -> str:
     for part in (p.strip().lower() for p in value.split(",")):
         if part == "default":
             style, order = style or "ISO", order or "MDY"
-        elif (named := _DATE_FORMATS.get(part)) is not None:
+        elif (named := _DATE_FORMATS.get("postgres" if part.startswith("postgres") else part)) is not None:
             if style not in (None, named):
                 raise ValueError('Conflicting "datestyle" specifications.')
             style = named

@@ -30,7 +30,7 @@ from server.notifications import Notifications, Said
 from server.portal import Portal, Portals
 from server.prepared import Command, NamedStatement, PreparedStatements
 from server.results import BINARY, TEXT
-from server.transaction import Ending, TransactionBlock
+from server.transaction import Block, Ending, TransactionBlock
 from wire.errors import (
     FeatureNotSupported,
     InvalidCursorName,
@@ -41,11 +41,11 @@ from wire.errors import (
 )
 
 #: Statements that are let through in a failed transaction block.
-EXITS: Final = (s.Commit, s.Rollback, s.RollbackTo)
+EXITS: Final = (s.Commit, s.Rollback, s.RollbackTo, s.PrepareTransaction)
 #: Statements in which the engine has no part.
 _OWN: Final = (
     s.Begin, s.Commit, s.Rollback, s.Savepoint, s.RollbackTo, s.Release, s.Fetch, s.CloseCursor, s.PrepareStatement,
-    s.ExecuteStatement, s.Deallocate, s.Discard, s.Listen, s.Unlisten, s.Notify,
+    s.ExecuteStatement, s.Deallocate, s.Discard, s.Listen, s.Unlisten, s.Notify, s.PrepareTransaction,
 )  # fmt: skip
 
 
@@ -130,6 +130,7 @@ class Commands:
             s.Begin: self._begin,
             s.Commit: self._commit,
             s.Rollback: self._rollback,
+            s.PrepareTransaction: self._prepare_transaction,
             s.Savepoint: self._savepoint,
             s.RollbackTo: self._rollback_to,
             s.Release: self._release,
@@ -292,6 +293,16 @@ class Commands:
 
     async def _rollback(self, statement: s.Rollback) -> Execution:
         return await self._finish(self.block.rollback(chain=statement.chain))
+
+    async def _prepare_transaction(self, _statement: s.PrepareTransaction) -> Execution:
+        """As with max_prepared_transactions = 0: the transaction ends all the same (twophase.c, MarkAsPreparing)."""
+        prepares = self.block.block is Block.EXPLICIT
+        done = await self._finish(self.block.rollback(chain=False))
+        if not prepares:
+            return done
+        raise ObjectNotInPrerequisiteState(
+            "prepared transactions are disabled", hint="Set max_prepared_transactions to a nonzero value."
+        )
 
     async def _finish(self, ending: Ending) -> Execution:
         if ending.warning:

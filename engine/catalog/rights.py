@@ -23,8 +23,8 @@ from engine.catalog.acl import Acl, Kind
 from engine.catalog.roles import DATABASE_OWNER, FIRST_ROLE, READ_ALL_DATA, WRITE_ALL_DATA, Role, Roles
 from wire.dataclass import dataclass
 
-#: The OID of the one database (as pg_database has it).
-DATABASE_OID: Final = 5
+#: The OID of the one database (as pg_database has it): what is below 16384 is the system's, which pgAdmin does not list.
+DATABASE_OID: Final = 0x7FFF_FFFF
 #: The schema `public`, which everybody may use but not fill, as since PostgreSQL 15.
 PUBLIC_SCHEMA: Final = 2200
 _PUBLIC_SCHEMA_RIGHTS: Final = (

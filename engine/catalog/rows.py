@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
 import msgspec
 
@@ -29,7 +29,7 @@ from engine.catalog.objects import (
     TableColumn,
     View,
 )
-from engine.catalog.rights import DefaultKey, ObjectRights, Rights
+from engine.catalog.rights import DATABASE_OID, DefaultKey, ObjectRights, Rights
 from engine.catalog.roles import Role, Roles
 from engine.catalog.snapshot import Analysis, AnyChange, Change, RoleChange, Snapshot, TypeChange, net_changes
 from engine.catalog.statistics import TableStatistics, by_relation, encoded
@@ -136,12 +136,18 @@ def _type_step(change: TypeChange) -> Step:
     return Step("drop type", (change.before.oid,))
 
 
+#: The database's, in catalogs that were written when its OID was 5.
+_FORMER_DATABASE_KEY: Final = "5"
+
+
 def _rights_steps(before: Snapshot, after: Snapshot) -> Iterator[Step]:
     if before.rights is after.rights:
         return
     known, now = _rights_rows(before.rights), _rights_rows(after.rights)
     for key in known.keys() - now.keys():
         yield Step("drop rights", (key,))
+    if known.get(str(DATABASE_OID)) != now.get(str(DATABASE_OID)):
+        yield Step("drop rights", (_FORMER_DATABASE_KEY,))
     for key, said in now.items():
         if known.get(key) != said:
             yield Step("put rights", (key, msgspec.json.encode(said).decode()))
@@ -162,6 +168,9 @@ def _rights(rows: Iterable[tuple[str, str]]) -> Rights:
             defaults[DefaultKey(int(role), int(schema), cast("Kind", kind))] = msgspec.json.decode(body, type=Acl)
         else:
             objects[int(key)] = msgspec.json.decode(body, type=ObjectRights)
+    former = objects.pop(int(_FORMER_DATABASE_KEY), None)
+    if former is not None:
+        objects.setdefault(DATABASE_OID, former)
     return Rights(objects, defaults)
 
 

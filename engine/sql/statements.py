@@ -612,6 +612,13 @@ class Rollback(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PrepareTransaction(Statement):
+    """*session.* PREPARE TRANSACTION."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Savepoint(Statement):
     """*session.*"""
 

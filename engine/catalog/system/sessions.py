@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
+from engine.catalog.rights import DATABASE_OID
 from engine.catalog.snapshot import SLUICE
 from engine.catalog.system.declared import Row, SystemContext, SystemRelation, postgres
 from wire import types as t
@@ -36,12 +37,12 @@ def _pg_stat_activity(context: SystemContext) -> Iterator[Row]:
     for a in context.client.activity():
         user = context.snapshot.roles.of(a.user).oid
         if not context.may_see(a.user):
-            yield 5, a.database, a.pid, None, user, a.user, a.application_name, *_HIDDEN
+            yield DATABASE_OID, a.database, a.pid, None, user, a.user, a.application_name, *_HIDDEN
             continue
         yield (
-            5, a.database, a.pid, None, user, a.user, a.application_name, _address(a.client_address), None, a.client_port,
-            _micros(a.backend_start), _micros(a.transaction_start), _micros(a.query_start), _micros(a.state_change), None, None,
-            a.state, None, None, None, a.query, "client backend",
+            DATABASE_OID, a.database, a.pid, None, user, a.user, a.application_name, _address(a.client_address), None,
+            a.client_port, _micros(a.backend_start), _micros(a.transaction_start), _micros(a.query_start),
+            _micros(a.state_change), None, None, a.state, None, None, None, a.query, "client backend",
         )  # fmt: skip
 
 
@@ -62,9 +63,9 @@ def _pg_stat_progress_copy(context: SystemContext) -> Iterator[Row]:
     shown = {a.pid for a in context.client.activity() if context.may_see(a.user)}
     for c in context.copies():
         if c.pid in shown:
-            yield c.pid, 5, c.database, c.relation, c.command, c.type, c.bytes, c.size, c.rows, c.excluded
+            yield c.pid, DATABASE_OID, c.database, c.relation, c.command, c.type, c.bytes, c.size, c.rows, c.excluded
         else:
-            yield c.pid, 5, c.database, *(None,) * 7
+            yield c.pid, DATABASE_OID, c.database, *(None,) * 7
 
 
 def _connections(context: SystemContext) -> Iterator[Row]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal
 
-from engine.sql.statements import Deallocate, Discard, ExecuteStatement, PrepareStatement, Statement
+from engine.sql.lexer import Kind
+from engine.sql.statements import Deallocate, Discard, ExecuteStatement, PrepareStatement, PrepareTransaction, Statement
 from engine.sql.utility.reader import StatementReader
 
 _DISCARDED: Final[dict[str, Literal["all", "plans", "sequences", "temp"]]] = {
@@ -20,7 +21,8 @@ _DISCARDED: Final[dict[str, Literal["all", "plans", "sequences", "temp"]]] = {
 def _prepare(reader: StatementReader) -> Statement:
     reader.next()
     if reader.word_at("transaction") and not reader.word_at("as", ahead=1) and not reader.symbol_at("(", ahead=1):
-        reader.unsupported("PREPARE TRANSACTION")
+        reader.next()
+        return PrepareTransaction(name=reader.expect_kind(Kind.STRING).text, text="")
     name = reader.name()
     types = reader.enclosed(reader.type_name) if reader.symbol_at("(") else []
     reader.expect("as")

@@ -7,9 +7,12 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 from support.postgres_server import Database
 
+from engine.catalog import rows
+from engine.catalog.rights import DATABASE_OID, ObjectRights
 from engine.catalog.roles import Membership, Role, Roles
 from engine.catalog.store import CatalogStore
 from engine.catalog.transaction import SessionCatalog
@@ -84,3 +87,11 @@ def test_members_of_members() -> None:
     assert not roles.belongs("d", "a")
     assert roles.belongs("c", "a")
     assert not roles.belongs("nobody", "a")
+
+
+def test_privileges_of_the_database_under_its_former_oid() -> None:
+    """Catalogs that were written when the database's OID was 5 keep its owner and its privileges."""
+    body = msgspec.json.encode(ObjectRights(owner=16400)).decode()
+    assert rows._rights([("5", body)]).of(DATABASE_OID).owner == 16400
+    newer = msgspec.json.encode(ObjectRights(owner=16401)).decode()
+    assert rows._rights([(str(DATABASE_OID), newer), ("5", body)]).of(DATABASE_OID).owner == 16401
