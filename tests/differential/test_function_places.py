@@ -30,7 +30,7 @@ PLACES: Final = int(os.environ.get("PLACES", "12"))
 SEED: Final = int(os.environ.get("SEED", "1"))
 #: Two values of each type.
 _VALUES: Final = {
-    "int2": ("3", "-2"), "int4": ("3", "-2"), "int8": ("4", "-3"), "numeric": ("2.5", "-1.25"), "float4": ("1.5", "-2"),
+    "int2": ("3", "-2"), "int4": ("3", "-2"), "int8": ("4", "-3"), "numeric": ("2.50", "-1.25"), "float4": ("1.5", "-2"),
     "float8": ("2.25", "-0.5"), "text": ("'ab c'", "'zab'"), "varchar": ("'abc'", "'x'"), "bpchar": ("'ab '", "'q'"),
     "name": ("'nm'", "'pg'"), "bool": ("true", "false"), "date": ("'2024-02-29'", "'1999-12-31'"),
     "time": ("'12:34:56.789'", "'00:00:01'"), "timetz": ("'12:34:56+02'", "'01:00:00-05'"),
@@ -49,7 +49,7 @@ _VALUES: Final = {
     "anyelement": ("3", "-2"), "anycompatible": ("3", "-2"), "anycompatiblearray": ("'{1,2,null}'", "'{}'"),
     "anynonarray": ("3", "-2"),
 }  # fmt: skip
-#: What a value is cast to, where not to the type of that name. Numerics have a scale: without one they lose trailing zeros.
+#: What a value is cast to, where not to the type of that name. Numerics have one scale: others would gain or lose trailing zeros.
 _TYPES: Final = {
     "anyarray": "int4[]", "anyelement": "int4", "anycompatible": "int4", "anycompatiblearray": "int4[]",
     "anynonarray": "int4", "_int4": "int4[]", "_text": "text[]", "bit": "bit(4)", "bpchar": "char(3)",
