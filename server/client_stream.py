@@ -18,11 +18,13 @@ from __future__ import annotations
 import asyncio
 import select
 import ssl
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, cast
 
 from server.client_tls import ClientTls
 from server.interrupts import ClientGone
+from server.output_budget import OutputBudget
 from wire.pg import messages as m
 from wire.pg.connection import Connection, Nothing, State
 
@@ -52,10 +54,11 @@ def _nothing() -> None: ...
 
 
 class ClientStream(asyncio.Protocol):
-    """See the module's docstring. `watch` before the socket is there."""
+    """See the module's docstring. `watch` before the socket is there. output: what clients are sent counts there."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, output: OutputBudget | None = None) -> None:
         self.connection = connection
+        self.output = output or OutputBudget(sys.maxsize)
         #: What the client was shown when encryption began; None in the clear.
         self.tls: ClientTls | None = None
         #: Grows with each message that may not have been there yet when the one before it was taken (`engine.api.Client`).
@@ -262,6 +265,7 @@ class ClientStream(asyncio.Protocol):
 
     async def _write_in_pieces(self, data: memoryview) -> None:
         written = 0
+        self.output.add(len(data))
         try:
             while written < len(data):
                 await self.drain()
@@ -271,6 +275,8 @@ class ClientStream(asyncio.Protocol):
             # Pieces are cut anywhere: what follows an interrupt must not begin within a message.
             self._write(data[written:])
             raise
+        finally:
+            self.output.release(len(data))
 
     def flush(self) -> None:
         """Give the transport what was gathered."""

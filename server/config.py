@@ -267,6 +267,9 @@ class Config(_Section):
     client_input_mb: int = Field(
         512, ge=1, le=1 << 20, description="MB that all clients may have sent of messages that have not arrived whole"
     )
+    client_output_mb: int = Field(
+        64, ge=1, le=1 << 20, description="MB of encoded rows that are held for all clients before pages become smaller"
+    )
     authentication_timeout: float = Field(60.0, gt=0, description="seconds a client may take to log in")
     fragment_threads: int = Field(4, ge=1, le=1024)
     operation_threads: int = Field(2, ge=1, le=1024)

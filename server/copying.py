@@ -13,9 +13,9 @@ from dataclasses import replace
 from engine.copying.copy_from import CopiedFiles, CopyFromExecution
 from engine.copying.copy_to import CopyToExecution
 from engine.copying.folder_target import CopiedFolder
-from server.cursors import rows_within
 from server.exchange import Exchange
 from server.portal import Portal
+from server.results import Pages
 from wire.client_encodings import from_client
 from wire.copying.writer import RowWriter
 from wire.errors import QueryCanceled
@@ -72,14 +72,13 @@ async def _copy_out(exchange: Exchange, portal: Portal, execution: CopyToExecuti
     writer = _writer(exchange, execution, framed=True)
     exchange.send(m.CopyOutResponse(int(execution.format.form == "binary"), len(execution.names)))
     await exchange.stream.send_copied(writer.header())
-    run, page_bytes = portal.running.run(None), exchange.settings.now.page_bytes
-    while (batch := await run.next_batch()) is not None:
-        rows_per_page = rows_within(batch, page_bytes)
-        for start in range(0, batch.num_rows, rows_per_page):
-            rows = writer.encode(batch.slice(start, rows_per_page))
-            execution.progress.bytes += len(rows)
-            await exchange.stream.send_copied(rows)
-        execution.progress.rows += batch.num_rows
+    run = portal.running.run(None)
+    pages = Pages(exchange.stream, run, exchange.settings.now.page_bytes)
+    while (page := await pages.next_page()) is not None:
+        rows = writer.encode(page)
+        execution.progress.bytes += len(rows)
+        await exchange.stream.send_copied(rows)
+        execution.progress.rows += page.num_rows
     await exchange.stream.send_copied(writer.trailer())
     exchange.send(m.CopiedAll())
     return run.rows

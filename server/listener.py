@@ -25,6 +25,7 @@ from server.client_stream import ClientStream
 from server.gate import Access, Gate
 from server.hba import parse
 from server.lite import LiteDoor
+from server.output_budget import OutputBudget
 from server.session import UNADMITTED_MAX, Host, Session
 from wire.dataclass import dataclass
 from wire.pg.connection import Connection, Limits
@@ -48,7 +49,7 @@ class ListenerOptions:
     """max_connections: sessions at once. superuser_reserved_connections: so many of them are for superusers only.
     authentication_timeout: seconds. gate: who is let in. limits: of the protocol. member: this member's name.
     input_bytes_max: what all clients together may have sent and not had taken, before long messages are refused.
-    door: of a lite member."""
+    output_bytes_max: what encoded rows for all clients may hold, before pages become smaller. door: of a lite member."""
 
     max_connections: int = 500
     superuser_reserved_connections: int = 0
@@ -56,6 +57,7 @@ class ListenerOptions:
     gate: Gate = field(default_factory=trust)
     limits: Limits = field(default_factory=Limits)
     input_bytes_max: int = 512 << 20
+    output_bytes_max: int = 64 << 20
     member: str = ""
     door: LiteDoor | None = None
 
@@ -68,6 +70,8 @@ class Listener:
         self.registry = SessionRegistry(self._options.member)
         #: What clients have sent and nobody has taken yet.
         self.input = InputBudget(self._options.input_bytes_max)
+        #: What is encoded for clients and was not written yet.
+        self.output = OutputBudget(self._options.output_bytes_max)
         self._host = Host(
             self.registry,
             new_session,
@@ -104,7 +108,7 @@ class Listener:
         self._server = await asyncio.get_running_loop().create_server(self._accept, host, port, backlog=512)
 
     def _accept(self) -> ClientStream:
-        stream = ClientStream(Connection(self._options.limits, self.input))
+        stream = ClientStream(Connection(self._options.limits, self.input), self.output)
         session = Session(stream, self._host)
         stream.watch(lambda: self._opened(stream, session), session.client_gone, session.tell_idle)
         return stream

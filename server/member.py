@@ -98,6 +98,7 @@ class Member:
                 superuser_reserved_connections=config.superuser_reserved_connections,
                 authentication_timeout=config.authentication_timeout,
                 input_bytes_max=config.client_input_mb << 20,
+                output_bytes_max=config.client_output_mb << 20,
                 gate=self.gate,
                 member=config.member,
                 door=_door(config, mesh),
@@ -215,6 +216,7 @@ class Member:
         """The member's state, for the console."""
         attempts = self.gate.attempts
         logins = {"failed": attempts.failed_count, "refused": attempts.refused_count}
+        clients = {"input_bytes": self.clients.input.held, "output_bytes": self.clients.output.held}
         return {
             "member": self._config.member,
             "members": [asdict(info) for info in self.link.members()],
@@ -224,7 +226,12 @@ class Member:
             "http_sessions": len(self.http.connection) if self.http is not None else 0,
             "background": self.engine.background.status(),
             "queries": [asdict(query) for query in self.clients.registry.queries()],
-            "counters": {**self.engine.statistics(), "cursors": self.cursors.statistics(), "logins": logins},
+            "counters": {
+                **self.engine.statistics(),
+                "cursors": self.cursors.statistics(),
+                "clients": clients,
+                "logins": logins,
+            },
         }
 
 

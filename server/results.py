@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
+
 from engine.api import ResultColumn
 from engine.sql.types import SqlType
 from server.client_stream import ClientStream
@@ -63,9 +65,29 @@ def encoded(typ: SqlType) -> EncodedColumn:
 
 
 async def send_rows(stream: ClientStream, encoder: RowEncoder, run: Run, page_bytes: int) -> int:
-    """Send the rows of a movement, in pages of about `page_bytes`, at the client's pace. Returns how many there were."""
-    while (batch := await run.next_batch()) is not None:
-        rows_per_page = rows_within(batch, page_bytes)
-        for start in range(0, batch.num_rows, rows_per_page):
-            await stream.send_rows(encoder.encode(batch.slice(start, rows_per_page)))
+    """Send the rows of a movement, in pages, at the client's pace. Returns how many there were. page_bytes: as for `Pages`."""
+    pages = Pages(stream, run, page_bytes)
+    while (page := await pages.next_page()) is not None:
+        await stream.send_rows(encoder.encode(page))
     return run.rows
+
+
+class Pages:
+    """The rows of a movement, in pages that are encoded and sent as a whole. page_bytes: their size, which becomes smaller while
+    many clients do not read (`server.output_budget`)."""
+
+    def __init__(self, stream: ClientStream, run: Run, page_bytes: int) -> None:
+        self._stream = stream
+        self._run = run
+        self._page_bytes = page_bytes
+        self._rest: pa.RecordBatch | None = None
+
+    async def next_page(self) -> pa.RecordBatch | None:
+        """The next rows; None at the end."""
+        batch, self._rest = self._rest, None
+        if batch is None and (batch := await self._run.next_batch()) is None:
+            return None
+        rows = rows_within(batch, self._stream.output.page_bytes(self._page_bytes))
+        if rows < batch.num_rows:
+            self._rest = batch.slice(rows)
+        return batch.slice(0, rows)

@@ -20,7 +20,7 @@ from engine.copying.options import FILE_FORMS, CopyFormat, copy_format, names_of
 from engine.copying.progress import CopyProgress
 from engine.copying.source import RowSource
 from engine.executor import BatchStream, QueryId
-from engine.local.executor import LocalExecutor, LocalWork, batch_rows
+from engine.local.executor import LocalExecutor, LocalWork
 from engine.memory_share import MemoryShare
 from engine.mutation.intents import Intents
 from engine.mutation.run import run
@@ -258,11 +258,11 @@ class _Runs:
 
     def _run(self, compiled: tuple[PrintedStatement, pa.Schema], batch: pa.RecordBatch) -> BatchStream:
         statement, schema = compiled
-        rows = batch_rows(schema, self._context.page_bytes)
+        size = self._context.page_bytes
         inputs = {relation_of(EDGE): _OneBatch(batch)}
         zone, memory = self._context.time_zone, self._context.memory
         return self._ground.local.run(
-            LocalWork(statement.text, schema, rows, zone, parameters=statement.values, inputs=inputs, memory=memory)
+            LocalWork(statement.text, schema, size, zone, parameters=statement.values, inputs=inputs, memory=memory)
         )
 
     def in_pool(self, call: Callable[[], T]) -> Awaitable[T]:

@@ -44,6 +44,8 @@ _PLANS: Final = 64
 #: DuckDB's: no batch has fewer rows for less work.
 _VECTOR: Final = 2048
 _SYSTEM_TABLES: Final = 128
+#: What DuckDB computes ahead of who reads a statement's rows, for each statement. By default it would be 10 MiB.
+_READ_AHEAD_BYTES: Final = 2 << 20
 _TABLE_BYTES: Final = (
     exp.select("coalesce(sum(memory_usage_bytes), 0)")
     .from_(exp.Table(this=exp.func("duckdb_memory", dialect="duckdb")))
@@ -248,7 +250,11 @@ class LocalDatabase:
             from engine.lakes.store_files import StoreFiles
 
             self._root.register_filesystem(StoreFiles())
-        self._root.execute("SET GLOBAL allowed_configs = ['TimeZone', 'enable_profiling']")
+        else:
+            # Each scan under way would hold the compressed columns of a row group, once a thread. Local files gain nothing by it.
+            self._root.execute("LOAD parquet")
+            self._root.execute("SET GLOBAL disable_parquet_prefetching = true")
+        self._root.execute("SET GLOBAL allowed_configs = ['TimeZone', 'enable_profiling', 'streaming_buffer_size']")
         self._root.execute("SET GLOBAL lock_configuration = true")
         self._lock = threading.Lock()
         self._retired = False
@@ -278,6 +284,7 @@ class LocalDatabase:
         connection = self._root.cursor()
         try:
             connection.execute("SET TimeZone = $1", [name])
+            connection.execute("SET streaming_buffer_size = $1", [f"{_READ_AHEAD_BYTES}B"])
         except BaseException as error:
             connection.close()
             if isinstance(error, duckdb.Error) and not isinstance(error, duckdb.FatalException):

@@ -1,11 +1,11 @@
 """The local executor: fragments run by DuckDB in the member's own process.
 
 Theory. DuckDB streams: a reader gives a batch when it is asked for one, and between two asks its workers fill a bounded
-buffer and then stop. So a pull is a call that may block, made on a thread of the small fragment pool; a stream that nobody
-pulls holds no thread, only its cursor and DuckDB's buffer. A batch of less than a vector is most likely the last: the thread
-that fetched it looks for another and only then tells the loop of both. That saves a short query a second trip through the
-pool, and the two threads a fight for the interpreter; few rows may wait for the next ones, as in PostgreSQL's own buffer. It
-is the only read-ahead there is.
+buffer (`engine.local.database`) and then stop. So a pull is a call that may block, made on a thread of the small fragment pool;
+a stream that nobody pulls holds no thread, only its cursor and DuckDB's buffer. A batch of less than a vector is most likely the
+last: the thread that fetched it looks for another and only then tells the loop of both. That saves a short query a second trip
+through the pool, and the two threads a fight for the interpreter; few rows may wait for the next ones, as in PostgreSQL's own
+buffer. It is the only read-ahead there is.
 
 There are two DuckDBs, and one for each role whose memory is limited (`engine.local.role_databases`). The general one
 has a thread a core. The other one has one thread, the one that asks, so that what runs there neither waits for the
@@ -92,6 +92,11 @@ _LONG_TEXT: Final = 1 << 16
 #: How long who closes a stream waits for DuckDB to have planned a long statement.
 _PLANNING_SECONDS: Final = 0.2
 _TEXTS: Final = 512
+#: Pages that a batch has whose rows may be of any width. With one, each page would cost a trip to the pool.
+_PAGES: Final = 2
+#: Bytes that the pages of all streams of a member may have together, each of which gets its share, from the least on.
+_PAGES_BYTES: Final = 64 << 20
+_PAGE_BYTES_MIN: Final = 128 << 10
 #: Bytes that a value is taken to have in a batch, where its type does not say.
 _VARIABLE_WIDTH: Final = 24
 
@@ -100,7 +105,8 @@ _VARIABLE_WIDTH: Final = 24
 class LocalWork:
     """A statement for DuckDB, and what it needs.
 
-    schema: its columns in carriers. batch_rows: rows of a batch. tables: the catalog's that it reads.
+    schema: its columns in carriers. page_bytes: the wanted size of a batch, while few streams are under way.
+    tables: the catalog's that it reads.
     parameters: values of `$name`s: the files and row ranges of its readers, long strings. inputs: relations that arrive as streams.
     find: gives the parameters instead, when the statement begins, on a thread that may block; raises SqlError.
     analyze: operators are to be counted: over the files, since tables in memory are nobody's. memory: as in `ExecutionContext`.
@@ -108,7 +114,7 @@ class LocalWork:
 
     statement: str
     schema: pa.Schema
-    batch_rows: int
+    page_bytes: int
     time_zone: str = "UTC"
     tables: tuple[Table | SystemTable, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -192,13 +198,12 @@ class LocalExecutor:
 
     async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> LocalStream:
         """Begin to run a fragment; its errors come from `next_batch`."""
-        rows = batch_rows(fragment.schema, context.page_bytes)
         printed = self.printed(fragment)
         return self.run(
             LocalWork(
                 printed.text,
                 fragment.schema,
-                rows,
+                context.page_bytes,
                 context.time_zone,
                 fragment.tables,
                 printed.values,
@@ -216,6 +221,9 @@ class LocalExecutor:
         if work.memory is not None:
             own = self._roles.enter(work.memory)
             databases = _Databases(own, own, None)
+        share = max(_PAGES_BYTES // (len(self._streams) + 1), _PAGE_BYTES_MIN)
+        if work.page_bytes > share:
+            work = replace(work, page_bytes=share)
         stream = LocalStream(databases, self._pool, self._streams, work, self._replace, self._over, self._turns)
         stream.begin()
         return stream
@@ -319,6 +327,8 @@ class LocalStream:
         self._has_turn = False
         self._planning = False
         self._schema = work.schema
+        self._sizes = _BatchSizes.of(work.schema, work.page_bytes)
+        self._drained = False
         self._gathering: asyncio.Task[None] | None = None
         self._inputs: dict[str, pa.Table] = {}
         self._stored = False
@@ -492,7 +502,8 @@ class LocalStream:
         """Fetch one batch, and after a small one what follows, if anything does."""
         try:
             batches = [self._fetch()]
-            if batches[0] is not None and batches[0].num_rows < _VECTOR and not self._closing:
+            last = batches[0]
+            if last is not None and (self._drained or last.num_rows < _VECTOR) and not self._closing:
                 batches.append(self._fetch())
             if batches[-1] is None:
                 self._end()
@@ -544,15 +555,32 @@ class LocalStream:
             self._planning = False
 
     def _read(self) -> pa.RecordBatch | None:
-        while True:
+        sizes, parts, rows, size, largest = self._sizes, list[pa.RecordBatch](), 0, 0, 0
+        # As many as fit: one that passes the page's size would have the rest of it sent as a page of its own.
+        while rows < sizes.rows_max and size + largest <= sizes.bytes_max and (part := self._next_part()) is not None:
+            parts.append(part)
+            rows += part.num_rows
+            size += part.nbytes
+            largest = max(largest, part.nbytes)
+            if self._closing:
+                break
+        if len(parts) > 1:
+            return pa.concat_batches(parts)
+        return parts[0] if parts else None
+
+    def _next_part(self) -> pa.RecordBatch | None:
+        """What DuckDB gives at once, if it is not empty, in carriers; None at the end."""
+        while not self._drained:
             try:
                 batch = self._reader.read_next_batch()
             except StopIteration:
-                return None
+                self._drained = True
+                break
             if batch.num_rows:
                 if not self._schema.names:
                     return batch.select([])
                 return with_infinities(carry_to(batch, fitted(self._schema, batch.schema)))
+        return None
 
     def _start(self) -> Any:
         """Begin to run the statement, in the database that is made for its like."""
@@ -575,7 +603,7 @@ class LocalStream:
             cursor.hold(*self._inputs.popitem())
         if work.analyze:
             cursor.profile()
-        return cursor.run(statement, work.tables, work.batch_rows, parameters, in_memory=in_memory)
+        return cursor.run(statement, work.tables, self._sizes.read_rows, parameters, in_memory=in_memory)
 
     def _of_catalog(self) -> bool:
         """Whether it reads the system catalog and nothing else."""
@@ -606,15 +634,34 @@ class LocalStream:
         self._loop.call_soon_threadsafe(self._arrived, batches, error)
 
 
+@dataclass(frozen=True, slots=True)
+class _BatchSizes:
+    """How large the batches of a stream are. read_rows: rows that DuckDB gives at once. rows_max, bytes_max: a batch is
+    complete when it has reached either."""
+
+    read_rows: int
+    rows_max: int
+    bytes_max: int
+
+    @classmethod
+    def of(cls, schema: pa.Schema, page_bytes: int) -> _BatchSizes:
+        """Rows whose width the schema tells come from DuckDB as whole batches. Others may be of any width, and DuckDB makes two
+        batches more before the first one is taken: they come a vector at a time and are put together here."""
+        rows = batch_rows(schema, page_bytes)
+        known = all(_width(typ) is not None for typ in schema.types)
+        return cls(rows if known else _VECTOR, rows, _PAGES * page_bytes)
+
+
 def batch_rows(schema: pa.Schema, page_bytes: int) -> int:
     """How many rows of these carriers make a batch of about `page_bytes`: a multiple of DuckDB's vector."""
-    width = sum(_width(typ) for typ in schema.types) or 1
+    width = sum(_width(typ) or _VARIABLE_WIDTH for typ in schema.types) or 1
     vectors = min(page_bytes // width, _BATCH_ROWS_MAX) // _VECTOR
     return max(vectors, 1) * _VECTOR
 
 
-def _width(typ: pa.DataType) -> int:
+def _width(typ: pa.DataType) -> int | None:
+    """Bytes of a value; None where values differ."""
     try:
         return max(int(typ.bit_width) // 8, 1)
     except ValueError:
-        return _VARIABLE_WIDTH
+        return None

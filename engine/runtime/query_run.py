@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from engine.catalog.objects import Table
 from engine.executor import EngineName, ExecutionContext, QueryId
-from engine.local.executor import LocalExecutor, LocalStream, LocalWork, batch_rows
+from engine.local.executor import LocalExecutor, LocalStream, LocalWork
 from engine.memory_share import MemoryShare
 from engine.operators.limit import LimitedRows
 from engine.operators.mesh_tls import TlsPeer
@@ -437,7 +437,7 @@ class QueryRun:
             LocalWork(
                 statement,
                 schema,
-                batch_rows(schema, self.shared.page_bytes),
+                self.shared.page_bytes,
                 self.shared.time_zone,
                 parameters={} if find is not None else _parameters(instance.readers),
                 inputs=inflows,

@@ -26,7 +26,7 @@ from sqlglot import exp
 from engine.catalog.objects import Table
 from engine.distribution import DistributedQuery
 from engine.executor import EngineName, ExecutionContext
-from engine.local.executor import LocalExecutor, LocalWork, batch_rows
+from engine.local.executor import LocalExecutor, LocalWork
 from engine.memory_share import MemoryShare
 from engine.operators.bell import Bell
 from engine.operators.partition_streams import Sent
@@ -90,7 +90,7 @@ class SimulatedTasks:
         schema = stream_schema(next(edge.schema for edge in edges if edge is not None))
         if parting is not None:
             schema = schema.append(pa.field(_BUCKET, pa.int32()))
-        work = LocalWork(statement, schema, batch_rows(schema, context.page_bytes), context.time_zone)
+        work = LocalWork(statement, schema, context.page_bytes, context.time_zone)
         return _Job(self, self._local.run(work), edges, base, self._chance, parted=parting is not None)
 
 

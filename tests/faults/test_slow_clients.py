@@ -177,3 +177,25 @@ def test_a_hundred_portals_of_a_client_that_does_not_read(member: MemberProcess)
             ended += (last + part).count(b"SELECT %d\0" % (ROWS - 1)) - last.count(b"SELECT %d\0" % (ROWS - 1))
             last = (last + part)[-64:]
         assert ended == portals
+
+
+def test_many_large_results_that_nobody_reads(member: MemberProcess) -> None:
+    """Each costs a page of rows and of encoded output, and what DuckDB computes ahead; the pages of all have a bound together."""
+    clients = 40
+    query = message(b"Q", b"select g, repeat('x', 200) from generate_series(1, 2000000) g\0")
+    with ExitStack() as open_:
+        readers = [open_.enter_context(plain(member)) for _ in range(clients)]
+        for connection in readers:
+            connection.sendall(startup())
+            assert read_until(connection, b"Z\0\0\0\5I")
+        process = psutil.Process(member.pid)
+        before = process.memory_info().rss
+        for connection in readers:
+            connection.sendall(query)
+        for connection in readers:
+            assert connection.recv(1000)
+        # Every one of them has a page that waits for its client.
+        wait_until(lambda: status(member)["counters"]["clients"]["output_bytes"] >= clients * (64 << 10))
+        assert_alive(member)
+        assert status(member)["counters"]["clients"]["output_bytes"] <= 80 << 20
+        assert process.memory_info().rss - before < clients * 10 << 20

@@ -305,3 +305,27 @@ async def test_settings_are_locked(executor: LocalExecutor) -> None:
     with pytest.raises(duckdb.Error):
         cursor._connection.execute("SET threads = 8")
     executor._database.give_back(cursor, healthy=True)
+
+
+async def test_batches_of_wide_values_have_the_size_of_a_page(executor: LocalExecutor) -> None:
+    """However wide values are, what types do not tell: a batch has two pages at most, or the fewest rows that DuckDB gives."""
+    statement = "SELECT range AS c1, repeat('x', {}) AS c2 FROM RANGE(20000)"
+    for width in (10, 200, 2000):
+        stream = await executor.open(fragment(statement.format(width), INT8, TEXT), context(page_bytes=1 << 20))
+        batches = list[pa.RecordBatch]()
+        while (batch := await stream.next_batch()) is not None:
+            batches.append(batch)
+        await stream.close()
+        assert sum(batch.num_rows for batch in batches) == 20_000
+        assert all(batch.nbytes <= 2 << 20 or batch.num_rows <= 2048 for batch in batches)
+
+
+async def test_batches_become_smaller_with_many_streams(executor: LocalExecutor) -> None:
+    statement = "SELECT range AS c1, repeat('x', 200) AS c2 FROM RANGE(20000)"
+    plan, streams = fragment(statement, INT8, TEXT), list[LocalStream]()
+    for _ in range(150):
+        streams.append(await executor.open(plan, context(page_bytes=1 << 20)))
+    sizes = [batch.nbytes for stream in (streams[0], streams[-1]) if (batch := await stream.next_batch()) is not None]
+    assert sizes[0] > 1 << 20 > sizes[1]
+    for stream in streams:
+        await stream.close()
