@@ -164,6 +164,7 @@ class Writers:
         return refresh(found)
 
     def _read(self, table: Table, begun: int) -> None:
+        self._pause("cursor rests")
         for file in table.files:
             self._stage.step("read a file")
             self.read(table, file, excused=self.ages != begun)
@@ -269,12 +270,17 @@ class Writers:
     def upkeep(self, count: int) -> None:
         """Run compaction or VACUUM, `count` times in all."""
         for _ in range(count):
-            self._stage.step("upkeep rests")
+            self._pause("upkeep rests")
             with self._upkeep():
                 if self._stage.chance.random() < 0.5:
                     self._compact(self._stage.chance.choice(TABLES))
                 else:
                     self.vacuum()
+
+    def _pause(self, what: str) -> None:
+        """Let others run, now and then for so long that they commit, publish and vacuum."""
+        for _ in range(self._stage.chance.choice((1, 1, 10, 40))):
+            self._stage.step(what)
 
     @contextmanager
     def _upkeep(self) -> Iterator[None]:
