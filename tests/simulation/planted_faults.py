@@ -67,7 +67,6 @@ FAULTS: Final = (
         "self._host.produced(self.query, edge, sender, receiver, sent.rows.get(receiver, {}))",
         "self._host.produced(self.query, edge, sender, receiver, sent.rows.get(0, {}))",
     ),
-    Fault("what a lost member was asked is never answered", _RUNTIME, "self._requests.member_lost(member)", "pass"),
     Fault(
         "an ordered reader passes over streams that go on",
         "engine.operators.receive",
@@ -79,12 +78,6 @@ FAULTS: Final = (
         "engine.operators.receive",
         "if stream.complete if stream is not None else self._missing(partition):",
         "if stream is None or stream.complete:",
-    ),
-    Fault(
-        "more is spooled than the limit",
-        "engine.operators.receive",
-        "within = self.spool_bytes_max is None or self.spooled_bytes + size <= self.spool_bytes_max",
-        "within = True",
     ),
 )
 
