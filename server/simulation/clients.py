@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import field, replace
 from random import Random
 from typing import Final, Literal
@@ -10,9 +11,11 @@ from typing import Final, Literal
 import pyarrow as pa
 
 from engine.distribution import CompiledQuery, DistributedQuery, Terms
-from engine.executor import BatchStream, ExecutionContext
-from engine.fault_policy import Policy, RepeatableQuery
+from engine.executor import BatchStream, ExecutionContext, QueryId
+from engine.fault_policy import Policy, RepeatableQuery, absent
+from engine.plan.spec import SharedSpec
 from engine.plan.topology import Topology
+from engine.runtime.mesh import Mesh
 from server.simulation.member import SimulatedMember
 from server.simulation.statements import Asked
 from server.simulation.tasks import in_tasks
@@ -20,7 +23,7 @@ from wire.dataclass import dataclass
 from wire.errors import SqlError
 
 #: What `sluice.spool_limit` is to them: bytes.
-_SPOOL_LIMIT: Final = 64 << 10
+SPOOL_LIMIT: Final = 64 << 10
 #: asking: not over yet. whole: it read to the end. left: it closed early. cancelled: somebody ended the statement.
 #: failed: an error.
 State = Literal["asking", "whole", "left", "cancelled", "failed"]
@@ -53,6 +56,16 @@ class Question:
     state: State = "asking"
     error: SqlError | None = None
     batches: list[pa.RecordBatch] = field(default_factory=list)
+    #: The attempts at it, and how often it was said that there is another one.
+    queries: list[str] = field(default_factory=list)
+    repeats: int = 0
+    #: Those that the last attempt was planned for.
+    members: Sequence[str] = ()
+    #: The edge that it reads from with nothing in between, and the bytes of that which were spooled.
+    read: int | None = None
+    spooled: int = 0
+    #: What must not have been done with it.
+    wrong: str | None = None
 
     @property
     def gone(self) -> bool:
@@ -64,14 +77,38 @@ class Question:
         return f"client {self.number} on {self.member.name}"
 
 
+class _Opener:
+    """`engine.fault_policy.Opener` of a question: its member, and what is asked of it is noted."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+
+    @property
+    def mesh(self) -> Mesh:
+        return self._question.member.mesh
+
+    def new_query_id(self) -> QueryId:
+        return self._question.member.new_query_id()
+
+    async def open(self, query: CompiledQuery, context: ExecutionContext) -> BatchStream:
+        question = self._question
+        question.queries.append(str(context.query))
+        if isinstance(query.runs, DistributedQuery):
+            question.members = tuple(query.runs.members)
+            question.read = _edge_read(query.runs)
+        else:
+            question.members, question.read = (), None
+        return await question.member.open(query, context)
+
+
 async def put(question: Question, topology: Topology | None) -> None:
     """Ask it. Whatever happens is in the question afterwards."""
     member, manner = question.member, question.manner
     context = ExecutionContext(
-        member.new_query_id(), page_bytes=manner.terms.page_bytes, settings={"spool_limit": _SPOOL_LIMIT}
+        member.new_query_id(), page_bytes=manner.terms.page_bytes, settings={"spool_limit": SPOOL_LIMIT}
     )
     query = RepeatableQuery(
-        member,
+        _Opener(question),
         manner.policy,
         manner.terms,
         lambda terms: _compiled(question, terms, topology),
@@ -98,6 +135,11 @@ async def put(question: Question, topology: Topology | None) -> None:
 
 async def _compiled(question: Question, terms: Terms, topology: Topology | None) -> CompiledQuery:
     member, seed = question.member, question.manner.tasks
+    if question.queries:
+        question.repeats += 1
+        missing = absent(member.mesh, question.members)
+        if question.manner.policy == "wait" and missing:
+            question.wrong = f"it runs again without {', '.join(missing)}, whom it was to wait for"
     query = member.lake.compile(question.asked.text, terms, member.mesh, topology)
     if seed is None or not isinstance(query.runs, DistributedQuery):
         return query
@@ -109,12 +151,20 @@ async def _read(question: Question, stream: BatchStream) -> None:
     rests = iter(manner.rests)
     while (batch := await stream.next_batch()) is not None:
         question.batches.append(batch)
+        if question.read is not None:
+            counted = question.member.runtime.mailboxes.spooled(question.queries[-1])
+            question.spooled = max(question.spooled, counted.get(f"edge.{question.read}.spooled", 0))
         if len(question.batches) == manner.leaves:
             _end(question, "left")
             return
         if rest := next(rests, 0.0):
             await asyncio.sleep(rest)
     _end(question, "whole")
+
+
+def _edge_read(query: DistributedQuery) -> int | None:
+    [root] = [fragment for fragment in SharedSpec.decoded(query.shared).fragments if fragment.output is None]
+    return None if root.statement else root.inputs[0]
 
 
 async def _cancel(question: Question, stream: BatchStream, after: float) -> None:

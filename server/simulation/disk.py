@@ -162,13 +162,6 @@ class SimulatedDisk(Disk):
     def _by_half(self) -> bool:
         return self._stage.chance.random() < 0.5
 
-    def age(self, seconds: float) -> None:
-        """Have everything changed so many seconds earlier than it was."""
-        for base, folders, names in os.walk(self._folder):
-            for path in (Path(base, name) for name in (*folders, *names)):
-                changed = path.stat().st_mtime - seconds
-                os.utime(path, (changed, changed))
-
     # -- what is durable -----------------------------------------------------------------------------------------
 
     def _settle(self, folder: Path) -> None:

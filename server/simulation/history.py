@@ -5,7 +5,8 @@ The model knows the rows of each file and nothing of decisions, logs and pinned 
 
 - A file that a transaction removes exists until then, and a file that it adds does not. Otherwise an update was lost or done
   twice.
-- A transaction that depends on a whole table commits only if the table is unchanged since the transaction first used it.
+- A transaction that depends on a whole table (it checks a key, moves the table, or adds a column) commits only if the table is
+  unchanged since the transaction first used it.
 - A transaction that is reported as committed has committed: its commit contains all of its rows and nothing else. A transaction
   that is reported as failed has not committed.
 
@@ -58,15 +59,15 @@ class Transaction:
 
 
 class History:
-    """See the module's docstring. version, state: those with which the history begins."""
+    """See the module's docstring. version, state: those with which the history begins. contents: checksums of its files."""
 
-    def __init__(self, version: int, state: State) -> None:
+    def __init__(self, version: int, state: State, contents: Mapping[tuple[str, str], int]) -> None:
         self._states: dict[int, State] = {version: state}
         self.newest = version
         #: The newest version whose commit was acknowledged to a client.
         self.told = version
         #: The checksum of the bytes of each file, by folder and path.
-        self.contents: dict[tuple[str, str], int] = {}
+        self.contents = dict(contents)
 
     def at(self, version: int) -> State:
         """Return the state at a version. Raises Violation if the version never existed."""
@@ -80,8 +81,10 @@ class History:
             raise Violation(f"version {version} of the catalog was made after {self.newest}")
         state = dict(self._states[self.newest])
         for change in changes:
-            if isinstance(change, DataChange):
-                self._require_unchanged(change, transaction)
+            if isinstance(change, DataChange) and change.whole:
+                self._require_unchanged(change.location, transaction)
+            elif isinstance(change, Change) and (before := _folder(change.before)) is not None:
+                self._require_unchanged(before, transaction)
         for change in changes:
             if isinstance(change, DataChange):
                 state[change.location] = _changed(state.get(change.location, _NOTHING), change.files)
@@ -92,13 +95,12 @@ class History:
         if transaction is not None:
             transaction.version = version
 
-    def _require_unchanged(self, change: DataChange, transaction: Transaction | None) -> None:
-        if not change.whole or transaction is None or change.location not in transaction.bases:
-            return
-        base = transaction.bases[change.location]
+    def _require_unchanged(self, location: str, transaction: Transaction | None) -> None:
+        """A change depends on all rows of a table: other transactions have not changed them since its transaction saw them."""
+        base = transaction.bases.get(location, OWN) if transaction is not None else OWN
         if base == OWN:
             return
-        if self.at(base).get(change.location) != self._states[self.newest].get(change.location):
+        if self.at(base).get(location) != self._states[self.newest].get(location):
             raise Violation(f"it depends on a whole table, which others have changed since version {base}")
 
     def committed(self, transaction: Transaction) -> None:

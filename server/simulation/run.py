@@ -115,10 +115,11 @@ class Run:
             self.world.after(fault.when, partial(self._begin, fault))
         self.world.run(self._all_is_asked, self.world.now + _ANSWER)
         disturbed, linked = self.plan.disturbed or self.plan.early, self.plan.topology is not None
-        for question in self.questions:
-            if wrong := judge(question, self.lake, disturbed=disturbed, linked=linked):
-                return wrong
         everybody = [*self.members.values(), *self.dead]
+        troubled = frozenset[str]().union(*(member.tasks.troubled for member in everybody))
+        for question in self.questions:
+            if wrong := judge(question, self.lake, disturbed=disturbed, linked=linked, troubled=troubled):
+                return wrong
         return too_many_cancels(everybody)
 
     def _come_to_rest(self) -> str | None:

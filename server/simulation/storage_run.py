@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Final
+from zlib import crc32
 
 from deltalake import DeltaTable
 
@@ -29,6 +30,7 @@ from engine.catalog.objects import Table
 from engine.catalog.store import CatalogStore
 from engine.catalog.transaction import SessionCatalog
 from engine.storage import delta, disk, tables
+from engine.storage.staging import TableWriter
 from engine.storage.tables import DROPPED_SECONDS
 from engine.storage.underway import TOUCH_SECONDS, Keeper
 from server.simulation.databases import Durability, SimulatedDatabase
@@ -36,12 +38,16 @@ from server.simulation.disk import SimulatedDisk
 from server.simulation.history import History, Transaction
 from server.simulation.quiet import quiet
 from server.simulation.stage import Actor, Process, Stage
-from server.simulation.writers import COLUMNS, RETENTION, TABLES, Writers, path_below
+from server.simulation.writers import COLUMNS, RETENTION, TABLES, Writers, path_below, rows
 from wire.dataclass import dataclass
 
 _CATALOG: Final = "catalog.sqlite"
 _MEMBERS: Final = 2
 _STEPS: Final = 3000
+#: Files that each table has at first.
+_FILES: Final = 3
+#: More than anything is kept for.
+AGE_SECONDS: Final = RETENTION + DROPPED_SECONDS + 2 * TOUCH_SECONDS
 _ROUNDS: Final = 5
 #: How often, of the steps, something happens; and how often at most in a run.
 _KILLS, _POWER_FAILURES, _BAD_DISKS, _AGES = 0.006, 0.005, 0.006, 0.01
@@ -75,8 +81,19 @@ class StorageGround:
             store = CatalogStore(self.folder / "first" / _CATALOG)
             catalog = SessionCatalog(store)
             for name in TABLES:
-                catalog.create_table(Table(catalog.new_oid(), "public", name, COLUMNS, "parquet", "", ()))
+                table = Table(catalog.new_oid(), "public", name, COLUMNS, "parquet", "", ())
+                self._fill(catalog, catalog.create_table(table))
+            store.publish()
             store.close()
+        _age_files(self.folder / "first", AGE_SECONDS)
+
+    def _fill(self, catalog: SessionCatalog, table: Table) -> None:
+        """Give a table some files. They are older than VACUUM's retention when a run begins."""
+        assert table.storage is not None, "a stored table"
+        for number in range(_FILES):
+            writer = TableWriter(Path(table.path), table.columns, table.storage)
+            writer.write(rows(table, [number]))
+            catalog.change_data(table, writer.finish(), (), appends_only=True)
 
     @contextmanager
     def run(self, seed: int) -> Iterator[Path]:
@@ -136,10 +153,20 @@ class StorageRun:
 
     def _first(self) -> History:
         store = CatalogStore(self._data / _CATALOG)
-        state = {t.storage.location: frozenset[str]() for t in store.snapshot.tables() if t.storage is not None}
+        state: dict[str, frozenset[str]] = {}
+        contents: dict[tuple[str, str], int] = {}
+        for table in map(refresh, store.snapshot.tables()):
+            assert table.storage is not None, "a stored table"
+            location = table.storage.location
+            state[location] = frozenset(path_below(table, file) for file in table.files)
+            contents.update(
+                ((location, path_below(table, file)), crc32(Path(file).read_bytes())) for file in table.files
+            )
         self._begins_at = store.snapshot.version
         store.close()
-        return History(self._begins_at, state)
+        delta.forget_opened()
+        tables.forget_files()
+        return History(self._begins_at, state, contents)
 
     def _phases(self) -> str | None:
         try:
@@ -300,13 +327,21 @@ class StorageRun:
 
     def _age(self) -> None:
         """More time passes than anything is kept for. Members that live touch what is theirs, and readers may find files gone."""
-        seconds = RETENTION + DROPPED_SECONDS + 2 * TOUCH_SECONDS
+        seconds = AGE_SECONDS
         self.stage.note("time passes")
-        self.disk.age(seconds)
+        _age_files(self._data, seconds)
         for member in self._members:
             member.writers.ages += 1
             member.database.age_dropped(int(seconds))
             self.stage.within(member.process, Keeper(member.store.tables).touch)
+
+
+def _age_files(folder: Path, seconds: float) -> None:
+    """Have everything changed so many seconds earlier than it was."""
+    for base, folders, names in os.walk(folder):
+        for path in (Path(base, name) for name in (*folders, *names)):
+            changed = path.stat().st_mtime - seconds
+            os.utime(path, (changed, changed))
 
 
 @contextmanager

@@ -68,7 +68,8 @@ class NoWriters:
 
 
 class SimulatedTasks:
-    """`engine.runtime.query_run.TaskSenders`, whose tasks are DuckDB's. running: jobs."""
+    """`engine.runtime.query_run.TaskSenders`, whose tasks are DuckDB's. running: jobs. troubled: the queries of which a task died,
+    had its input cut off, or ran twice at once."""
 
     name: EngineName = "local"
 
@@ -76,6 +77,7 @@ class SimulatedTasks:
         self._local = local
         self._chance = chance
         self.running = 0
+        self.troubled: set[str] = set()
 
     async def produce(
         self,
@@ -91,7 +93,8 @@ class SimulatedTasks:
         if parting is not None:
             schema = schema.append(pa.field(_BUCKET, pa.int32()))
         work = LocalWork(statement, schema, context.page_bytes, context.time_zone)
-        return _Job(self, self._local.run(work), edges, base, self._chance, parted=parting is not None)
+        query, parted = str(context.query), parting is not None
+        return _Job(self, query, self._local.run(work), edges, base, self._chance, parted=parted)
 
 
 class _Job:
@@ -100,6 +103,7 @@ class _Job:
     def __init__(
         self,
         tasks: SimulatedTasks,
+        query: str,
         rows: Any,
         edges: tuple[Edge | None, ...],
         base: int,
@@ -108,6 +112,7 @@ class _Job:
         parted: bool,
     ) -> None:
         self._tasks = tasks
+        self._query = query
         self._rows = rows
         self._edges = {number: edge for number, edge in enumerate(edges) if edge is not None}
         self._base = base
@@ -154,6 +159,7 @@ class _Job:
                     and self._chance.random() < _SPECULATES
                     and (n := next(attempts, None)) is not None
                 ):
+                    self._in_trouble()
                     await asyncio.sleep(self._chance.uniform(0, 0.01))
                     running.append(asyncio.ensure_future(self._attempt(number, n, batches)))
                 done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -180,11 +186,12 @@ class _Job:
             for batch in batches:
                 place = self._chance.random() if mortal else 1.0
                 if cut := place < _CUT:
+                    self._in_trouble()
                     break
                 for receiver, part in self._parts(batch):
                     if receiver not in edges:
                         continue
-                    if mortal and self._chance.random() < _DIES:
+                    if mortal and self._dies():
                         return None
                     if receiver not in streams:
                         streams[receiver] = _TaskStream(edges[receiver], self._base + number, attempt)
@@ -197,7 +204,7 @@ class _Job:
                         del edges[receiver], streams[receiver]
             for stream in streams.values():
                 await stream.finish()
-                if stream.end == "failed" or (mortal and self._chance.random() < _DIES):
+                if stream.end == "failed" or (mortal and self._dies()):
                     return None
             if cut:
                 return None
@@ -205,6 +212,15 @@ class _Job:
         finally:
             for stream in streams.values():
                 stream.close(told=self._chance.random() < 0.5)
+
+    def _dies(self) -> bool:
+        dies = self._chance.random() < _DIES
+        if dies:
+            self._in_trouble()
+        return dies
+
+    def _in_trouble(self) -> None:
+        self._tasks.troubled.add(self._query)
 
     def _parts(self, batch: pa.RecordBatch) -> Sequence[tuple[int, pa.RecordBatch]]:
         if self._parted:

@@ -2,6 +2,7 @@
 
 - Rows are right: who read to the end has the answer, who stopped before has a part of it (the first part, where it has an order).
 - A query fails only when something went wrong, and says so with an SQLSTATE that stands for it.
+- A query is repeated as often as its fault policy says, and no more is spooled for its client than that allows.
 - Everybody is told: no client waits for ever.
 - The loss of a query costs at most two rounds of messages.
 - When all is over nothing is held, anywhere, and the members that live know each other.
@@ -9,12 +10,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import pyarrow as pa
 
-from server.simulation.clients import Question
+from engine.fault_policy import REPEATS_MAX, Policy
+from server.simulation.clients import SPOOL_LIMIT, Question
 from server.simulation.lake import Lake
 from server.simulation.member import SimulatedMember
 
@@ -24,20 +28,36 @@ _EXCUSED: Final = frozenset(("40001", "57P01", "53100"))
 _TASK_DIED: Final = "58030"
 #: A topology has no way for this plan: it is refused before anything begins.
 _REFUSED: Final = frozenset(("0A000", "53400", "55000"))
+#: How often a query may be repeated.
+_REPEATS: Final[Mapping[Policy, float]] = {"fail": 0, "spool": 0, "local": 1, "retry": REPEATS_MAX, "wait": math.inf}
 
 
-def judge(question: Question, lake: Lake, *, disturbed: bool, linked: bool) -> str | None:
-    """What is wrong with what came of a question; None: nothing. linked: a topology says what may be sent where."""
+def judge(
+    question: Question, lake: Lake, *, disturbed: bool, linked: bool, troubled: Collection[str] = ()
+) -> str | None:
+    """What is wrong with what came of a question; None: nothing. linked: a topology says what may be sent where. troubled: queries
+    whose tasks died, had their input cut off, or ran twice at once."""
     if question.state == "asking" and not question.gone:
         return f"{question.name} waits for ever: {question.asked.text}"
     if question.error is not None:
         state = question.error.sqlstate
-        in_tasks = question.manner.tasks is not None
+        in_tasks = any(query in troubled for query in question.queries)
         excused = (disturbed or in_tasks) and (state in _EXCUSED or (in_tasks and state == _TASK_DIED))
         if not excused and not (linked and state in _REFUSED):
             return f"{question.name} was told {state} {question.error.message}: {question.asked.text}"
+    if wrong := question.wrong or _unmannerly(question):
+        return f"{question.name}: {wrong}: {question.asked.text}"
     different = _differences(question, lake)
     return f"{question.name}: {different}: {question.asked.text}" if different else None
+
+
+def _unmannerly(question: Question) -> str | None:
+    """What its fault policy does not allow."""
+    if question.repeats > _REPEATS[question.manner.policy]:
+        return f"it was repeated {question.repeats} times"
+    if question.manner.policy == "spool" and question.spooled > SPOOL_LIMIT:
+        return f"{question.spooled} bytes were spooled"
+    return None
 
 
 def _differences(question: Question, lake: Lake) -> str | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -114,13 +115,17 @@ class Writers:
         if catalog.claims_snapshot:
             catalog.claim_snapshot()
         kind = chance.choice(
-            ("append", "append", "append", "read", "delete", "replace", "replace", "key", "area", "move")
+            ("append", "append", "append", "read", "delete", "replace", "replace", "key", "area", "move", "column")
         )
         if kind in ("delete", "replace") and catalog.in_transaction:
             catalog.claim(self._table(catalog, name))
             self._store.refresh()
-        table = self._seen(catalog, transaction, name, told)
-        self._stage.note("statement:", kind, name)
+        with catalog.one_state() if kind in ("move", "column") else nullcontext():
+            table = self._seen(catalog, transaction, name, told)
+            self._stage.note("statement:", kind, name)
+            self._perform(catalog, transaction, table, kind, begun)
+
+    def _perform(self, catalog: SessionCatalog, transaction: Transaction, table: Table, kind: str, begun: int) -> None:
         match kind:
             case "read":
                 self._read(table, begun)
@@ -132,6 +137,8 @@ class Writers:
                 self._change(catalog, transaction, table, self._staged(table), (), whole=True)
             case "move" if not transaction.has_changes:
                 self._move(catalog, transaction, table)
+            case "column":
+                self._add_column(catalog, transaction, table)
             case _:
                 self._replace(catalog, transaction, table, anew=kind == "replace")
 
@@ -157,6 +164,7 @@ class Writers:
         return refresh(found)
 
     def _read(self, table: Table, begun: int) -> None:
+        self._pause("cursor rests")
         for file in table.files:
             self._stage.step("read a file")
             self.read(table, file, excused=self.ages != begun)
@@ -184,12 +192,24 @@ class Writers:
         """All rows written anew in a new folder."""
         if not catalog.in_transaction:
             return
+        assert table.storage is not None, "a stored table"
+        base = self._version(catalog, transaction)
         moved = catalog.rewrite_table(table, table)
         assert moved.storage is not None, "a stored table"
+        transaction.bases.setdefault(table.storage.location, base)
         transaction.bases[moved.storage.location] = OWN
         files = self._staged(moved)
         transaction.added.setdefault(moved.storage.location, set()).update(file.path for file in files)
         catalog.change_data(moved, files, (), appends_only=True)
+
+    def _add_column(self, catalog: SessionCatalog, transaction: Transaction, table: Table) -> None:
+        """ALTER TABLE ADD COLUMN. It depends on all rows of the table, as a default or a constraint of the column would."""
+        assert table.storage is not None, "a stored table"
+        base = self._version(catalog, transaction)
+        number = max(column.number for column in table.columns) + 1
+        column = TableColumn(f"c{number}", st.of(t.INT4), number, stored=f"c{self._stage.chance.randrange(1 << 30)}")
+        transaction.bases.setdefault(table.storage.location, base)
+        catalog.put(replace(table, columns=(*table.columns, column)), replacing=True)
 
     def _change(
         self,
@@ -218,9 +238,8 @@ class Writers:
         numbers = [chance.randrange(1 << 30) for _ in range(chance.choice((1, 3)))]
         place = folder or Path(table.path)
         writer = TableWriter(place, table.columns, table.storage)
-        columns = [pa.array(numbers, pa.int32()), pa.array([str(number) * 40 for number in numbers])]
         try:
-            writer.write(pa.RecordBatch.from_arrays(columns, names=["a", "b"]))
+            writer.write(rows(table, numbers))
             files = writer.finish()
         except SqlError:
             writer.abandon()
@@ -251,12 +270,17 @@ class Writers:
     def upkeep(self, count: int) -> None:
         """Run compaction or VACUUM, `count` times in all."""
         for _ in range(count):
-            self._stage.step("upkeep rests")
+            self._pause("upkeep rests")
             with self._upkeep():
                 if self._stage.chance.random() < 0.5:
                     self._compact(self._stage.chance.choice(TABLES))
                 else:
                     self.vacuum()
+
+    def _pause(self, what: str) -> None:
+        """Let others run, now and then for so long that they commit, publish and vacuum."""
+        for _ in range(self._stage.chance.choice((1, 1, 10, 40))):
+            self._stage.step(what)
 
     @contextmanager
     def _upkeep(self) -> Iterator[None]:
@@ -290,6 +314,13 @@ class Writers:
         known = [table.storage.location for table in self._store.snapshot.tables() if table.storage is not None]
         swept = sum(found.files for found in self._store.vacuum(known, RETENTION))
         return swept + len(self._store.vacuum_strays(RETENTION).removed)
+
+
+def rows(table: Table, numbers: Sequence[int]) -> pa.RecordBatch:
+    """Return the rows of these numbers. Columns that were added to the table are null."""
+    added = [pa.nulls(len(numbers), pa.int32()) for _ in table.columns[len(COLUMNS) :]]
+    columns = [pa.array(numbers, pa.int32()), pa.array([str(number) * 40 for number in numbers]), *added]
+    return pa.RecordBatch.from_arrays(columns, names=[column.name for column in table.columns])
 
 
 def path_below(table: Table, file: str) -> str:

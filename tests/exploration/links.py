@@ -113,7 +113,8 @@ class Links:
     """See the module's docstring. Events: a name, the time, what it needs. Outcome: effects.
 
     It asserts what a handler of messages is promised: those of a member come in the order in which that said them, each at most
-    once and none of an incarnation other than the one that is shown; and between those of two incarnations the loss is told.
+    once and none of an incarnation other than the one that is shown; the loss is told between those of two incarnations, and
+    wherever a connection is gone by which a member could be reached.
     """
 
     def __init__(self, me: Identity, seeds: tuple[str, ...]) -> None:
@@ -134,12 +135,19 @@ class Links:
     def take(self, event: Event) -> Hashable:
         name, now, *arguments = event
         self._now = STANDSTILL.now = cast("float", now)
+        before = self.observed().open
         getattr(self, f"_{name}")(*arguments)
         while self._broken:
             # The loop says so soon after a connection was closed here.
             self._gone(self._broken.pop(0))
         self._check()
         effects, self._effects = tuple(self._effects), []
+        if name != "leave":
+            after = self.observed().open
+            for member, number in before.items():
+                assert after.get(member) == number or LostSight(member) in effects, (
+                    f"nobody is told that {member} is lost"
+                )
         return effects
 
     def shared(self) -> Iterable[object]:

@@ -38,6 +38,7 @@ _MAILBOXES: Final = "engine.runtime.mailboxes"
 _LISTENER: Final = "engine.runtime.listener"
 _MEMBERSHIP: Final = "server.membership"
 _LINK: Final = "server.mesh_link"
+_CONTROL: Final = "wire.mesh.control_channel"
 
 MUTANTS: Final = (
     Mutant(
@@ -114,8 +115,8 @@ MUTANTS: Final = (
     Mutant(
         "end without the last batch",
         _RECEIVE,
-        "stream is not None and stream.complete and not stream.entries for stream",
-        "stream is not None for stream",
+        "(stream := self._streams.get(partition)) is not None and stream.complete for partition in expected",
+        "self._streams.get(partition) is not None for partition in expected",
         "stale batch",
     ),
     Mutant(
@@ -300,6 +301,328 @@ MUTANTS: Final = (
         "        if not self._link.connected(self):\n            pass",
         "both call, and one connection breaks",
     ),
+    # -- the handshake -------------------------------------------------------------------------------------------------
+    Mutant(
+        "proof reflected",
+        _CONTROL,
+        'role = b"sluice dialler\\0" if by_dialler else b"sluice acceptor\\0"',
+        'role = b"sluice\\0"',
+        "a call into the stranger's hands",
+    ),
+    Mutant(
+        "who calls takes any proof",
+        _CONTROL,
+        "if not hmac.compare_digest(proof.code,",
+        "if not self.dialled and not hmac.compare_digest(proof.code,",
+        "a call into the stranger's hands",
+    ),
+    Mutant(
+        "who is called takes any proof",
+        _CONTROL,
+        "if not hmac.compare_digest(proof.code,",
+        "if self.dialled and not hmac.compare_digest(proof.code,",
+        "a call, and one that is answered",
+    ),
+    Mutant(
+        "the proof leaves out the hello",
+        _CONTROL,
+        "role + self._hello + self._welcome",
+        "role + self._welcome",
+        "one call for two",
+    ),
+    Mutant(
+        "the proof leaves out the welcome",
+        _CONTROL,
+        "role + self._hello + self._welcome",
+        "role + self._hello",
+        "one call for two",
+    ),
+    Mutant(
+        "all nonces are the same",
+        _LINK,
+        "nonce = secrets.token_bytes(NONCE_BYTES)",
+        "nonce = bytes(NONCE_BYTES)",
+        "one call for two",
+    ),
+    Mutant(
+        "act upon what comes before the proof",
+        _CONTROL,
+        "        if not heard:",
+        "        if not heard and isinstance(message, _HANDSHAKE):",
+        "a call into the stranger's hands",
+    ),
+    Mutant(
+        "take in long headers before the proof",
+        _CONTROL,
+        "        self._reader.header_limit = HANDSHAKE_BYTES_MAX\n",
+        "",
+        "a call into the stranger's hands",
+    ),
+    Mutant(
+        "open a call when it has come",
+        _CONTROL,
+        "        self.state = State.ANSWERED",
+        "        self._open()",
+        "a call, and one that is answered",
+    ),
+    Mutant(
+        "open a call when one has proved oneself",
+        _CONTROL,
+        "            self.state = State.PROVING",
+        "            self._open()",
+        "a call into the stranger's hands",
+    ),
+    Mutant(
+        "take members of other clusters",
+        _CONTROL,
+        "if opening.cluster != self._cluster:",
+        "if False:",
+        "two clusters with one secret",
+    ),
+    Mutant("take any version", _CONTROL, "if opening.version != VERSION:", "if False:", "a version to come"),
+    # -- tokens, and hostile senders -----------------------------------------------------------------------------------
+    Mutant(
+        "token ignored",
+        _LISTENER,
+        "if not hmac.compare_digest(token, opening.token):",
+        "if False:",
+        "check against finish",
+    ),
+    Mutant(
+        "one token for all channels",
+        _LISTENER,
+        "token = secrets.token_bytes(_TOKEN_BYTES)",
+        "token = bytes(_TOKEN_BYTES)",
+        "check against finish",
+    ),
+    Mutant(
+        "take streams of any schema",
+        _RECEIVE,
+        "if self._fingerprint is not None and opening.schema != self._fingerprint:",
+        "if False:",
+        "check against finish",
+    ),
+    Mutant(
+        "take a batch of another stream",
+        _CHANNEL,
+        "if (message.edge, message.partition, message.attempt) != (o.edge, o.partition, o.attempt):",
+        "if False:",
+        "check against finish",
+    ),
+    Mutant(
+        "take rows without a body",
+        _CHANNEL,
+        "if bool(body) != (message.rows > 0) or not (body or message.last):",
+        "if False:",
+        "check against finish",
+    ),
+    Mutant(
+        "believe what credit a sender has",
+        _CHANNEL,
+        "if message.remaining > account.available:",
+        "if False:",
+        "check against finish",
+    ),
+    Mutant(
+        "grant any announcement",
+        _CREDITS,
+        "        if size <= self.window:",
+        "        if False:",
+        "check against finish",
+    ),
+    # -- credits -------------------------------------------------------------------------------------------------------
+    Mutant(
+        "oversize grant while batches are held",
+        _CREDITS,
+        "if self._oversize and self.held == 0:",
+        "if self._oversize:",
+        "batch larger than a window",
+    ),
+    Mutant(
+        "grant a larger batch for ever",
+        _CREDITS,
+        "            self._oversize = 0",
+        "            pass",
+        "batch larger than a window",
+    ),
+    Mutant(
+        "forget what has been announced",
+        _CREDITS,
+        "        self.announced = self.granted",
+        "        pass",
+        "stale batch",
+    ),
+    # -- attempts ------------------------------------------------------------------------------------------------------
+    Mutant(
+        "complete stream superseded", _RECEIVE, "        if previous.complete:", "        if False:", "task begun twice"
+    ),
+    Mutant(
+        "an earlier attempt takes the place of a later one",
+        _RECEIVE,
+        "if previous.opening.attempt >= opening.attempt:",
+        "if False:",
+        "task begun twice",
+    ),
+    Mutant(
+        "who was superseded goes on", _RECEIVE, "        if not previous.dead:", "        if False:", "task begun twice"
+    ),
+    Mutant(
+        "open a stream after its job has ended without it",
+        _RECEIVE,
+        "if self._missing(opening.partition):",
+        "if False:",
+        "task without rows, begun twice",
+    ),
+    Mutant(
+        "wait for a stream that was lost after the word of its end",
+        _RECEIVE,
+        "elif self.retried and stream.opening.partition in self._promised:",
+        "elif False:",
+        "stream lost behind its end",
+    ),
+    Mutant(
+        "wait for a stream that was lost before the word of its end",
+        _RECEIVE,
+        "if self.retried and any((stream :=",
+        "if False and any((stream :=",
+        "stream lost behind its end",
+    ),
+    Mutant(
+        "keep rows that Spark did not take",
+        _RECEIVE,
+        "if stream.consumed or (stream.rows and not stream.dead):",
+        "if False:",
+        "task without rows, begun twice",
+    ),
+    Mutant(
+        "the last error is the cause",
+        _RECEIVE,
+        "        if self._error is None and not self._closed:",
+        "        if not self._closed:",
+        "first error wins",
+    ),
+    # -- who may say what of a query -----------------------------------------------------------------------------------
+    Mutant(
+        "anybody cancels a query",
+        _QUERIES,
+        "        if initiator != sender:",
+        "        if False:",
+        "batch before start",
+    ),
+    Mutant(
+        "anybody starts a query",
+        _QUERIES,
+        "if initiator_of(message.query) != sender or message.participants[:1] != (sender,):",
+        "if False:",
+        "check against finish",
+    ),
+    Mutant(
+        "start a query that one has no part in",
+        _QUERIES,
+        "if self._member not in message.participants:",
+        "if False:",
+        "check against finish",
+    ),
+    Mutant(
+        "start a query twice",
+        _QUERIES,
+        '        elif query.state != "early":',
+        "        elif False:",
+        "check against finish",
+    ),
+    Mutant(
+        "who has no part in a query cancels it",
+        _QUERIES,
+        "if sender not in query.participants:",
+        "if False:",
+        "check against finish",
+    ),
+    Mutant(
+        "a participant ends a query without an error",
+        _QUERIES,
+        "        if not cause.failed:",
+        "        if False:",
+        "check against finish",
+    ),
+    Mutant(
+        "answer for queries of others",
+        _QUERIES,
+        "foreign = [token for token in message.queries if initiator_of(token) != self._member]",
+        "foreign = list[str]()",
+        "check against finish",
+    ),
+    Mutant(
+        "believe anybody that a query is over",
+        _QUERIES,
+        "foreign = [token for token in message.queries if initiator_of(token) != sender]",
+        "foreign = list[str]()",
+        "batch before start",
+    ),
+    Mutant(
+        "go on for who has no part",
+        _QUERIES,
+        'return query is not None and query.state == "running" and participant in query.participants',
+        'return query is not None and query.state == "running"',
+        "check against finish",
+    ),
+    # -- cancel and check ----------------------------------------------------------------------------------------------
+    Mutant(
+        "forget a cancel that came first",
+        _QUERIES,
+        "            self._over.remember(message.query, now)",
+        "            pass",
+        "cancel that comes first",
+    ),
+    Mutant(
+        "forget what is over",
+        _QUERIES,
+        "            self._over.remember(query.token, now)",
+        "            pass",
+        "late open",
+    ),
+    Mutant(
+        "tell a cancel to whom it comes from",
+        _STATE,
+        "if member not in (self._member, source))",
+        "if member != self._member)",
+        "start against cancel",
+    ),
+    Mutant(
+        "never ask",
+        _STATE,
+        'if self.mine or self.state not in ("early", "running"):',
+        "if True:",
+        "start lost with its connection",
+    ),
+    Mutant(
+        "fail for a loss when all has arrived",
+        _STATE,
+        'return self.state != "finishing" and not self._arrived',
+        'return self.state != "finishing"',
+        "crash of a sender",
+    ),
+    # -- incarnations --------------------------------------------------------------------------------------------------
+    Mutant(
+        "who leaves is not lost",
+        _MEMBERSHIP,
+        'has left"), Lost(link.peer.member)]',
+        'has left")]',
+        "one leaves",
+    ),
+    Mutant(
+        "who is lost is not told",
+        _MEMBERSHIP,
+        'is lost: {reason}"), Lost(link.peer.member)]',
+        'is lost: {reason}")]',
+        "both call, and one connection breaks",
+    ),
+    Mutant(
+        "a call that is established leaves the earlier connection",
+        _MEMBERSHIP,
+        "return [*self._replace(link.peer, now), *self._opened(link, link.peer, now)]",
+        "return self._opened(link, link.peer, now)",
+        "killed, and begun again",
+    ),
 )
 
 
@@ -308,12 +631,14 @@ def hunt(mutant: Mutant) -> str | None:
     plant(mutant)
     logging.disable(logging.ERROR)
     from explorer import Explorable, Found, explore
+    from handshake import HandshakeWorld
     from meeting import MeetingWorld
     from world import World
-    from worlds import HASTY, HASTY_MEETINGS, PATIENT, PATIENT_MEETINGS
+    from worlds import HANDSHAKES, HASTY, HASTY_MEETINGS, PATIENT, PATIENT_MEETINGS
 
     worlds: list[Explorable] = [World(scenario) for scenario in (*HASTY, *PATIENT)]
     worlds += [MeetingWorld(meeting) for meeting in (*HASTY_MEETINGS, *PATIENT_MEETINGS)]
+    worlds += [HandshakeWorld(handshakes) for handshakes in HANDSHAKES]
     [world] = [world for world in worlds if world.name == mutant.world]
     try:
         explore(world)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Hashable, Iterable, Iterator
+from collections.abc import Coroutine, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar, cast
@@ -24,6 +24,7 @@ import pyarrow as pa
 from learned import Event, readers_memory
 from transport import Transport
 
+from engine.operators.receive import Receiver
 from engine.operators.spool import Spooler
 from engine.plan.spec import EdgeSpec
 from engine.runtime.listener import DataConnection, DataListener
@@ -31,7 +32,7 @@ from engine.runtime.mailboxes import Mailboxes
 from engine.runtime.queries import MemberQueries
 from engine.runtime.query_state import Limits
 from wire.errors import SqlError
-from wire.mesh.channel import DataSender, State
+from wire.mesh.channel import DataReceiver, DataSender, State
 from wire.mesh.messages import Open
 
 T = TypeVar("T")
@@ -92,6 +93,13 @@ def standing_still() -> Iterator[None]:
             asyncio._set_running_loop(None)
 
 
+class CoordinatorView(NamedTuple):
+    """kept: how many queries it keeps, those not counted that are over. running: how many of these run."""
+
+    kept: int
+    running: int
+
+
 class Coordinator:
     """The queries of a member. Events: the method's name, its arguments. Outcome: its instructions, or its answer."""
 
@@ -109,9 +117,9 @@ class Coordinator:
     def spent(self) -> Iterable[object]:
         return ()
 
-    def observed(self) -> Hashable:
-        """How many queries it keeps, those not counted that are over."""
-        return sum(count for state, count in self.queries.statistics().items() if state != "over")
+    def observed(self) -> CoordinatorView:
+        counts = self.queries.statistics()
+        return CoordinatorView(sum(count for state, count in counts.items() if state != "over"), counts["running"])
 
 
 class OutletView(NamedTuple):
@@ -193,19 +201,48 @@ class Lost:
 Effect = Written | Closed | Lost
 
 
+class Account(NamedTuple):
+    """The credits of a connection: bytes in all. open: whether its stream goes on. stream: edge, partition, attempt."""
+
+    number: int
+    received: int
+    released: int
+    granted: int
+    announced: int
+    window: int
+    open: bool
+    stream: tuple[int, int, int]
+
+
+class Arrival(NamedTuple):
+    """What has come of a partition: the attempt that counts, whether it is whole, and whether it was given up."""
+
+    attempt: int
+    whole: bool
+    dead: bool
+
+
 class InletView(NamedTuple):
-    """held: bytes in memory. received, granted: of each connection, in all. registered: mailboxes, channels, connections."""
+    """held: bytes in memory. registered: mailboxes, channels, connections. channels: with their tokens, and whether it is known
+    what they receive. The others by query, edge and consuming instance: arrivals: of each partition. promised: the partitions that
+    are to arrive, where all producers have told. errors: of receivers that have failed. whole: edges of which everything has
+    arrived."""
 
     held: int
-    accounts: tuple[tuple[int, int, int], ...]
+    accounts: tuple[Account, ...]
     registered: int
+    channels: tuple[tuple[str, bytes, bool], ...]
+    arrivals: Mapping[tuple[str, int, int, int], Arrival]
+    promised: Mapping[tuple[str, int, int], frozenset[int]]
+    whole: frozenset[int]
+    errors: Mapping[tuple[str, int, int], tuple[str, str]]
 
 
 class Inlets:
     """The receiving side of a member."""
 
     def __init__(self) -> None:
-        self.listener = DataListener()
+        self.listener: DataListener = _Listener()
         self.listener.advertised = ("member", 1)
         # It listens; the world's connections arrive as events.
         self.listener._server = cast("Any", _Listening())
@@ -236,13 +273,31 @@ class Inlets:
         return (*self.shared(), *counters, *readers_memory(*readers))
 
     def observed(self) -> InletView:
-        accounts = tuple(
-            (number, account.received, account.granted)
-            for number, connection in self.connections.items()
-            if (account := connection._machine.credits) is not None
-        )
+        accounts = (_account(number, connection._machine) for number, connection in self.connections.items())
         registered = len(self.mailboxes) + len(self.listener._channels) + self.listener.connections
-        return InletView(self.mailboxes.statistics()["held_bytes"], accounts, registered)
+        mailboxes = self.mailboxes._mailboxes.items()
+        return InletView(
+            self.mailboxes.statistics()["held_bytes"],
+            tuple(account for account in accounts if account is not None),
+            registered,
+            tuple((name, token, it.schema is not None) for name, (token, it) in self.listener._channels.items()),
+            {
+                (*key, partition): Arrival(stream.opening.attempt, stream.complete, stream.dead)
+                for key, mailbox in mailboxes
+                for partition, stream in mailbox.receiver._streams.items()
+            },
+            {
+                key: frozenset(expected)
+                for key, mailbox in mailboxes
+                if (expected := mailbox.receiver._expected) is not None
+            },
+            frozenset(edge for (_, edge, _), mailbox in mailboxes if mailbox.receiver.is_whole),
+            {
+                key: (error.sqlstate, error.message)
+                for key, mailbox in mailboxes
+                if (error := mailbox.receiver._error) is not None
+            },
+        )
 
     # -- mailboxes ----------------------------------------------------------------------------------------------
 
@@ -305,6 +360,31 @@ class Inlets:
 
     def broke(self, number: int, *, aborted: bool) -> None:
         self._effects.append(Closed(number, aborted))
+
+
+class _Listener(DataListener):
+    """Whose tokens differ by channel, and are the same whenever a machine is asked."""
+
+    def register(self, channel: str, receiver: Receiver) -> bytes:
+        with mock.patch("secrets.token_bytes", lambda count: channel.encode().rjust(count, b".")):
+            return super().register(channel, receiver)
+
+
+def _account(number: int, machine: DataReceiver) -> Account | None:
+    """Of a connection whose stream has been opened."""
+    account, opening = machine.credits, machine.opening
+    if account is None or opening is None:
+        return None
+    return Account(
+        number,
+        account.received,
+        account.released,
+        account.granted,
+        account.announced,
+        account.window,
+        machine.state is State.OPEN,
+        (opening.edge, opening.partition, opening.attempt),
+    )
 
 
 class _Listening:

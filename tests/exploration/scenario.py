@@ -17,10 +17,10 @@ QUERY: Final = "a:1"
 #: member. fail: an instance. close: the portal is closed before its end. unread: a member cannot read its plan.
 #: twin: a task is begun once more while it still runs. cut: an attempt's executor is lost at the end of a message: the attempt
 #: takes that for the end of its input, and the job never hears of it. tick: the clock jumps, which it does as well when nothing
-#: else can happen.
-Mishap = Literal["crash", "part", "sever", "cancel", "fail", "close", "unread", "twin", "cut", "tick"]
+#: else can happen. unsent: b cannot be reached when the query begins, and a moment later it can; that is not by chance.
+Mishap = Literal["crash", "part", "sever", "cancel", "fail", "close", "unread", "twin", "cut", "tick", "unsent"]
 MISHAPS: Final[tuple[Mishap, ...]] = (
-    "crash", "part", "sever", "cancel", "fail", "close", "unread", "twin", "cut", "tick",
+    "crash", "part", "sever", "cancel", "fail", "close", "unread", "twin", "cut", "tick", "unsent",
 )  # fmt: skip
 
 
@@ -31,6 +31,7 @@ class Instance:
     reads: the edge whose rows it passes on; None: it has `batches` of its own, each of `rows` rows.
     idle: it computes and never comes to send, so it hears of nothing but its own member.
     attempts: None: it sends by itself; else it is a job of Spark's with one task, which is tried so often.
+    barren: the attempt that finds no rows and opens no stream, where others find some. That of Spark's result counts.
     """
 
     member: str
@@ -41,6 +42,7 @@ class Instance:
     rows: int = 1
     idle: bool = False
     attempts: int | None = None
+    barren: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ class Scenario:
     """See the module's docstring. Members are named a (the initiator, which has the portal), b, c.
 
     edges: (sending members, receiving member), the first is the portal's. Those over which a job sends are not counted
-        beforehand: what was sent is told apart from the rows (`Produced`). mishaps: how often each may happen.
+        beforehand: what was sent is told apart from the rows (`Produced`). mishaps: how often each may happen. hostile: whether the
+        machines are asked what they make of a hostile peer.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Scenario:
     edges: tuple[tuple[str, str], ...]
     instances: tuple[Instance, ...]
     mishaps: Mapping[Mishap, int] = field(default_factory=dict)
+    hostile: bool = False
 
     @property
     def participants(self) -> tuple[str, ...]:

@@ -7,11 +7,12 @@ import logging
 import mutants
 import pytest
 from explorer import Found, explore
+from handshake import Handshakes, HandshakeWorld
 from meeting import Meeting, MeetingWorld
 from scenario import Instance, Scenario
 from support.planting import hunted
 from world import World
-from worlds import HASTY, HASTY_MEETINGS, PATIENT, PATIENT_MEETINGS
+from worlds import HANDSHAKES, HASTY, HASTY_MEETINGS, PATIENT, PATIENT_MEETINGS
 
 #: What all worlds together have at least.
 STATES = 1_000_000
@@ -33,6 +34,13 @@ def test_every_interleaving(scenario: Scenario) -> None:
 @pytest.mark.parametrize("meeting", HASTY_MEETINGS, ids=lambda meeting: meeting.name)
 def test_every_way_to_meet(meeting: Meeting) -> None:
     explored = explore(MeetingWorld(meeting))
+    print(explored)
+    assert explored.states > 1
+
+
+@pytest.mark.parametrize("handshakes", HANDSHAKES, ids=lambda handshakes: handshakes.name)
+def test_every_handshake(handshakes: Handshakes) -> None:
+    explored = explore(HandshakeWorld(handshakes))
     print(explored)
     assert explored.states > 1
 

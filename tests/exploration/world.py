@@ -12,11 +12,19 @@ the order of what is sent over each of them and nothing else.
 Messages of a control connection travel as they are, those of a data connection as the bytes of a frame; cutting bytes at any
 place is `tests/properties`' part.
 
-What must hold in each state: rows come out exactly once and in the order of their stream; nothing is in flight that was not
-granted, and every byte of credit is with the sender, on its way, or held; a member that was told to stop runs nothing; the
-client is told the first cause that reached the initiator, and once; at most 2N messages cancel. Where nothing more happens
-but mishaps: if nothing befell the query its rows are all there, and nothing of it is registered anywhere; it takes time to come
-to that only where a member or a connection was lost.
+What must hold in each state:
+
+- Rows come out exactly once and in the order of their stream.
+- Nothing is in flight that was not granted, every byte of credit is with the sender, on its way, or held, and no more is granted
+  than a window, or one larger batch that waits.
+- An attempt takes the place of no later one, and of none that has arrived whole; a partition that is known to have no rows is not
+  taken in.
+- A member that was told to stop runs nothing. The client is told the first cause that reached the initiator, and once, and no loss
+  where all its rows are there. The first error of a receiver stays. At most 2N messages cancel, and none to whom it comes from.
+- Where the scenario says so, each machine turns a hostile peer away, in each of its states (`hostile`).
+
+Where nothing more happens but mishaps: if nothing befell the query its rows are all there, and nothing of it is registered
+anywhere; it takes time to come to that only where a member or a connection was lost.
 """
 
 from __future__ import annotations
@@ -28,6 +36,7 @@ from typing import Any, Final, NamedTuple
 
 from chart import charted
 from explorer import Step, Violation
+from hostile import probe_coordinator, probe_inlets
 from learned import Learned
 from parts import (
     SCHEMA_MESSAGE,
@@ -47,6 +56,7 @@ from scenario import MISHAPS, PAGE_BYTES, QUERY, Mishap, Scenario, row
 
 from engine.operators.receive import WINDOW_BATCHES
 from engine.operators.send import schema_fingerprint
+from engine.runtime import query_state
 from engine.runtime.query_state import (
     Cause,
     DropEarly,
@@ -87,9 +97,11 @@ _JUMP_SECONDS: Final = 11.0
 _JUMPS: Final = 2
 _LONE_JUMPS: Final = 4
 #: Mishaps that somebody tells of, so that all is over without a question or a timeout.
-_TOLD: Final[frozenset[Mishap]] = frozenset({"cancel", "fail", "close", "unread"})
+_TOLD: Final[frozenset[Mishap]] = frozenset({"cancel", "fail", "close", "unread", "unsent"})
 _FINGERPRINT: Final = schema_fingerprint(SCHEMA_MESSAGE)
 _INITIATOR: Final = 0
+#: Who is not told of the query where that is a mishap.
+_UNREACHED: Final = 1
 
 
 class Stream(NamedTuple):
@@ -192,6 +204,9 @@ class World:
         self.senders = scenario.senders()
         self.idle = any(sender.instance.idle for sender in self.senders)
         self.running_at = [self.index[sender.instance.member] for sender in self.senders]
+        #: The largest batch that is sent: so much may be granted at once.
+        self._largest = max(len(scenario.batch(number, 0)) for number in range(len(scenario.instances)))
+        self._probed: set[tuple[str, int]] = set()
 
     @property
     def name(self) -> str:
@@ -230,6 +245,7 @@ class World:
         getattr(draft, f"do_{step[0]}")(*step[1:])
         after = draft.done()
         self.check(after)
+        self._check_arrivals(state, after)
         return after
 
     # -- what may happen ----------------------------------------------------------------------------------------
@@ -357,6 +373,47 @@ class World:
             member = state.members[self.running_at[number]]
             if member.stopped and stream.phase not in ("done", *_RESTING):
                 raise Violation(f"instance {number} runs after its member was told to stop")
+        for name, member in zip(self.names, state.members, strict=True):
+            if member.coordinator >= 0:
+                self._check_grants(member)
+                self._probe(name, member)
+
+    def _check_grants(self, member: Member) -> None:
+        """No receiver comes to hold more than a window, or one batch that is larger."""
+        view: InletView = self.inlets.observed(member.inlets)
+        for account in view.accounts:
+            if (most := account.granted - account.released) > max(account.window, self._largest):
+                raise Violation(f"a receiver may come to hold {most} bytes, its window has {account.window}")
+
+    def _check_arrivals(self, before: State, after: State) -> None:
+        """No attempt takes the place of a later one, and one that has arrived whole stays."""
+        for one, other in zip(before.members, after.members, strict=True):
+            if one.inlets == other.inlets or other.coordinator < 0:
+                continue
+            before_it: InletView = self.inlets.observed(one.inlets)
+            after_it: InletView = self.inlets.observed(other.inlets)
+            known, now = before_it.arrivals, after_it.arrivals
+            for receiver, error in before_it.errors.items():
+                if after_it.errors.get(receiver, error) != error:
+                    raise Violation(f"the cause was {error}, and now it is {after_it.errors[receiver]}")
+            for query, edge, instance, partition in now.keys() - known.keys():
+                promised = before_it.promised.get((query, edge, instance))
+                if promised is not None and partition not in promised:
+                    raise Violation(f"partition {partition} is taken in, of which it is known that it has no rows")
+            for key in known.keys() & now.keys():
+                if now[key] != known[key] and (known[key].whole or now[key].attempt < known[key].attempt):
+                    raise Violation(f"partition {key[-1]}: {now[key]} takes the place of {known[key]}")
+
+    def _probe(self, name: str, member: Member) -> None:
+        """What the machines make of a hostile peer, in states that have not been met."""
+        if not self.scenario.hostile:
+            return
+        if (mark := ("inlets", member.inlets)) not in self._probed:
+            self._probed.add(mark)
+            probe_inlets(self.inlets, member.inlets)
+        if (mark := (name, member.coordinator)) not in self._probed:
+            self._probed.add(mark)
+            probe_coordinator(self.coordinators, member.coordinator, name, self.names)
 
     def _check_credit(self, state: State, number: int, connection: Connection) -> None:
         stream = state.streams[connection.stream]
@@ -367,13 +424,18 @@ class World:
             return
         sender: OutletView = self.outlets.observed(stream.outlet)
         view: InletView = self.inlets.observed(state.members[receiver].inlets)
-        for connected, received, granted in view.accounts:
-            if connected == number:
+        for account in view.accounts:
+            if account.number == number:
                 in_flight = sum(body_bytes(chunk) for chunk in connection.to_receiver if chunk)
-                if sender.sent != received + in_flight:
-                    raise Violation(f"{sender.sent} bytes sent, {received} received, {in_flight} in flight")
-                if not sender.sent <= sender.granted <= granted or (not sender.granted and sender.sent):
-                    raise Violation(f"{sender.sent} bytes sent of {sender.granted} (at the receiver: {granted})")
+                if sender.sent != account.received + in_flight:
+                    raise Violation(f"{sender.sent} bytes sent, {account.received} received, {in_flight} in flight")
+                if not sender.sent <= sender.granted <= account.granted or (not sender.granted and sender.sent):
+                    raise Violation(
+                        f"{sender.sent} bytes sent of {sender.granted} (at the receiver: {account.granted})"
+                    )
+                more = account.granted > max(account.received, account.released + account.window)
+                if more and not sender.pending and not in_flight:
+                    raise Violation("more than a window is granted, and no batch waits that is larger")
 
     def _left_over(self, state: State) -> str:
         """What is not as it should be now that nothing more happens by itself."""
@@ -381,7 +443,7 @@ class World:
             if member.coordinator < 0:
                 continue
             name = self.names[number]
-            if self.coordinators.observed(member.coordinator):
+            if self.coordinators.observed(member.coordinator).kept:
                 return f"member {name} still keeps the query"
             view: InletView = self.inlets.observed(member.inlets)
             if view.registered or view.held:
@@ -454,8 +516,13 @@ class Draft:
         self.coordinate(_INITIATOR, "begin", QUERY, world.names, self.now)
         channels = self.adopt(_INITIATOR)
         self.do_set_up(_INITIATOR)
+        unsent = bool(self.left[MISHAPS.index("unsent")])
         for member in range(1, len(world.names)):
-            self.send(_INITIATOR, member, Start(QUERY, world.names))
+            if not unsent or member != _UNREACHED:
+                self.send(_INITIATOR, member, Start(QUERY, world.names))
+        if unsent:
+            self.spend("unsent")
+            self.cancel(_INITIATOR, query_state.lost(world.names[_UNREACHED]))
         for number, sender in enumerate(world.senders):
             instance = sender.instance
             # Its start tells where the initiator's own receiving ends are.
@@ -513,6 +580,9 @@ class Draft:
 
     def do_connect(self, number: int) -> None:
         sender = self.world.senders[number]
+        if sender.job is not None and sender.attempt == sender.instance.barren:
+            self.end(number, None)
+            return
         told = self.streams[number if sender.job is None else sender.job].told
         assert told is not None, "it has been told where to connect"
         where = sender.instance.edge, sender.partition, sender.attempt
@@ -662,7 +732,7 @@ class Draft:
 
     def do_fail(self, number: int) -> None:
         self.spend("fail")
-        self.give_up(number, FAILED)
+        self.give_up(number, replace(FAILED, message=f"{FAILED.message} in instance {number}"))
 
     def do_close(self) -> None:
         """The portal is closed before its end."""
@@ -713,6 +783,10 @@ class Draft:
         self.members[member] = self.members[member]._replace(coordinator=number)
         if not isinstance(outcome, tuple):
             return outcome
+        if event[0] == "on_message" and isinstance(event[2], Cancel):
+            for instruction in outcome:
+                if isinstance(instruction, Send) and instruction.member == event[1]:
+                    raise Violation(f"{event[1]} is told what it has said: {type(instruction.message).__name__}")
         for instruction in outcome:
             self.perform(member, instruction)
         return None
@@ -806,8 +880,11 @@ class Draft:
 
     def lost(self, member: int, lost: int) -> None:
         """A member hears that another is lost to it: what it has asked will not be answered."""
-        names = self.world.names
-        if member == _INITIATOR:
+        names, told = self.world.names, self.fails
+        whole = member == _INITIATOR and self.all_is_here()
+        if whole:
+            self.coordinate(_INITIATOR, "arrived", QUERY)
+        elif member == _INITIATOR:
             message = f"could not complete the query: member {names[lost]} was lost"
             self.caused(transient(message, names[lost]))
         for number, stream in enumerate(self.streams):
@@ -815,6 +892,14 @@ class Draft:
             if stream.phase == "asking" and (self.world.running_at[number], receiver) == (member, lost):
                 self.end(number, BROKEN)
         self.coordinate(member, "on_member_lost", names[lost], self.now)
+        if whole and self.fails > told:
+            raise Violation(f"the client is told that {names[lost]} was lost, and everything had arrived")
+
+    def all_is_here(self) -> bool:
+        """Whether the initiator has everything that it receives."""
+        view: InletView = self.world.inlets.observed(self.members[_INITIATOR].inlets)
+        own = {edge.id for edge in self.world.edges if self.world.receiving[edge.id] == _INITIATOR}
+        return self.root.state == "reading" and own <= view.whole
 
     def asked(self, sender: int, receiver: int, message: OpenChannel | Produced) -> None:
         """Is what a sender speaks of wanted here?"""
@@ -884,7 +969,9 @@ class Draft:
         """An attempt at a job's task has ended. If it was not the last one, another follows."""
         if cause is None:
             self.end(job, None)
-            self.produced(job, whole=attempt.phase == "last")
+            whole = attempt.phase == "last"
+            self.stream(job, source_ended=not whole)
+            self.produced(job, whole=whole)
         elif all(self.streams[n].phase in _RESTING for n in self.world.attempts(job)) and not self.try_task(job):
             self.end(job, ABORTED)
 
@@ -974,8 +1061,13 @@ class Draft:
         self.root = self.root._replace(rows=(*self.root.rows[:source], read + 1, *self.root.rows[source + 1 :]))
 
     def check_whole(self) -> None:
-        for number, instance in enumerate(self.world.scenario.instances):
-            if instance.reads is None and self.root.rows[number] != instance.batches:
+        for place, sender in enumerate(self.world.senders):
+            number, instance = sender.number, sender.instance
+            if sender.job is not None or instance.reads is not None:
+                continue
+            # A job whose successful attempt had no rows says so.
+            expected = 0 if sender.is_job and self.streams[place].source_ended else instance.batches
+            if self.root.rows[number] != expected:
                 raise Violation(f"the query has ended with {self.root.rows[number]} batches of instance {number}")
 
     def stream(self, number: int, **changes: Any) -> None:

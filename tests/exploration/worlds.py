@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from handshake import End, Handshakes
 from meeting import Meeting
 from parts import OVERSIZE_ROWS
 from scenario import Instance, Scenario
+
+from wire.mesh.messages import VERSION
 
 #: One stream.
 PAIR: Final[dict[str, Any]] = {"members": "ab", "edges": (("b", "a"),), "instances": (Instance("b", 0),)}
@@ -36,6 +39,10 @@ BUSY: Final[dict[str, Any]] = {
 }
 #: A job of Spark's: its task is tried three times.
 JOB: Final[dict[str, Any]] = {"members": "ab", "edges": (("b", "a"),), "instances": (Instance("b", 0, attempts=3),)}
+#: One that has sent everything before anything is read.
+SHORT_JOB: Final[dict[str, Any]] = {**JOB, "instances": (Instance("b", 0, batches=1, attempts=2),)}
+#: One whose task finds rows, or none: what a query reads may differ from one attempt to the next.
+BARREN_JOB: Final[dict[str, Any]] = {**JOB, "instances": (Instance("b", 0, attempts=2, barren=0),)}
 JOBS: Final[dict[str, Any]] = {
     "members": "abc",
     "edges": (("bc", "a"),),
@@ -45,19 +52,23 @@ JOBS: Final[dict[str, Any]] = {
 HASTY: Final[tuple[Scenario, ...]] = (
     Scenario("nothing befalls", **FORK),
     # network protocol, 3.5.1, snippet 14
-    Scenario("batch before start", **CHAIN),
+    Scenario("batch before start", hostile=True, **CHAIN),
     Scenario("start that comes too late", mishaps={"tick": 1}, **CHAIN),
     # network protocol, 3.5.1, snippet 13
-    Scenario("stale batch", mishaps={"close": 1, "cancel": 1}, **LONG_PAIR),
+    Scenario("stale batch", mishaps={"close": 1, "cancel": 1}, hostile=True, **LONG_PAIR),
     Scenario("start against cancel", mishaps={"cancel": 2}, **PAIR),
-    Scenario("check against finish", mishaps={"tick": 2}, **PAIR),
+    Scenario("check against finish", mishaps={"tick": 2}, hostile=True, **PAIR),
     Scenario("check against a lost connection", mishaps={"part": 1, "tick": 1}, **PAIR),
     # network protocol, 3.4
     Scenario("credits against discards", mishaps={"cancel": 1, "close": 1, "fail": 1}, **LONG_PAIR),
-    Scenario("batch larger than a window", mishaps={"sever": 1, "cancel": 1}, **LARGE_PAIR),
+    Scenario("batch larger than a window", mishaps={"sever": 1, "cancel": 1}, hostile=True, **LARGE_PAIR),
     # RFC, work units that are tried again
     Scenario("retry against partial delivery", mishaps={"sever": 2}, **JOB),
-    Scenario("attempt cut short", mishaps={"cut": 1}, **JOB),
+    Scenario("attempt cut short", mishaps={"cut": 1}, hostile=True, **JOB),
+    Scenario("task begun twice", mishaps={"twin": 1}, **JOB),
+    Scenario("task without rows, begun twice", mishaps={"twin": 1}, **BARREN_JOB),
+    Scenario("stream lost behind its end", mishaps={"sever": 1}, **SHORT_JOB),
+    Scenario("cancel that comes first", mishaps={"unsent": 1}, **CHAIN),
     Scenario("late open", mishaps={"close": 1}, **CHAIN),
     Scenario("plan fails before its stream opens", mishaps={"fail": 1}, **CHAIN),
     Scenario("crash of a member", mishaps={"crash": 1}, **SHORT_CHAIN),
@@ -96,6 +107,7 @@ _BOTH: Final[dict[str, str]] = {"a": "b", "b": "a"}
 HASTY_MEETINGS: Final[tuple[Meeting, ...]] = (
     Meeting("both call at once", _BOTH, {"say": 1}),
     Meeting("both call, and one connection breaks", _BOTH, {"part": 1}),
+    Meeting("one leaves", _BOTH, {"leave": 1}),
     Meeting("a hello that comes late", _BOTH, {"late": 1}),
     Meeting("killed, and begun again elsewhere", _BOTH, {"kill": 1, "move": 1}),
     Meeting("switched off, and begun again elsewhere", _BOTH, {"off": 1, "move": 1}),
@@ -108,4 +120,13 @@ PATIENT_MEETINGS: Final[tuple[Meeting, ...]] = (
     Meeting("hellos that come too late", _BOTH, {"late": 3}),
     Meeting("killed, and begun again", _BOTH, {"kill": 1, "restart": 1}),
     Meeting("switched off, and begun again", _BOTH, {"off": 1, "restart": 1, "say": 1}),
+)
+
+HANDSHAKES: Final[tuple[Handshakes, ...]] = (
+    Handshakes("a call into the stranger's hands", (End("a", dialled=True),)),
+    Handshakes("a call, and one that is answered", (End("a", dialled=True), End("a", dialled=False))),
+    Handshakes("one call for two", (End("a", dialled=True), End("b", dialled=False), End("b", dialled=False))),
+    Handshakes("calls both ways", (End("a", dialled=True), End("a", dialled=False), End("b", dialled=False))),
+    Handshakes("two clusters with one secret", (End("a", dialled=True, cluster="other"), End("b", dialled=False))),
+    Handshakes("a version to come", (End("a", dialled=True, version=VERSION + 1), End("b", dialled=False))),
 )

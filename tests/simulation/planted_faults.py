@@ -55,6 +55,30 @@ FAULTS: Final = (
         "target.next_at = now + pause",
         "target.next_at = now + 1e9 * pause",
     ),
+    Fault(
+        "a query that waits for members goes on without them",
+        _POLICY,
+        "while absent(mesh, self._members):",
+        "while False:",
+    ),
+    Fault(
+        "all receivers are told the rows of the first",
+        "engine.runtime.query_run",
+        "self._host.produced(self.query, edge, sender, receiver, sent.rows.get(receiver, {}))",
+        "self._host.produced(self.query, edge, sender, receiver, sent.rows.get(0, {}))",
+    ),
+    Fault(
+        "an ordered reader passes over streams that go on",
+        "engine.operators.receive",
+        "return stream.complete and known",
+        "return known",
+    ),
+    Fault(
+        "a merge takes a stream that is late for one that has ended",
+        "engine.operators.receive",
+        "if stream.complete if stream is not None else self._missing(partition):",
+        "if stream is None or stream.complete:",
+    ),
 )
 
 
@@ -71,7 +95,7 @@ def hunt(fault: Fault) -> str | None:
         try:
             for seed in range(SEEDS):
                 if (failure := run(seed, lake).failure) is not None:
-                    return f"seed {seed}: {failure}"
+                    return f"seed {seed}: {failure}".split("\n", 1)[0]
         finally:
             lake.close()
             os.chdir(_ROOT)
