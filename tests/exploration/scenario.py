@@ -31,6 +31,7 @@ class Instance:
     reads: the edge whose rows it passes on; None: it has `batches` of its own, each of `rows` rows.
     idle: it computes and never comes to send, so it hears of nothing but its own member.
     attempts: None: it sends by itself; else it is a job of Spark's with one task, which is tried so often.
+    lasting: its stream outlives its connections.
     """
 
     member: str
@@ -41,6 +42,7 @@ class Instance:
     rows: int = 1
     idle: bool = False
     attempts: int | None = None
+    lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
