@@ -85,13 +85,15 @@ class CompiledQuery:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a session's settings say of it. local_limit, page_bytes: bytes. memory: as in `ExecutionContext`."""
+    """What a session's settings say of it. local_limit, page_bytes: bytes. memory: as in `ExecutionContext`. lasting: as in
+    `SharedSpec`."""
 
     wish: Wish
     distribution: Distribution
     local_limit: int
     page_bytes: int
     memory: MemoryShare | None = None
+    lasting: bool = False
 
     @classmethod
     def of(cls, settings: SessionSettings, memory: MemoryShare | None = None) -> Terms:
@@ -250,7 +252,13 @@ def _holder_lost(table: Table, member: str, mesh: Members) -> SerializationFailu
 def _told(physical: PhysicalPlan, terms: Terms, bindings: Bindings, analyze: bool) -> DistributedQuery:
     try:
         shared, members = specs(
-            physical, bindings, bindings.time_zone, terms.page_bytes, analyze=analyze, memory=terms.memory
+            physical,
+            bindings,
+            bindings.time_zone,
+            terms.page_bytes,
+            analyze=analyze,
+            memory=terms.memory,
+            lasting=terms.lasting,
         )
     except Unsupported as lacking:
         raise FeatureNotSupported(f"not supported on {lacking.engine}: {lacking.what}") from None

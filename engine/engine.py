@@ -153,7 +153,8 @@ class Engine:
         if isinstance(query.runs, CompiledFragment):
             return await self.executor(query.runs.engine).open(query.runs, context)
         assert self._runtime is not None, "the engine has been started"
-        return self._runtime.open(str(context.query), query.runs.shared, query.runs.members, query.runs.schema)
+        runs = query.runs
+        return self._runtime.open(str(context.query), runs.shared, runs.members, runs.schema, context.notice)
 
     def new_query_id(self) -> QueryId:
         return QueryId(self.config.member, next(self._query_numbers))

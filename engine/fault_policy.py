@@ -14,13 +14,9 @@ attempt might give again, or in another order, so it fails as it does under `fai
 - `local`: once, on the initiator alone, which then depends on nobody. If only other members hold some of its tables, that is
   not possible, and the error is told.
 - `wait`: on the same members, as soon as all of them are up again, as often as it takes: until the statement is cancelled or
-  `statement_timeout` ends it.
+  `statement_timeout` ends it. Where a data connection broke and both of its members live, nothing is repeated, also when rows were
+  given: the streams of such a query outlive their connections (`Terms.lasting`, ADR 9).
 - `spool`: is about a client that is slow and not about a loss; the stream does it (`DistributedStream.spool_while_away`).
-
-Considered and rejected, for `wait`: to keep what a sender has on its way and to go on when the connection is back. A receiver
-that lost a connection does not know which of the batches that TCP had taken were consumed on the other side of its crash, and
-one that did not crash has told its query's initiator within the same second; streams would need acknowledgements and numbers
-that outlive connections, for all queries, to save those that break in the middle.
 """
 
 from __future__ import annotations
@@ -72,7 +68,7 @@ class RepeatableQuery:
 
     async def open(self) -> BatchStream:
         """Begin to run it. What runs on this member alone runs as it is."""
-        query = await self.compile_as(self.terms)
+        query = await self.compiled()
         stream = await self.engine.open(query, self.context)
         if isinstance(query.runs, CompiledFragment) or self.policy == "fail":
             return stream
@@ -81,6 +77,10 @@ class RepeatableQuery:
             stream.spool_while_away(self.context.settings["spool_limit"])
             return stream
         return RepeatedStream(self, stream, query)
+
+    async def compiled(self) -> CompiledQuery:
+        """The query for the members of this moment, as its policy wants it."""
+        return await self.compile_as(replace(self.terms, lasting=self.policy == "wait"))
 
     def members_of(self, query: CompiledQuery) -> Sequence[str]:
         """Those that an attempt runs on."""
@@ -121,7 +121,7 @@ class Repetition:
                 pass
             case _:
                 raise error
-        query = await self._query.compile_as(self._query.terms)
+        query = await self._query.compiled()
         self._members = self._query.members_of(query)
         self._tell(error, f"it runs again on {', '.join(sorted(self._members))}")
         return query

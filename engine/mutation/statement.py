@@ -205,7 +205,7 @@ class SessionGround:
     async def feed(self, plan: Mutate, query: FinalNode) -> Written | BatchStream:
         """Participants write what they make, Spark's tasks where Spark alone makes the rows."""
         repeatable = await self._query(query, change=plan)
-        compiled, context = await repeatable.compile_as(repeatable.terms), repeatable.context
+        compiled, context = await repeatable.compiled(), repeatable.context
         if isinstance(compiled.runs, DistributedQuery) and compiled.runs.area is None:
             return await self.open(query, here=True) if keeps_order(plan, compiled) else await repeatable.open()
         repetition = Repetition(repeatable, repeatable.members_of(compiled))

@@ -5,9 +5,12 @@
     await stream.finish()                             #   never a thread
     stream.abandon(sqlstate, message)                 # instead of finish: tells the receiver why
 
-Both kinds keep the one rule of a sender without credit: exactly one batch is pending. A receiver that wants no more shows as
+A `LastingStream` is a remote one that goes on over another connection when its own breaks (`sluice.fault_policy = wait`). It has no
+deadline: it tries until the receiver has everything or refuses it, or until its query ends and it is cancelled.
+
+All kinds keep the one rule of a sender without credit: exactly one batch is pending. A receiver that wants no more shows as
 `StreamRefused`, a connection that broke as `ConnectionFailure`. A loopback stream has the receiver's account but no socket: a
-member that is both ends of an edge pays for no copy through the kernel.
+member that is both ends of an edge pays for no copy through the kernel, and no connection of it can break.
 
 Neighbours: `engine.operators.send` is the same for a blocking worker, `engine.operators.receive` the other end.
 """
@@ -15,7 +18,9 @@ Neighbours: `engine.operators.send` is the same for a blocking worker, `engine.o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import itertools
+import logging
+from collections.abc import Awaitable, Callable
 from typing import Final, Protocol, cast
 
 import pyarrow as pa
@@ -25,20 +30,26 @@ from engine.operators.mesh_tls import MeshTls, UntrustedPeer, explained, require
 from engine.operators.receive import InboundStream, Receiver
 from engine.operators.send import StreamRefused
 from wire.errors import ConnectionFailure
+from wire.mesh.backlog import Backlog
 from wire.mesh.channel import BatchArrived, DataSender, SenderEvent, State
 from wire.mesh.credits import ReceiveCredits
 from wire.mesh.error_fields import ErrorFields
 from wire.mesh.framing import RemoteProtocolError
 from wire.mesh.messages import Cancel, Deny, DenyReason, Ok, Open
 
+_log = logging.getLogger(__name__)
 _CONNECT_SECONDS: Final = 10.0
+#: Between attempts to connect again; the last one is repeated.
+_RECONNECT_SECONDS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 class OutboundStream(Protocol):
     """One stream on its way out; see the module's docstring. bytes, stalls: sent so far, and how often credit was waited for."""
 
     bytes: int
-    stalls: int
+
+    @property
+    def stalls(self) -> int: ...
 
     async def send(self, body: pa.Buffer, rows: int) -> None:
         """Send a batch (an Arrow IPC record batch message). Raises StreamRefused, ConnectionFailure."""
@@ -55,6 +66,10 @@ class OutboundStream(Protocol):
         ...
 
 
+class ConnectionBroken(ConnectionFailure):
+    """A connection broke or could not be made; another one may carry the stream."""
+
+
 class DeniedNow(Exception):
     """The receiver does not know the channel; it may be asked again."""
 
@@ -69,17 +84,24 @@ def refusal(reason: DenyReason, message: str) -> Exception:
 
 
 async def open_remote(
-    host: str, port: int, opening: Open, *, tls: MeshTls | None = None, member: str = ""
+    host: str,
+    port: int,
+    opening: Open,
+    *,
+    tls: MeshTls | None = None,
+    member: str = "",
+    backlog: Backlog | None = None,
 ) -> RemoteStream:
     """Connect and introduce the stream. member: who is there; with `tls`, it has to prove that. tls: None: in the clear.
+    backlog: of a stream that outlives this connection.
 
-    Raises DeniedNow, StreamRefused, ConnectionFailure.
+    Raises DeniedNow, StreamRefused, ConnectionFailure (ConnectionBroken where another attempt may succeed).
     """
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(_CONNECT_SECONDS):
             _, stream = await loop.create_connection(
-                lambda: RemoteStream(opening, member, proved=tls is not None),
+                lambda: RemoteStream(opening, member, proved=tls is not None, backlog=backlog),
                 host,
                 port,
                 ssl=tls.dialling if tls is not None else None,
@@ -95,7 +117,7 @@ async def open_remote(
                 raise
     except OSError as error:
         why = "timed out" if isinstance(error, TimeoutError) else explained(error)
-        raise ConnectionFailure(
+        raise ConnectionBroken(
             f"could not open a data connection to member {member} at {host}:{port}: {why}"
         ) from error
     return stream
@@ -103,14 +125,16 @@ async def open_remote(
 
 class RemoteStream(asyncio.Protocol):
     """A stream over a data connection of its own. member: where it goes. proved: whether the receiver has to show the
-    certificate of that member."""
+    certificate of that member. backlog: of a stream that outlives this connection (`LastingStream`)."""
 
-    def __init__(self, opening: Open, member: str = "", *, proved: bool = False) -> None:
+    def __init__(
+        self, opening: Open, member: str = "", *, proved: bool = False, backlog: Backlog | None = None
+    ) -> None:
         self._proved = proved
         self.bytes = 0
         self.stalls = 0
         self._member = member
-        self._machine = DataSender(opening)
+        self._machine = DataSender(opening, backlog)
         self._transport: asyncio.Transport | None = None
         self._failure: Exception | None = None
         self._gone = False
@@ -143,18 +167,38 @@ class RemoteStream(asyncio.Protocol):
         await self._until(lambda: self._machine.state is not State.OPENING)
 
     async def send(self, body: pa.Buffer, rows: int) -> None:
-        await self._until(lambda: True)
-        self._write(self._machine.offer(memoryview(body), rows))
-        if self._machine.pending:
-            self.stalls += 1
-            await self._until(self._sent_pending)
+        self.offer(memoryview(body), rows)
+        await self.drained()
         self.bytes += body.size
 
     async def finish(self) -> None:
-        await self._until(lambda: True)
-        self._write(self._machine.offer(b"", 0, last=True))
+        self.offer(b"", 0, last=True)
         # It closes when it has everything. (Closing first would make TCP discard what its grants have not acknowledged.)
+        await self.closed()
+
+    async def closed(self) -> None:
         await self._until(lambda: self._gone)
+
+    def offer(self, body: memoryview | bytes, rows: int, *, last: bool = False) -> None:
+        """Send a batch, or keep it as the pending one. Raises as `send`."""
+        if self._failure is not None:
+            raise self._failure
+        self._write(self._machine.offer(body, rows, last=last))
+
+    async def drained(self) -> None:
+        """Wait until no batch is pending."""
+        if self._machine.pending:
+            self.stalls += 1
+            await self._until(self._sent_pending)
+
+    async def confirmed(self) -> None:
+        """Wait until the receiver has said that it has everything. Only for a stream whose batches it counts."""
+        await self._until(lambda: self._machine.confirmed)
+
+    def require_connected(self) -> None:
+        """Raises ConnectionBroken."""
+        if self._gone and self._failure is None:
+            raise self._broken()
 
     def abandon(
         self, sqlstate: str, message: str, detail: str = "", hint: str = "", fields: ErrorFields | None = None
@@ -184,7 +228,7 @@ class RemoteStream(asyncio.Protocol):
             case Cancel():
                 self._fail(StreamRefused(event.message))
             case Ok():
-                pass
+                self._write(self._machine.send_pending())
 
     def _sent_pending(self) -> bool:
         self._write(self._machine.send_pending())
@@ -198,8 +242,11 @@ class RemoteStream(asyncio.Protocol):
             if reached():
                 return
             if self._gone:
-                raise ConnectionFailure(f"a data connection to member {self._member} was lost")
+                raise self._broken()
             await self._bell.next_ring()
+
+    def _broken(self) -> ConnectionBroken:
+        return ConnectionBroken(f"a data connection to member {self._member} was lost")
 
     def _fail(self, error: Exception) -> None:
         self._failure = self._failure or error
@@ -209,6 +256,84 @@ class RemoteStream(asyncio.Protocol):
     def _write(self, chunks: tuple[bytes | memoryview, ...]) -> None:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.writelines(chunk for chunk in chunks if chunk)
+
+
+#: Makes a connection for a stream. Arguments: which attempt it is, and the stream's backlog. Raises as `open_remote`.
+Connector = Callable[[int, Backlog], Awaitable[RemoteStream]]
+
+
+class LastingStream:
+    """A stream to another member that outlives its connections: `await LastingStream.opened(connect)`."""
+
+    def __init__(self, connect: Connector) -> None:
+        self.bytes = 0
+        self._connect = connect
+        self._backlog = Backlog(keeps=True)
+        self._attempts = itertools.count()
+        self._stalls = 0
+        self._stream: RemoteStream | None = None
+
+    @classmethod
+    async def opened(cls, connect: Connector) -> LastingStream:
+        """Raises StreamRefused, ConnectionFailure."""
+        stream = cls(connect)
+        await stream._reconnect()
+        return stream
+
+    @property
+    def stalls(self) -> int:
+        return self._stalls + self._present.stalls
+
+    async def send(self, body: pa.Buffer, rows: int) -> None:
+        self.bytes += body.size
+        self._present.offer(memoryview(body), rows)
+        await self._through(self._sent)
+
+    async def finish(self) -> None:
+        self._present.offer(b"", 0, last=True)
+        await self._through(self._delivered)
+
+    def abandon(
+        self, sqlstate: str, message: str, detail: str = "", hint: str = "", fields: ErrorFields | None = None
+    ) -> None:
+        self._present.abandon(sqlstate, message, detail, hint, fields)
+
+    @property
+    def _present(self) -> RemoteStream:
+        assert self._stream is not None, "used before it was opened"
+        return self._stream
+
+    async def _sent(self, stream: RemoteStream) -> None:
+        await stream.drained()
+        # A loss is noticed here rather than when credit runs out: the receiver waits for what was lost.
+        stream.require_connected()
+
+    async def _delivered(self, stream: RemoteStream) -> None:
+        await stream.drained()
+        await (stream.confirmed() if self._backlog.keeps else stream.closed())
+
+    async def _through(self, step: Callable[[RemoteStream], Awaitable[None]]) -> None:
+        """Take a step, over as many connections as it needs."""
+        while True:
+            try:
+                await step(self._present)
+            except ConnectionBroken as error:
+                if not self._backlog.keeps:
+                    raise
+                _log.warning("%s; the stream goes on over another connection", error.message)
+                self._stalls += self._present.stalls
+                await self._reconnect()
+            else:
+                return
+
+    async def _reconnect(self) -> None:
+        for attempt in self._attempts:
+            try:
+                self._stream = await self._connect(attempt, self._backlog)
+            except (DeniedNow, ConnectionBroken):
+                await asyncio.sleep(_RECONNECT_SECONDS[min(attempt, len(_RECONNECT_SECONDS) - 1)])
+            else:
+                return
 
 
 class LoopbackStream:

@@ -17,6 +17,11 @@ Of the failed one, batches that nobody has consumed are dropped and the new atte
 second attempt can be told apart from it, so the query fails with 40001 (or with the cause, where `on_lost` can find it). A
 stream that arrived whole stays, whatever is tried afterwards.
 
+**Streams that outlive their connections** (`Open.kept`). When the connection of one breaks, nothing is dropped: what has arrived
+stays and is consumed, and the stream is open. Its sender opens it again with a higher attempt and sends what is missing. So there
+is no second version of any batch, and it does not matter what was consumed (`InboundStream.go_on`). How long that may take is not
+decided here: the stream waits until its query ends.
+
 **Confirmed counts.** That a task's stream has ended does not make its partition complete. When an executor's JVM dies between two
 Arrow messages, its Python worker reads an end of input like any other and ends the stream properly, with part of the rows. So the
 producer names the rows of each stream with its end (`confirm`): those that Spark's result of the successful attempt reports. An
@@ -99,7 +104,11 @@ class _Entry:
 
 
 class InboundStream:
-    """One attempt at one partition. The link calls `arrive`, `lost`, `cancelled` and `broken`."""
+    """One attempt at one partition, or all attempts of a stream that outlives its connections. The link calls `arrive`, `lost`,
+    `cancelled` and `broken`.
+
+    batches: how many have arrived. carried: bytes of them that were in memory when the present connection took over.
+    """
 
     def __init__(self, receiver: Receiver, opening: Open, link: Link) -> None:
         self.opening = opening
@@ -108,6 +117,8 @@ class InboundStream:
         self.consumed = False
         self.accepted = False
         self.rows = 0
+        self.batches = 0
+        self.carried = 0
         self.entries: deque[_Entry] = deque()
         self.arrived_at = receiver.now()
         self.cost_max = 0
@@ -144,6 +155,7 @@ class InboundStream:
         self.arrived_at = self._receiver.now()
         self.cost_max = max(self.cost_max, batch.cost)
         self.rows += batch.rows
+        self.batches += 1
         if batch.rows:
             self.entries.append(_Entry(batch.body, batch.rows, batch.cost))
         self.complete = self.complete or batch.last
@@ -151,11 +163,28 @@ class InboundStream:
         if self._receiver.spooling and self.open:
             self.spool()
 
-    def lost(self) -> None:
-        """The connection ended before the stream did."""
-        if self.open:
-            self.dead = True
-            self._receiver.attempt_failed(self)
+    def lost(self, link: Link) -> None:
+        """The connection ended before the stream did, unless another one has taken over."""
+        if not self.open or link is not self._link:
+            return
+        if self.opening.kept is not None:
+            self._receiver.interrupted(self)
+            return
+        self.dead = True
+        self._receiver.attempt_failed(self)
+
+    def goes_on(self, opening: Open) -> bool:
+        """Whether a later attempt goes on with this stream: its sender has everything that has not arrived."""
+        if not self.open or self.opening.kept is None or opening.kept is None:
+            return False
+        return opening.attempt > self.opening.attempt and opening.kept <= self.batches
+
+    def go_on(self, opening: Open, link: Link) -> None:
+        """Another connection takes over, perhaps before the end of the earlier one was noticed. Its account begins with what this
+        one's holds."""
+        earlier = self._link
+        self.carried, self.opening, self._link = earlier.account.held, opening, link
+        earlier.cancel("40001", "another connection has taken over")
 
     def cancelled(self, message: Cancel) -> None:
         """The sender gave the stream up, and says why. That it lost a connection is no more the cause here than it was there."""
@@ -250,6 +279,7 @@ class Receiver:
     retried: whether a failed attempt may be followed by another. If not, `on_lost` is told of any stream that broke.
     on_ended: told of each stream that has ended, where the next one is read only after it: whether its attempt succeeded is asked
         elsewhere, and said with `accept`. Without it, a stream that has ended is taken for whole until counts are confirmed.
+    on_interrupted: told of each connection that ended before a stream that outlives it.
     on_change: called when something happened that `engine.operators.slots` may want to look at.
     """
 
@@ -264,6 +294,7 @@ class Receiver:
         on_lost: Callable[[Open, bool], None] | None = None,
         on_ended: Callable[[Open], None] | None = None,
         on_change: Callable[[], None] = lambda: None,
+        on_interrupted: Callable[[Open], None] = lambda _opening: None,
         retried: bool = True,
     ) -> None:
         self.schema = schema
@@ -279,6 +310,7 @@ class Receiver:
         self._on_lost = on_lost
         self._on_ended = on_ended if ordered else None
         self._on_change = on_change
+        self._on_interrupted = on_interrupted
         self.retried = retried
         self._streams: dict[int, InboundStream] = {}
         self._retired: list[InboundStream] = []
@@ -327,6 +359,12 @@ class Receiver:
         if self._missing(opening.partition):
             raise Denied("superseded", "the job has ended without this stream")
         previous = self._streams.get(opening.partition)
+        if previous is not None and previous.goes_on(opening):
+            previous.go_on(opening, link)
+            self._on_change()
+            return previous
+        if opening.kept and not (previous is not None and previous.complete):
+            raise Denied("superseded", "the sender no longer has batches that have not arrived here")
         if previous is not None:
             self._supersede(previous, opening)
         stream = InboundStream(self, opening, link)
@@ -358,6 +396,15 @@ class Receiver:
             self._on_lost(stream.opening, stream.consumed)
         elif stream.consumed:
             self.fail(partly_consumed())
+
+    def interrupted(self, stream: InboundStream) -> None:
+        """A connection has ended and its stream goes on over another one, if there comes to be one."""
+        o = stream.opening
+        _log.warning(
+            "stream %s/%s of %s was interrupted after %s batches", o.partition, o.attempt, o.channel, stream.batches
+        )
+        self._on_interrupted(o)
+        self._on_change()
 
     def deliver(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Batches that were produced in this process."""

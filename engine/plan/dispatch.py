@@ -88,6 +88,7 @@ def specs(
     *,
     analyze: bool = False,
     memory: MemoryShare | None = None,
+    lasting: bool = False,
 ) -> tuple[bytes, Mapping[str, MemberSpec]]:
     """(the encoded SharedSpec, what each participant is told). The latter holds the former, encoded once.
 
@@ -101,6 +102,7 @@ def specs(
         page_bytes,
         analyze,
         memory,
+        lasting,
     )
     encoded = msgspec.msgpack.encode(shared)
     instances: dict[str, list[InstanceSpec]] = {member: [] for member in plan.participants}

@@ -148,7 +148,8 @@ class FragmentSpec(Struct, frozen=True):
 
 
 class SharedSpec(Struct, frozen=True):
-    """What all members of a query are told. time_zone, page_bytes, memory: as in `engine.executor.ExecutionContext`."""
+    """What all members of a query are told. time_zone, page_bytes, memory: as in `engine.executor.ExecutionContext`.
+    lasting: whether streams between members outlive their connections (those of Spark's tasks do not)."""
 
     edges: tuple[EdgeSpec, ...]
     fragments: tuple[FragmentSpec, ...]
@@ -156,6 +157,7 @@ class SharedSpec(Struct, frozen=True):
     page_bytes: int
     analyze: bool = False
     memory: MemoryShare | None = None
+    lasting: bool = False
 
     @classmethod
     def decoded(cls, encoded: bytes | msgspec.Raw) -> SharedSpec:

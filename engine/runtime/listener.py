@@ -256,7 +256,7 @@ class DataConnection(asyncio.BufferedProtocol):
         self._stop_deadline()
         self._listener.closed(self)
         if self._stream is not None:
-            self._stream.lost()
+            self._stream.lost(self)
 
     def release(self, cost: int) -> None:
         self._write(self._machine.release(cost))
@@ -277,6 +277,7 @@ class DataConnection(asyncio.BufferedProtocol):
                 assert self._stream is not None
                 self._stream.arrive(event)
                 if event.last:
+                    self._write(self._machine.confirmation())
                     self._end()
             case Cancel():
                 if self._stream is not None:
@@ -288,11 +289,11 @@ class DataConnection(asyncio.BufferedProtocol):
         self._listener.asked(self)
         try:
             receiver = self._listener.receiver(opening)
-            self._stream = receiver.admit(opening, self)
+            stream = self._stream = receiver.admit(opening, self)
         except Denied as denied:
             self._deny(denied)
         else:
-            self._write(self._machine.accept(receiver.window))
+            self._write(self._machine.accept(receiver.window, batches=stream.batches, held=stream.carried))
 
     def _deny(self, denied: Denied) -> None:
         self._listener.denied += 1

@@ -40,12 +40,19 @@ class Mailbox:
 
 class Mailboxes:
     """All mailboxes of a member. on_lost: told (query, opening, fatal) of a stream that broke before its end;
-    fatal: nothing can take its place."""
+    fatal: nothing can take its place. on_interrupted: told (query, opening) of a connection that its stream outlives."""
 
-    def __init__(self, listener: DataListener, spooler: Spooler, on_lost: Callable[[str, Open, bool], None]) -> None:
+    def __init__(
+        self,
+        listener: DataListener,
+        spooler: Spooler,
+        on_lost: Callable[[str, Open, bool], None],
+        on_interrupted: Callable[[str, Open], None] = lambda _query, _opening: None,
+    ) -> None:
         self._listener = listener
         self._spooler = spooler
         self._on_lost = on_lost
+        self._on_interrupted = on_interrupted
         self._mailboxes: dict[Key, Mailbox] = {}
         self._numbers = itertools.count(1)
 
@@ -63,6 +70,7 @@ class Mailboxes:
                 spooler=self._spooler,
                 senders=None,
                 on_lost=functools.partial(self._lost, key),
+                on_interrupted=functools.partial(self._on_interrupted, key[0]),
                 retried=False,
             )
             channel = f"mesh/{next(self._numbers)}"

@@ -35,7 +35,15 @@ import pyarrow as pa
 from engine.executor import QueryId
 from engine.local.executor import LocalExecutor
 from engine.operators.mesh_tls import TlsPeer
-from engine.operators.outbound import LoopbackStream, OutboundStream, open_remote, refusal
+from engine.operators.outbound import (
+    ConnectionBroken,
+    LastingStream,
+    LoopbackStream,
+    OutboundStream,
+    RemoteStream,
+    open_remote,
+    refusal,
+)
 from engine.operators.receive import Denied
 from engine.operators.schemas import stream_fingerprint
 from engine.operators.spool import Spooler
@@ -69,6 +77,7 @@ from engine.runtime.requests import Requests
 from engine.runtime.shielded import closed_in_turn, shielded
 from wire.dataclass import dataclass
 from wire.errors import AdminShutdown, ConnectionFailure, QueryCanceled, SqlError
+from wire.mesh.backlog import Backlog
 from wire.mesh.control_messages import (
     ChannelDeny,
     ChannelOk,
@@ -125,7 +134,7 @@ class MeshRuntime:
         self.files = files
         self.writers = writers
         self._listener = listener
-        self.mailboxes = Mailboxes(listener, spooler, self._stream_lost)
+        self.mailboxes = Mailboxes(listener, spooler, self._stream_lost, self._stream_interrupted)
         self._mesh = mesh
         self._operations = operations
         self._shards = [MemberQueries(mesh.member) for _ in range(operations.threads)]
@@ -148,9 +157,14 @@ class MeshRuntime:
     # -- as initiator --------------------------------------------------------------------------------------------
 
     def open(
-        self, query: str, shared: bytes, members: Mapping[str, MemberSpec], schema: pa.Schema
+        self,
+        query: str,
+        shared: bytes,
+        members: Mapping[str, MemberSpec],
+        schema: pa.Schema,
+        notice: Callable[[str], None] = lambda _message: None,
     ) -> DistributedStream:
-        """Start a query on all its members at once. schema: of the root's batches, in carriers.
+        """Start a query on all its members at once. schema: of the root's batches, in carriers. notice: as in `ExecutionContext`.
 
         Its errors come from the stream. Raises AdminShutdown when the member is ending.
         """
@@ -160,7 +174,7 @@ class MeshRuntime:
         self._post(query, lambda queries, now: queries.begin(query, participants, now))
         run = QueryRun(self, query, SharedSpec.decoded(shared), members[self._mesh.member])
         counting = {name for name, spec in members.items() if _runs_tasks(spec, run)}
-        stream = self._streams[query] = DistributedStream(self, run, counting)
+        stream = self._streams[query] = DistributedStream(self, run, counting, notice)
         self._runs[query] = run
         run.start()
         stream.begin(schema)
@@ -210,11 +224,21 @@ class MeshRuntime:
             except Denied as denied:
                 raise refusal(denied.reason, str(denied)) from denied
         run = self._runs.get(query)
+        if run is not None and run.shared.lasting:
+            return await LastingStream.opened(functools.partial(self._connect, query, edge, sender, receiver))
+        return await self._connect(query, edge, sender, receiver)
+
+    async def _connect(
+        self, query: str, edge: EdgeSpec, sender: int, receiver: int, attempt: int = 0, backlog: Backlog | None = None
+    ) -> RemoteStream:
+        """A data connection for a stream; attempt, backlog: as in `outbound.Connector`."""
+        run = self._runs.get(query)
         told = run.told_channel(edge.id, sender, receiver) if run is not None else None
         found = told or await self.find_channel(query, edge, sender, receiver)
         tls, member = self._listener.tls, edge.receivers[receiver]
-        opening = _opening(edge, sender, found.channel, found.token)
-        return await open_remote(found.host, found.port, opening, tls=tls, member=member)
+        kept = None if backlog is None else backlog.first
+        opening = _opening(edge, sender, found.channel, found.token, attempt, kept)
+        return await open_remote(found.host, found.port, opening, tls=tls, member=member, backlog=backlog)
 
     def tls_peer(self, member: str) -> TlsPeer | None:
         """How Spark tasks are to connect to a member; None: in the clear."""
@@ -319,6 +343,15 @@ class MeshRuntime:
         sender = run.sender_of(opening) if run is not None else ""
         message = f"could not complete the query: a data connection from member {sender or 'unknown'} was lost"
         self.cancel(query, replace(transient(message), echo=True))
+
+    def _stream_interrupted(self, query: str, opening: Open) -> None:
+        """A stream into this member outlives the connection that it has lost; the client is told what its query waits for."""
+        run, stream = self._runs.get(query), self._streams.get(query)
+        if run is not None and stream is not None:
+            sender = run.sender_of(opening)
+            stream.notice(
+                f"a data connection from member {sender} was lost; the query goes on when it is connected again"
+            )
 
     # -- stepping the machines -----------------------------------------------------------------------------------
 
@@ -468,9 +501,11 @@ class MeshRuntime:
 
 
 class DistributedStream:
-    """The root of a distributed query, as the portal reads it (`engine.executor.BatchStream`)."""
+    """The root of a distributed query, as the portal reads it (`engine.executor.BatchStream`). notice: as in
+    `ExecutionContext`."""
 
-    def __init__(self, runtime: MeshRuntime, run: QueryRun, counting: Set[str]) -> None:
+    def __init__(self, runtime: MeshRuntime, run: QueryRun, counting: Set[str], notice: Callable[[str], None]) -> None:
+        self.notice = notice
         self._runtime = runtime
         self._run = run
         self._counting = set(counting)
@@ -589,12 +624,14 @@ class DistributedStream:
         )
 
 
-def _opening(edge: EdgeSpec, sender: int, channel: str, token: bytes) -> Open:
-    return Open(VERSION, channel, token, edge.id, sender, 0, 0, stream_fingerprint(edge.schema))
+def _opening(
+    edge: EdgeSpec, sender: int, channel: str, token: bytes, attempt: int = 0, kept: int | None = None
+) -> Open:
+    return Open(VERSION, channel, token, edge.id, sender, attempt, 0, stream_fingerprint(edge.schema), kept)
 
 
-def _not_connected(member: str) -> ConnectionFailure:
-    return ConnectionFailure(f"the connection to member {member} was lost")
+def _not_connected(member: str) -> ConnectionBroken:
+    return ConnectionBroken(f"the connection to member {member} was lost")
 
 
 def _runs_tasks(spec: MemberSpec, run: QueryRun) -> bool:

@@ -110,7 +110,8 @@ class SimulatedMember:
     async def open(self, query: CompiledQuery, context: ExecutionContext) -> BatchStream:
         if isinstance(query.runs, CompiledFragment):
             return await self.local.open(query.runs, context)
-        return self.runtime.open(str(context.query), query.runs.shared, query.runs.members, query.runs.schema)
+        runs = query.runs
+        return self.runtime.open(str(context.query), runs.shared, runs.members, runs.schema, context.notice)
 
     # -- what is looked at from outside --------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ class Mutant(Fault):
 
 _CREDITS: Final = "wire.mesh.credits"
 _CHANNEL: Final = "wire.mesh.channel"
+_BACKLOG: Final = "wire.mesh.backlog"
 _STATE: Final = "engine.runtime.query_state"
 _QUERIES: Final = "engine.runtime.queries"
 _RECEIVE: Final = "engine.operators.receive"
@@ -57,17 +58,52 @@ MUTANTS: Final = (
         "stale batch",
     ),
     Mutant(
+        "go on one batch too late",
+        _BACKLOG,
+        "        self.sent = batches\n",
+        "        self.sent = min(batches + 1, self.offered)\n",
+        "gone on after a severed connection",
+    ),
+    Mutant(
+        "forget batches that were sent",
+        _BACKLOG,
+        "if not self.keeps:\n            self._drop_to(self.sent)",
+        "if self:\n            self._drop_to(self.sent)",
+        "gone on after a severed connection",
+    ),
+    Mutant(
+        "count the batches of a stream by its connection",
+        _LISTENER,
+        "batches=stream.batches",
+        "batches=0",
+        "gone on after a severed connection",
+    ),
+    Mutant(
+        "take what was sent for what has arrived",
+        _CHANNEL,
+        "return self.state is State.DONE and self._backlog.confirmed",
+        "return self.state is State.DONE",
+        "gone on after a severed connection",
+    ),
+    Mutant(
+        "another connection begins with a whole window",
+        _CHANNEL,
+        "self.credits = ReceiveCredits(window, held)",
+        "self.credits = ReceiveCredits(window)",
+        "gone on after a severed connection",
+    ),
+    Mutant(
         "send without credit",
         _CHANNEL,
-        "or self._pending is None or not self.credits.covers(len(self._pending[0])):",
-        "or self._pending is None:",
+        "if not self.credits.covers(size):",
+        "if False:",
         "stale batch",
     ),
     Mutant(
         "do not announce an oversize batch",
         _CHANNEL,
-        "return (encode(Oversize(len(body))),)",
-        "return ()",
+        "chunks.append(encode(Oversize(size)))",
+        "pass",
         "batch larger than a window",
     ),
     Mutant(
@@ -87,21 +123,21 @@ MUTANTS: Final = (
     Mutant(
         "a grant is forgotten",
         _CHANNEL,
-        "            case FlowControl(granted):\n                self._grant(granted)",
-        "            case FlowControl(granted):\n                pass",
+        "            case FlowControl(granted, batches):\n                self._grant(granted)",
+        "            case FlowControl(granted, batches):\n                pass",
         "stale batch",
     ),
     Mutant(
         "the receiver does not close when it has everything",
         _LISTENER,
-        "                if event.last:\n                    self._end()",
-        "                pass",
+        "                    self._write(self._machine.confirmation())\n                    self._end()",
+        "                    pass",
         "retry against partial delivery",
     ),
     Mutant(
         "a broken connection is not told to its stream",
         _LISTENER,
-        "            self._stream.lost()",
+        "            self._stream.lost(self)",
         "            pass",
         "retry against partial delivery",
     ),

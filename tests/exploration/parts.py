@@ -32,6 +32,7 @@ from engine.runtime.mailboxes import Mailboxes
 from engine.runtime.queries import MemberQueries
 from engine.runtime.query_state import Limits
 from wire.errors import SqlError
+from wire.mesh.backlog import Backlog
 from wire.mesh.channel import DataReceiver, DataSender, State
 from wire.mesh.messages import Open
 
@@ -123,23 +124,29 @@ class Coordinator:
 
 
 class OutletView(NamedTuple):
-    """state: of the channel. sent, granted: bytes, in all."""
+    """state: of the channel. sent, granted: bytes, in all. kept: the first batch that it still has. confirmed: whether the receiver
+    has said that it has everything."""
 
     state: State
     pending: bool
     sent: int
     granted: int
+    kept: int
+    confirmed: bool
 
 
 class Outlet:
-    """The sending end of a stream."""
+    """The sending end of a stream, over one connection after another if it is `lasting`."""
 
-    def __init__(self, opening: Open) -> None:
-        self.sender = DataSender(opening)
+    def __init__(self, opening: Open, *, lasting: bool = False) -> None:
+        self.sender = DataSender(opening, Backlog(keeps=lasting))
 
     def take(self, event: Event) -> Hashable:
         match event:
             case ("opening",):
+                return self.sender.opening()
+            case ("go on", Open() as opening):
+                self.sender = DataSender(opening, self.sender._backlog)
                 return self.sender.opening()
             case ("hear", bytes() as chunk):
                 heard = tuple(self.sender.receive_data(chunk))
@@ -151,14 +158,15 @@ class Outlet:
         raise AssertionError(event)
 
     def shared(self) -> Iterable[object]:
-        return self.sender._pending or ()
+        return [batch.body for batch in self.sender._backlog._batches]
 
     def spent(self) -> Iterable[object]:
         return readers_memory(self.sender._reader)
 
     def observed(self) -> OutletView:
         sender = self.sender
-        return OutletView(sender.state, sender.pending, sender.credits.sent, sender.credits.granted)
+        account, kept = sender.credits, sender._backlog.first
+        return OutletView(sender.state, sender.pending, account.sent, account.granted, kept, sender.confirmed)
 
     @staticmethod
     def _joined(chunks: tuple[bytes | memoryview, ...]) -> bytes:

@@ -32,6 +32,7 @@ class Instance:
     idle: it computes and never comes to send, so it hears of nothing but its own member.
     attempts: None: it sends by itself; else it is a job of Spark's with one task, which is tried so often.
     barren: the attempt that finds no rows and opens no stream, where others find some. That of Spark's result counts.
+    lasting: its stream outlives its connections.
     """
 
     member: str
@@ -43,6 +44,7 @@ class Instance:
     idle: bool = False
     attempts: int | None = None
     barren: int | None = None
+    lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True)

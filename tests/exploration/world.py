@@ -52,7 +52,7 @@ from parts import (
     Written,
 )
 from parts import body as make_body
-from scenario import MISHAPS, PAGE_BYTES, QUERY, Mishap, Scenario, row
+from scenario import MISHAPS, PAGE_BYTES, QUERY, Mishap, Scenario, Sender, row
 
 from engine.operators.receive import WINDOW_BATCHES
 from engine.operators.send import schema_fingerprint
@@ -98,6 +98,8 @@ _JUMPS: Final = 2
 _LONE_JUMPS: Final = 4
 #: Mishaps that somebody tells of, so that all is over without a question or a timeout.
 _TOLD: Final[frozenset[Mishap]] = frozenset({"cancel", "fail", "close", "unread", "unsent"})
+#: Mishaps that a query survives whose streams outlive their connections.
+_OUTLIVED: Final[frozenset[Mishap]] = frozenset({"sever"})
 _FINGERPRINT: Final = schema_fingerprint(SCHEMA_MESSAGE)
 _INITIATOR: Final = 0
 #: Who is not told of the query where that is a mishap.
@@ -109,6 +111,7 @@ class Stream(NamedTuple):
 
     held: a batch that it has read and not offered. source_ended: no more are coming.
     cause: why it ended. told: the channel, where the start has told it. connection: its number, -1 without one.
+    attempt: which connection it is that carries a stream that outlives them. last: whether it was offered whole.
     """
 
     phase: str = "off"
@@ -121,6 +124,7 @@ class Stream(NamedTuple):
     cause: Cause | None = None
     told: tuple[str, bytes] | None = None
     cut: bool = False
+    last: bool = False
 
 
 #: off: not run. ready: wants its stream opened. asking: has asked where. connecting: may connect. opening: has introduced
@@ -202,6 +206,7 @@ class World:
         self.link = {pair: number for number, pair in enumerate(self.pairs)}
         self.receiving = [self.index[edge.receivers[0]] for edge in self.edges]
         self.senders = scenario.senders()
+        self.lasting = all(sender.instance.lasting for sender in self.senders)
         self.idle = any(sender.instance.idle for sender in self.senders)
         self.running_at = [self.index[sender.instance.member] for sender in self.senders]
         #: The largest batch that is sent: so much may be granted at once.
@@ -255,7 +260,13 @@ class World:
         found = list(self._course(state))
         if not found and (state.mishaps or not self.idle):
             left_over = self._left_over(state)
-            jumps = 0 if state.mishaps <= _TOLD else _JUMPS if self._alive(state, _INITIATOR) else _LONE_JUMPS
+            jumps = (
+                0
+                if state.mishaps <= (_TOLD | _OUTLIVED if self.lasting else _TOLD)
+                else _JUMPS
+                if self._alive(state, _INITIATOR)
+                else _LONE_JUMPS
+            )
             if left_over and state.jumps >= jumps:
                 raise Violation(left_over)
             if left_over:
@@ -289,7 +300,7 @@ class World:
 
     def _course_of(self, state: State, number: int, stream: Stream, member: Member) -> Iterator[Step]:
         match stream.phase:
-            case "ready":
+            case "ready" if self._may_open(state, number, stream):
                 yield ("open", number)
             case "connecting":
                 yield ("connect", number)
@@ -301,6 +312,11 @@ class World:
                     yield ("pass", number)
             case "done" if member.part == "running":
                 yield ("ended", number)
+
+    def _may_open(self, state: State, number: int, stream: Stream) -> bool:
+        """Whether an instance may ask where its stream goes. One that has time waits until somebody can be asked."""
+        link = self.link[self.running_at[number], self.receiver_of(number)]
+        return stream.told is not None or not self.senders[number].instance.lasting or link not in state.down
 
     def _news(self, state: State, edge: int, member: Member) -> bool:
         """Whether the consumer of an edge finds something."""
@@ -323,7 +339,7 @@ class World:
                     yield ("part", number)
         if left["sever"]:
             for number, connection in enumerate(state.connections):
-                if connection.at_sender and connection.at_receiver and None not in connection.to_sender:
+                if self._may_sever(connection):
                     yield ("sever", number)
         if left["cancel"]:
             yield from (("cancel", n) for n in alive if state.members[n].part == "running")
@@ -345,6 +361,13 @@ class World:
             yield from (("unread", n) for n in alive if state.members[n].part == "waiting")
         if left["tick"]:
             yield ("tick",)
+
+    def _may_sever(self, connection: Connection) -> bool:
+        """Of a lasting stream also what its sender has closed and is still on its way: it must not close before all has arrived."""
+        if not connection.at_receiver or None in connection.to_sender:
+            return False
+        lasting = connection.stream >= 0 and self.senders[connection.stream].instance.lasting
+        return connection.at_sender or (lasting and len(connection.to_receiver) > 1)
 
     def _may_cut(self, number: int, stream: Stream) -> bool:
         attempt = self.senders[number].job is not None and stream.phase == "open"
@@ -423,6 +446,9 @@ class World:
         if not whole or stream.connection != number or not self._alive(state, receiver):
             return
         sender: OutletView = self.outlets.observed(stream.outlet)
+        if sender.state is ChannelState.OPENING:
+            # It has not heard what the receiver holds of an earlier connection.
+            return
         view: InletView = self.inlets.observed(state.members[receiver].inlets)
         for account in view.accounts:
             if account.number == number:
@@ -462,7 +488,8 @@ class World:
             return ""
         if state.root.state in ("reading", "waiting"):
             return "the client still waits"
-        if state.root.state != "finished" and not state.mishaps:
+        befell = state.mishaps - _OUTLIVED if self.lasting else state.mishaps
+        if state.root.state != "finished" and not befell:
             return "the query did not succeed, though nothing befell it"
         return ""
 
@@ -574,7 +601,7 @@ class Draft:
             self.stream(number, phase="connecting")
             return
         if not self.send(member, receiver, OpenChannel(number, QUERY, self.world.senders[number].instance.edge, 0, 0)):
-            self.end(number, BROKEN)
+            self.broken(number)
             return
         self.stream(number, phase="asking")
 
@@ -585,14 +612,27 @@ class Draft:
             return
         told = self.streams[number if sender.job is None else sender.job].told
         assert told is not None, "it has been told where to connect"
-        where = sender.instance.edge, sender.partition, sender.attempt
-        opening = messages.Open(messages.VERSION, *told, *where, 0, _FINGERPRINT)
-        outlet, first = self.world.outlets.step(self.world.outlets.number(Outlet(opening)), "opening")
+        before = self.streams[number]
+        outlet, first, sent = self.introduced(sender, before, told)
         place = self.new_connection()
         self.connections[place] = Connection(number, (first,))
         if not self.world._alive(self.state, self.world.receiver_of(number)):
             self.connections[place] = Connection(number, (), (None,), at_receiver=False)
-        self.stream(number, phase="opening", outlet=outlet, connection=place, told=None, sent=0)
+        self.stream(number, phase="opening", outlet=outlet, connection=place, told=None, sent=sent)
+
+    def introduced(self, sender: Sender, stream: Stream, told: tuple[str, bytes]) -> tuple[int, bytes, int]:
+        """The machine of a new connection, its first bytes, and how many batches it was offered."""
+        where = messages.VERSION, *told, sender.instance.edge, sender.partition
+        outlets = self.world.outlets
+        if not sender.instance.lasting:
+            opening = messages.Open(*where, sender.attempt, 0, _FINGERPRINT)
+            return (*outlets.step(outlets.number(Outlet(opening)), "opening"), 0)
+        if stream.outlet < 0:
+            opening = messages.Open(*where, stream.attempt, 0, _FINGERPRINT, 0)
+            return (*outlets.step(outlets.number(Outlet(opening, lasting=True)), "opening"), 0)
+        kept = outlets.observed(stream.outlet).kept
+        opening = messages.Open(*where, stream.attempt, 0, _FINGERPRINT, kept)
+        return (*outlets.step(stream.outlet, "go on", opening), stream.sent)
 
     def do_arrive(self, connection: int) -> None:
         """Something arrives at the receiver."""
@@ -626,7 +666,7 @@ class Draft:
         for event in events:
             match event:
                 case messages.Ok():
-                    self.stream(number, phase="open")
+                    self.stream(number, phase="last" if stream.last else "open")
                 case messages.Deny(reason, _):
                     self.hang_up(connection)
                     self.refused(number, reason)
@@ -634,6 +674,8 @@ class Draft:
                     self.hang_up(connection)
                     if not busy:
                         self.unwanted(number, over=sqlstate == CANCELED.sqlstate)
+        if self.streams[number].phase == "last" and self.world.outlets.observed(outlet).confirmed:
+            self.end(number, None)
 
     def do_offer(self, number: int) -> None:
         """An instance sends its next batch, or that this was all."""
@@ -646,7 +688,8 @@ class Draft:
             body = stream.held
         rows = instance.rows if body else 0
         outlet, chunk = self.world.outlets.step(stream.outlet, "offer", body, rows, not body)
-        self.stream(number, outlet=outlet, held=b"", sent=stream.sent + bool(body), phase="open" if body else "last")
+        phase = "open" if body else "last"
+        self.stream(number, outlet=outlet, held=b"", sent=stream.sent + bool(body), phase=phase, last=not body)
         self.write(stream.connection, chunk)
 
     def do_pass(self, number: int) -> None:
@@ -724,7 +767,8 @@ class Draft:
         """A data connection breaks."""
         self.spend("sever")
         accepted = self.connections[connection].accepted
-        self.connect(connection, to_receiver=(None,) if accepted else (), to_sender=(None,), at_receiver=accepted)
+        heard = (None,) if self.connections[connection].at_sender else ()
+        self.connect(connection, to_receiver=(None,) if accepted else (), to_sender=heard, at_receiver=accepted)
 
     def do_cancel(self, member: int) -> None:
         self.spend("cancel")
@@ -890,7 +934,7 @@ class Draft:
         for number, stream in enumerate(self.streams):
             receiver = self.world.receiver_of(number)
             if stream.phase == "asking" and (self.world.running_at[number], receiver) == (member, lost):
-                self.end(number, BROKEN)
+                self.broken(number)
         self.coordinate(member, "on_member_lost", names[lost], self.now)
         if whole and self.fails > told:
             raise Violation(f"the client is told that {names[lost]} was lost, and everything had arrived")
@@ -939,7 +983,17 @@ class Draft:
         """The receiver has closed: it has everything, or the connection was lost."""
         stream = self.streams[number]
         done = stream.phase == "last" and self.world.outlets.observed(stream.outlet).state is ChannelState.DONE
-        self.end(number, None if done else BROKEN)
+        if done and not self.world.senders[number].instance.lasting:
+            self.end(number, None)
+        else:
+            self.broken(number)
+
+    def broken(self, number: int) -> None:
+        """A stream cannot be sent over this connection."""
+        if self.world.senders[number].instance.lasting:
+            self.stream(number, phase="ready", connection=-1, attempt=self.streams[number].attempt + 1)
+        else:
+            self.end(number, BROKEN)
 
     def give_up(self, number: int, cause: Cause) -> None:
         """An instance ends before its stream does, and tells the receiver why."""

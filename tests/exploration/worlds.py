@@ -48,6 +48,16 @@ JOBS: Final[dict[str, Any]] = {
     "edges": (("bc", "a"),),
     "instances": (Instance("b", 0, batches=1, attempts=2), Instance("c", 0, sender=1, batches=1, attempts=2)),
 }
+#: One stream that outlives its connections; of batches larger than a window; two of them, one after another.
+LASTING_PAIR: Final[dict[str, Any]] = {**PAIR, "instances": (Instance("b", 0, lasting=True),)}
+LASTING_LARGE: Final[dict[str, Any]] = {
+    **PAIR,
+    "instances": (Instance("b", 0, batches=2, rows=OVERSIZE_ROWS, lasting=True),),
+}
+LASTING_CHAIN: Final[dict[str, Any]] = {
+    **CHAIN,
+    "instances": (Instance("b", 0, reads=1, lasting=True), Instance("c", 1, batches=1, lasting=True)),
+}
 
 HASTY: Final[tuple[Scenario, ...]] = (
     Scenario("nothing befalls", **FORK),
@@ -77,6 +87,10 @@ HASTY: Final[tuple[Scenario, ...]] = (
     Scenario("crash of a sender", mishaps={"crash": 1, "sever": 1}, **PAIR),
     Scenario("plan that cannot be read", mishaps={"unread": 1, "close": 1}, **CHAIN),
     Scenario("echo against cause", mishaps={"sever": 1, "fail": 1, "tick": 1}, **PAIR),
+    # channels, "Once a connection has been established buffered data is sent"; ADR 9
+    Scenario("gone on after a severed connection", mishaps={"sever": 2}, **LASTING_PAIR),
+    Scenario("gone on with a batch larger than a window", mishaps={"sever": 1}, **LASTING_LARGE),
+    Scenario("gone on, against the end", mishaps={"sever": 1, "close": 1, "cancel": 1}, **LASTING_PAIR),
 )
 
 PATIENT: Final[tuple[Scenario, ...]] = (
@@ -99,6 +113,9 @@ PATIENT: Final[tuple[Scenario, ...]] = (
     Scenario("jobs cut short", mishaps={"cut": 1, "sever": 1}, **JOBS),
     Scenario("jobs begun twice", mishaps={"twin": 1}, **JOBS),
     Scenario("check among three", mishaps={"tick": 1}, **FORK),
+    Scenario("gone on in a chain", mishaps={"sever": 1}, **LASTING_CHAIN),
+    Scenario("gone on, against a crash", mishaps={"sever": 1, "crash": 1}, **LASTING_PAIR),
+    Scenario("gone on, without a control connection", mishaps={"sever": 1, "part": 1}, **LASTING_PAIR),
 )
 
 #: Each has the other for a seed.

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from wire.mesh.backlog import Backlog
 from wire.mesh.channel import BatchArrived, DataReceiver, DataSender, State
 from wire.mesh.credits import CreditError, ReceiveCredits, SendCredits
 from wire.mesh.messages import VERSION, Cancel, Open
 
 OPENING = Open(VERSION, "channel", b"token", 1, 2, 3, 4, b"schema")
+LASTING = Open(VERSION, "channel", b"token", 1, 2, 3, 4, b"schema", 0)
 
 
 class Credits(RuleBasedStateMachine):
@@ -172,6 +175,69 @@ def test_every_batch_arrives_once_and_in_order(sizes: list[int], window: int, ch
         assert sender.credits.sent <= receiver.credits.granted
     assert arrived == [*batches, b""]
     assert sender.state is receiver.state is State.DONE
+
+
+@settings(deadline=None)
+@given(
+    sizes=some.lists(some.integers(1, 300), max_size=20),
+    window=some.integers(1, 200),
+    cuts=some.integers(0, 10),
+    choices=some.randoms(use_true_random=False),
+)
+def test_every_batch_arrives_once_over_connections_that_are_cut(
+    sizes: list[int], window: int, cuts: int, choices: Any
+) -> None:
+    """At any byte, in either direction. Neither end holds more than a window, or one batch larger than it."""
+    batches = [*(bytes([number]) * size for number, size in enumerate(sizes)), b""]
+    backlog, to_offer = Backlog(keeps=True), deque(batches)
+    held, arrived = deque[BatchArrived](), list[bytes]()
+    sender, receiver = DataSender(LASTING, backlog), DataReceiver()
+    up, down = bytearray(sender.opening()), bytearray()
+    ended = False
+
+    def some_of(data: bytearray) -> bytes:
+        count = choices.randint(1, len(data))
+        taken, data[:count] = bytes(data[:count]), b""
+        return taken
+
+    while not sender.confirmed:
+        moves = [move for move, possible in (
+            ("offer", sender.state is State.OPEN and not sender.pending),
+            ("up", up), ("down", down), ("consume", held), ("cut", cuts),
+            ("cut", ended and not down),
+        ) if possible]  # fmt: skip
+        match choices.choice(moves):
+            case "offer":
+                body = to_offer.popleft()
+                up += b"".join(sender.offer(body, len(body) and 1, last=not body))
+            case "up":
+                for event in receiver.receive_data(some_of(up)):
+                    if isinstance(event, Open):
+                        down += receiver.accept(window, batches=len(arrived), held=sum(b.cost for b in held))
+                    elif isinstance(event, BatchArrived):
+                        held.append(event)
+                        arrived.append(bytes(event.body))
+                        ended = ended or event.last
+                down += receiver.answers() + receiver.confirmation()
+            case "down":
+                sender.receive_data(some_of(down))
+                up += b"".join(sender.send_pending())
+            case "consume":
+                cost = held.popleft().cost
+                if receiver.credits is not None and receiver.credits.held >= cost:
+                    down += receiver.release(cost)
+            case "cut" if ended:
+                # Its receiver denies another connection: the stream is complete.
+                break
+            case "cut":
+                cuts -= 1
+                sender, receiver = DataSender(LASTING, backlog), DataReceiver()
+                up, down = bytearray(sender.opening()), bytearray()
+        kept = [len(batch.body) for batch in list(backlog._batches)[: backlog.sent - backlog.first]]
+        assert sum(kept) <= window or len([size for size in kept if size]) == 1
+        sizes_held = [batch.cost for batch in held if batch.cost]
+        assert sum(sizes_held) <= window or len(sizes_held) == 1
+    assert arrived == batches
 
 
 @settings(deadline=None)

@@ -136,6 +136,7 @@ def gathered(
     count: int = -1,
     synchronizer: str = "unsynchronized",
     page_bytes: int = 1 << 16,
+    lasting: bool = False,
 ) -> tuple[bytes, Mapping[str, MemberSpec]]:
     """A query of two fragments: `statement` on each member, and `root` (or nothing) over what they send, on the first.
 
@@ -147,7 +148,7 @@ def gathered(
         FragmentSpec(1, "local", None, (), 1),
         FragmentSpec(2, "local", root, (1,), None, skip=skip, count=count),
     )
-    shared = msgspec.msgpack.encode(SharedSpec((edge,), fragments, "UTC", page_bytes))
+    shared = msgspec.msgpack.encode(SharedSpec((edge,), fragments, "UTC", page_bytes, lasting=lasting))
     specs = {}
     for number, name in enumerate(names):
         leaf = InstanceSpec(1, number, statement=statement.replace("$number", str(number)))

@@ -22,6 +22,19 @@ What the sender sent before it heard a Cancel or Deny is passed over, not blamed
 
 A sender that is out of credit keeps exactly one pending batch: `offer` takes it, and takes no other until it has gone.
 
+**A stream that outlives its connections** (`Open.kept`). Its sender keeps what the receiver has not confirmed
+(`wire.mesh.backlog`); grants confirm, and so does the receiver's last word, after `last`. When the connection breaks, another one
+is opened with a higher attempt and the same backlog. `Ok` says how many batches the receiver has; the sender goes on after them:
+
+    sender                       receiver
+      Open(attempt 0, kept 0)  ->
+      Batch 0, 1, 2 ...        ->  0 and 1 arrive, the connection breaks
+      Open(attempt 1, kept 0)  ->
+                               <-  Ok(batches 2)
+      Batch 2 ...              ->
+      Batch(last)              ->
+                               <-  FlowControl(batches 4)   and closes: everything is here
+
 Considered and rejected: many streams on one connection (TCP then blocks all for one), and a message per credit change
 (`ReceiveCredits.due` says when one is worth it).
 """
@@ -33,6 +46,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from wire.dataclass import dataclass
+from wire.mesh.backlog import Backlog, BacklogError, Outgoing
 from wire.mesh.credits import CreditError, ReceiveCredits, SendCredits
 from wire.mesh.error_fields import ErrorFields
 from wire.mesh.framing import PREFACE, Frame, FrameReader, LocalProtocolError, RemoteProtocolError
@@ -90,15 +104,16 @@ _RECEIVER_HEARS: Final[dict[State, tuple[type[Message], ...]]] = {
 
 
 class DataSender:
-    """The sending end of one stream."""
+    """The sending end of one stream. backlog: of a stream that outlives its connections; None: this one's own."""
 
-    def __init__(self, opening: Open) -> None:
+    def __init__(self, opening: Open, backlog: Backlog | None = None) -> None:
         self.state = State.OPENING
         self.credits = SendCredits()
         self._open = opening
         self._window = 0
         self._reader = FrameReader(preface=False)
-        self._pending: tuple[memoryview, int, bool] | None = None
+        self._backlog = Backlog() if backlog is None else backlog
+        self._announced = -1
 
     def opening(self) -> bytes:
         """The connection's first bytes."""
@@ -107,24 +122,36 @@ class DataSender:
     @property
     def pending(self) -> bool:
         """Whether a batch waits for credit; then no other may be offered."""
-        return self._pending is not None
+        return self._backlog.pending
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the receiver has said that it has everything."""
+        return self.state is State.DONE and self._backlog.confirmed
 
     def offer(self, body: memoryview | bytes, rows: int, *, last: bool = False) -> _Chunks:
         """Send a batch, or keep it as the pending one. Returns what is to be written now."""
-        if self.state is not State.OPEN or self._pending is not None:
+        if self.state is not State.OPEN or self.pending:
             raise LocalProtocolError(f"a batch was offered while {self.state.value}, pending: {self.pending}")
-        self._pending = (memoryview(body).cast("B"), rows, last)
-        chunks = self.send_pending()
-        if chunks or len(body) <= self._window:
-            return chunks
-        return (encode(Oversize(len(body))),)
+        self._backlog.add(Outgoing(memoryview(body).cast("B"), rows, last))
+        return self.send_pending()
 
     def send_pending(self) -> _Chunks:
-        """The pending batch, if credit now covers it, else nothing. To be called after each FlowControl."""
-        if self.state is not State.OPEN or self._pending is None or not self.credits.covers(len(self._pending[0])):
-            return ()
-        body, rows, last = self._pending
-        self._pending = None
+        """What is pending, as far as credit now covers it; the announcement of a batch larger than the window. To be called after
+        each Ok and FlowControl."""
+        chunks: list[bytes | memoryview] = []
+        while self.state is State.OPEN and self.pending:
+            size = len(self._backlog.peek().body)
+            if not self.credits.covers(size):
+                if size > self._window and self._announced != self._backlog.sent:
+                    self._announced = self._backlog.sent
+                    chunks.append(encode(Oversize(size)))
+                break
+            chunks += self._send(self._backlog.pop())
+        return tuple(chunks)
+
+    def _send(self, batch: Outgoing) -> _Chunks:
+        body, rows, last = batch
         self.credits.spend(len(body))
         if last:
             self.state = State.DONE
@@ -150,23 +177,44 @@ class DataSender:
         if not isinstance(message, _SENDER_HEARS[self.state]):
             raise RemoteProtocolError(f"{type(message).__name__} while {self.state.value}")
         match message:
-            case Ok(granted, window):
-                self.state = State.OPEN
-                self._window = window
-                self._grant(granted)
+            case Ok():
+                self._begin(message)
                 return message
-            case FlowControl(granted):
+            case FlowControl(granted, batches):
                 self._grant(granted)
+                self._confirm(batches)
                 return message
             case Deny() | Cancel():
                 self.state = State.CLOSED
                 return message
         raise AssertionError("the table of messages and the match disagree")
 
+    def _begin(self, message: Ok) -> None:
+        if not 0 <= message.held <= message.granted:
+            raise RemoteProtocolError(f"{message.held} bytes held of {message.granted} granted")
+        self.state = State.OPEN
+        self._window = message.window
+        self.credits = SendCredits(message.granted, message.held)
+        if message.batches is None:
+            self._backlog.keep_nothing()
+            return
+        try:
+            self._backlog.resume(message.batches)
+        except BacklogError as error:
+            raise RemoteProtocolError(str(error)) from error
+
     def _grant(self, granted: int) -> None:
         try:
             self.credits.grant(granted)
         except CreditError as error:
+            raise RemoteProtocolError(str(error)) from error
+
+    def _confirm(self, batches: int) -> None:
+        if not self._backlog.keeps:
+            return
+        try:
+            self._backlog.confirm(batches)
+        except BacklogError as error:
             raise RemoteProtocolError(str(error)) from error
 
 
@@ -177,17 +225,22 @@ class DataReceiver:
         self.state = State.OPENING
         self.opening: Open | None = None
         self.credits: ReceiveCredits | None = None
+        self._batches = 0
         self._reader = FrameReader(preface=True)
         self._stopped = False
 
-    def accept(self, window: int) -> bytes:
-        """Let the sender begin, with `window` bytes of credit."""
+    def accept(self, window: int, *, batches: int = 0, held: int = 0) -> bytes:
+        """Let the sender begin, with `window` bytes of credit.
+
+        batches: how many earlier connections of the stream have brought; held: bytes of them that are in memory.
+        """
         if self.state is not State.OPENING or self.opening is None:
             raise LocalProtocolError(f"accepted while {self.state.value}")
         self.state = State.OPEN
-        self.credits = ReceiveCredits(window)
+        self._batches = batches
+        self.credits = ReceiveCredits(window, held)
         self._reader.body_limit = self.credits.available
-        return encode(Ok(window, window))
+        return encode(Ok(self.credits.granted, window, None if self.opening.kept is None else batches, held))
 
     def deny(self, reason: DenyReason, message: str) -> bytes:
         if self.state is not State.OPENING:
@@ -229,10 +282,18 @@ class DataReceiver:
             return b""
         return self._announcement(self.credits)
 
+    def confirmation(self) -> bytes:
+        """The last word on a stream that outlives its connections: all of it has arrived."""
+        if self.state is not State.DONE or self.credits is None or self.opening is None or self.opening.kept is None:
+            return b""
+        return encode(FlowControl(self.credits.announced, self._batches))
+
     def _announcement(self, account: ReceiveCredits) -> bytes:
         granted = account.due()
         self._reader.body_limit = max(0, account.available)
-        return b"" if granted is None or self.state is not State.OPEN else encode(FlowControl(granted))
+        if granted is None or self.state is not State.OPEN or self.opening is None:
+            return b""
+        return encode(FlowControl(granted, 0 if self.opening.kept is None else self._batches))
 
     def _events(self, frames: Iterator[Frame]) -> Iterator[ReceiverEvent]:
         for item in frames:
@@ -279,6 +340,7 @@ class DataReceiver:
             raise RemoteProtocolError(str(error)) from error
         if message.remaining > account.available:
             raise RemoteProtocolError("the sender counts more credit than it was given")
+        self._batches += 1
         if message.last:
             self.state = State.DONE
         self._reader.body_limit = account.available

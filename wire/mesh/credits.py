@@ -23,11 +23,11 @@ class CreditError(Exception):
 
 
 class SendCredits:
-    """The sender's account."""
+    """The sender's account. held: as in `ReceiveCredits`."""
 
-    def __init__(self, granted: int = 0) -> None:
+    def __init__(self, granted: int = 0, held: int = 0) -> None:
         self.granted = granted
-        self.sent = 0
+        self.sent = held
 
     @property
     def remaining(self) -> int:
@@ -49,14 +49,18 @@ class SendCredits:
 
 
 class ReceiveCredits:
-    """The receiver's account of one connection with a window of `window` bytes (at least 1)."""
+    """The receiver's account of one connection with a window of `window` bytes (at least 1).
 
-    def __init__(self, window: int) -> None:
+    held: bytes that an earlier connection of the stream has brought and that have not left. Both ends count them as sent over
+    this one, so that a stream holds no more than a window however often its connection breaks.
+    """
+
+    def __init__(self, window: int, held: int = 0) -> None:
         assert window > 0, "a window holds at least a byte"
         self.window = window
-        self.granted = window
-        self.announced = window
-        self.received = 0
+        self.granted = max(window, held)
+        self.announced = self.granted
+        self.received = held
         self.released = 0
         self._oversize = 0
 

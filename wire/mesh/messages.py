@@ -4,7 +4,8 @@ Names and fields are the network-protocol seed's where it has them (`batch`, `fl
 seed's for opening (`open`, `ok`, `deny`). Each message has a number that never changes its meaning: a message that changes
 incompatibly gets a new one. Numbers from 64 are the control connection's.
 
-Credits are totals since the connection opened (`wire.mesh.credits`).
+Credits are totals since the connection opened (`wire.mesh.credits`); batches are numbered since the stream began, over all
+connections that carry it (`wire.mesh.backlog`).
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ class Open(Message, frozen=True):
     edge, partition, attempt: the stream. A later attempt at the same partition has a higher number.
     stage: the sender's own name of the work unit, for whoever has to ask why an attempt failed.
     schema: fingerprint of the batches' Arrow schema (its SHA-256), which both ends know from elsewhere.
+    kept: the stream outlives its connections: the sender has its batches from this number on. A later attempt goes on after the
+        batches that the receiver has. None: a later attempt sends the whole stream again.
     """
 
     version: int
@@ -45,13 +48,20 @@ class Open(Message, frozen=True):
     attempt: int
     stage: int
     schema: bytes
+    kept: int | None = None
 
 
 class Ok(Message, frozen=True):
-    """Receiver to sender: go ahead. granted: bytes of credit; window: the largest batch that needs no announcement."""
+    """Receiver to sender: go ahead. granted: bytes of credit; window: the largest batch that needs no announcement.
+
+    batches: how many of a stream that outlives its connections are here. None: they are not counted.
+    held: bytes of them that are in memory; they count as sent over this connection.
+    """
 
     granted: int
     window: int
+    batches: int | None = None
+    held: int = 0
 
 
 class Deny(Message, frozen=True):
@@ -83,9 +93,10 @@ class Oversize(Message, frozen=True):
 
 
 class FlowControl(Message, frozen=True):
-    """Receiver to sender: the new total of credit."""
+    """Receiver to sender: the new total of credit. batches: as in `Ok`; 0 where they are not counted."""
 
     granted: int
+    batches: int = 0
 
 
 class Cancel(Message, frozen=True):

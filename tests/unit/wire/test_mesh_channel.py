@@ -8,19 +8,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from wire.errors import About
+from wire.mesh.backlog import Backlog
 from wire.mesh.channel import BatchArrived, DataReceiver, DataSender, State, VersionMismatch
 from wire.mesh.error_fields import ErrorFields
 from wire.mesh.framing import PREFACE, Frame, FrameReader, LocalProtocolError, RemoteProtocolError, frame
 from wire.mesh.messages import VERSION, Batch, Cancel, Deny, FlowControl, Message, Ok, Open, Oversize, decode, encode
 
 OPENING = Open(VERSION, "channel", b"token", 0, 2, 3, 4, b"schema")
+LASTING = Open(VERSION, "channel", b"token", 0, 2, 3, 4, b"schema", 0)
 MESSAGES: list[Message] = [
     OPENING,
+    LASTING,
     Ok(10, 10),
+    Ok(10, 10, 3, 5),
     Deny("unknown", "no such channel"),
     Batch(0, 2, 3, 5, True, 7),
     Oversize(99),
     FlowControl(1 << 40),
+    FlowControl(1 << 40, 7),
     Cancel("22012", "division by zero"),
     Cancel(
         "23505", "duplicate key", "Key (a)=(1) already exists.", "", ErrorFields(3, "COPY t, line 3", About("s", "t"))
@@ -45,6 +50,17 @@ def test_a_member_that_knows_no_fields_of_errors_is_understood() -> None:
     [item] = FrameReader(preface=False).feed(encode(Cancel("22012", "division by zero")))
     older = msgspec.msgpack.encode(("22012", "division by zero", "", ""))
     assert decode(item.kind, older) == Cancel("22012", "division by zero")
+
+
+def test_a_member_that_does_not_count_batches_is_understood() -> None:
+    [item] = FrameReader(preface=False).feed(encode(Ok(10, 10)))
+    backlog = Backlog(keeps=True)
+    sender = DataSender(LASTING, backlog)
+    older = msgspec.msgpack.encode((10, 10))
+    assert sender.receive_data(frame(item.kind, older)) == [Ok(10, 10)]
+    assert sender.offer(b"x", 1)
+    assert not backlog.keeps
+    assert (backlog.first, backlog.offered) == (1, 1)
 
 
 def test_frames_are_found_however_the_bytes_are_cut() -> None:
@@ -168,6 +184,47 @@ def test_nothing_follows_the_last_batch() -> None:
         sender.offer(b"y", 1)
     with pytest.raises(RemoteProtocolError, match="while done"):
         list(receiver.receive_data(encode(Batch(0, 2, 3, 1, False, 0), 1) + b"y"))
+
+
+def test_a_stream_goes_on_over_another_connection() -> None:
+    backlog = Backlog(keeps=True)
+    sender, receiver = DataSender(LASTING, backlog), DataReceiver()
+    list(receiver.receive_data(sender.opening()))
+    sender.receive_data(receiver.accept(10))
+    list(receiver.receive_data(b"".join(sender.offer(b"1" * 4, 1))))
+    sender.offer(b"2" * 4, 1)  # lost with its connection
+    assert sender.offer(b"3" * 4, 1) == ()
+    sender, receiver = DataSender(LASTING, backlog), DataReceiver()
+    list(receiver.receive_data(sender.opening()))
+    sender.receive_data(receiver.accept(10, batches=1, held=4))
+    [second] = receiver.receive_data(b"".join(sender.send_pending()))
+    assert isinstance(second, BatchArrived)
+    assert second.body == b"2" * 4
+    assert sender.pending, "what the first connection has brought counts"
+    sender.receive_data(receiver.release(4) + receiver.release(4))
+    assert backlog.first == 2, "grants confirm"
+    [third] = receiver.receive_data(b"".join(sender.send_pending()))
+    assert isinstance(third, BatchArrived)
+    assert third.body == b"3" * 4
+    list(receiver.receive_data(b"".join(sender.offer(b"", 0, last=True))))
+    assert not sender.confirmed
+    sender.receive_data(receiver.confirmation())
+    assert sender.confirmed
+
+
+@pytest.mark.parametrize(
+    ("bad", "what"),
+    [
+        (Ok(10, 10, 1), "1 batches confirmed, 0 sent"),
+        (Ok(10, 10, -1), "batch -1 asked for, 0 confirmed"),
+        (Ok(10, 10, 0, 11), "11 bytes held of 10 granted"),
+        (Ok(10, 10, 0, -1), "-1 bytes held"),
+    ],
+)
+def test_a_receiver_that_counts_wrongly_is_refused(bad: Message, what: str) -> None:
+    sender = DataSender(LASTING, Backlog(keeps=True))
+    with pytest.raises(RemoteProtocolError, match=what):
+        sender.receive_data(encode(bad))
 
 
 def test_the_senders_own_failure_is_told() -> None:

@@ -63,7 +63,8 @@ class Asked:
         first = self.members[0]
         if isinstance(query.runs, CompiledFragment):
             return await first.local.open(query.runs, context)
-        return first.runtime.open(str(context.query), query.runs.shared, query.runs.members, query.runs.schema)
+        runs = query.runs
+        return first.runtime.open(str(context.query), runs.shared, runs.members, runs.schema, context.notice)
 
     async def begin(self) -> BatchStream:
         return await RepeatableQuery(self, self.policy, _TERMS, self.compiled, self.context()).open()
@@ -83,7 +84,7 @@ class Asked:
             return CompiledQuery(_CHOICE, CompiledFragment("local", answer, (column,)))
         statement = _LONG if len(self.attempts) <= self.long else self.statement
         there = self.on() if self.on is not None else self.members
-        shared, specs = gathered(there, statement, _ONE, root=self.root)
+        shared, specs = gathered(there, statement, _ONE, root=self.root, lasting=terms.lasting)
         return CompiledQuery(_CHOICE, DistributedQuery(shared, specs, _ONE))
 
 

@@ -1,0 +1,92 @@
+"""The batches of a stream at its sender: those that wait for credit and, where the stream outlives its connections, those that the
+receiver has not confirmed. No I/O.
+
+Batches are numbered from 0 over all connections that carry the stream. With F = first, S = sent, O = offered:
+
+    F <= S <= O         batches F to O - 1 are here; those from S on wait for credit
+    F = S               nothing is kept (`keeps` is false): a batch leaves when it is sent
+    F <= C <= S         the receiver has confirmed C batches: F becomes C
+
+What is kept is bounded by credit: a receiver confirms with each grant, so the bytes of batches F to S - 1 are at most a window, or
+one batch larger than it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+
+class BacklogError(Exception):
+    """The receiver counts batches that were not sent, or asks for one that it has confirmed."""
+
+
+class Outgoing(NamedTuple):
+    """A batch (`rows` > 0) or the bare end of the stream."""
+
+    body: memoryview
+    rows: int
+    last: bool
+
+
+class Backlog:
+    """See the module's docstring. keeps: whether sent batches stay until they are confirmed."""
+
+    def __init__(self, *, keeps: bool = False) -> None:
+        self.keeps = keeps
+        self.first = 0
+        self.sent = 0
+        self._batches: deque[Outgoing] = deque()
+
+    @property
+    def offered(self) -> int:
+        return self.first + len(self._batches)
+
+    @property
+    def pending(self) -> bool:
+        """Whether a batch waits for credit."""
+        return self.sent < self.offered
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the receiver has all that was offered."""
+        return self.keeps and self.first == self.offered
+
+    def add(self, batch: Outgoing) -> None:
+        self._batches.append(batch)
+
+    def peek(self) -> Outgoing:
+        """The next batch to send. The caller sees that one is pending."""
+        return self._batches[self.sent - self.first]
+
+    def pop(self) -> Outgoing:
+        """The next batch, which is sent now."""
+        batch = self.peek()
+        self.sent += 1
+        if not self.keeps:
+            self._drop_to(self.sent)
+        return batch
+
+    def confirm(self, batches: int) -> None:
+        """The receiver has so many batches. Raises BacklogError."""
+        if batches > self.sent:
+            raise BacklogError(f"{batches} batches confirmed, {self.sent} sent")
+        if self.keeps:
+            self._drop_to(batches)
+
+    def resume(self, batches: int) -> None:
+        """Another connection carries the stream: it goes on after the batches that the receiver has. Raises BacklogError."""
+        if batches < self.first:
+            raise BacklogError(f"batch {batches} asked for, {self.first} confirmed")
+        self.confirm(batches)
+        self.sent = batches
+
+    def keep_nothing(self) -> None:
+        """The receiver cannot confirm batches."""
+        self.keeps = False
+        self._drop_to(self.sent)
+
+    def _drop_to(self, number: int) -> None:
+        while self.first < number:
+            self._batches.popleft()
+            self.first += 1
