@@ -484,8 +484,8 @@ MUTANTS: Final = (
     Mutant(
         "forget what has been announced",
         _CREDITS,
-        "        self.announced = self.granted",
-        "        pass",
+        "        self.announced = self.granted\n        return self.granted",
+        "        return self.granted",
         "stale batch",
     ),
     # -- attempts ------------------------------------------------------------------------------------------------------

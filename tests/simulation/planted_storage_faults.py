@@ -151,13 +151,13 @@ FAULTS: Final = (
     Fault(
         "a file that was removed reappears",
         _TABLES,
-        "added = tuple(file for file in self.added if file.path not in gone) if gone else self.added",
+        "added = tuple(file for file in self.added if file.path not in gone)",
         "added = self.added",
     ),
     Fault(
         "remove what never was in the log",
         _TABLES,
-        "removed = tuple(path for path in later.removed if path not in made) if made else later.removed",
+        "removed = tuple(path for path in later.removed if path not in made)",
         "removed = later.removed",
     ),
     Fault(
