@@ -17,6 +17,8 @@ attempt might give again, or in another order, so it fails as it does under `fai
   `statement_timeout` ends it. Where a data connection broke and both of its members live, nothing is repeated, also when rows were
   given: the streams of such a query outlive their connections (`Terms.lasting`, ADR 9).
 - `spool`: is about a client that is slow and not about a loss; the stream does it (`DistributedStream.spool_while_away`).
+
+An error that ends a query although its policy would have repeated it says why (`Repetition.refused`).
 """
 
 from __future__ import annotations
@@ -126,6 +128,24 @@ class Repetition:
         self._tell(error, f"it runs again on {', '.join(sorted(self._members))}")
         return query
 
+    def refused(self, error: SqlError) -> SqlError:
+        """The error of a query that cannot run again, since its client has rows of it: it says so, and who is missing."""
+        if not is_transient(error):
+            return error
+        why = (
+            f"Its rows have reached the client, so it does not run again (sluice.fault_policy is {self._query.policy})."
+        )
+        if self._query.policy == "wait":
+            why += " It outlives only data connections between running members, and not those of Spark tasks."
+        missing = absent(self._query.engine.mesh, self._members)
+        when = f" when {', '.join(f'member {member}' for member in missing)} is up again" if missing else ""
+        return SqlError(
+            error.message,
+            detail=f"{error.detail} {why}" if error.detail else why,
+            hint=f"The statement may be repeated{when if self._query.policy == 'wait' else ''}.",
+            sqlstate=error.sqlstate,
+        )
+
     async def _wait(self, error: SqlError, is_wanted: Callable[[], bool]) -> None:
         """Until all members of the last attempt are up."""
         mesh = self._query.engine.mesh
@@ -155,8 +175,10 @@ class RepeatedStream:
             try:
                 batch = await self._stream.next_batch()
             except SqlError as error:
-                if self._begun or self._closed:
+                if self._closed:
                     raise
+                if self._begun:
+                    raise self._repetition.refused(error) from error
                 await self._stream.close()
                 following = await self._repetition.after(error, lambda: not self._closed)
                 self._stream = await self._query.engine.open(following, self._query.next_context())

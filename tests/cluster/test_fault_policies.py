@@ -1,4 +1,4 @@
-"""`sluice.fault_policy` as a client sees it, with members that are killed and started again."""
+"""`sluice.fault_policy` as a client sees it, with members that are killed and started again, and connections that are cut."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import pytest
 from psycopg import sql
 from support.fault_ground import (
     ROWS,
+    ROWS_A_FILE,
     Ground,
     Running,
+    Wire,
     connect,
     held,
     mesh_address,
@@ -98,3 +100,73 @@ def test_what_each_policy_does(tmp_path: Path) -> None:
             with pytest.raises(psycopg.errors.QueryCanceled):
                 lose(m3, client, m1).result()
         wait_clean(m1, m2)
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [("", range(ROWS)), ("order by x desc", range(ROWS - 1, -1, -1))],
+    ids=["unsorted", "sorted"],
+)
+def test_wait_goes_on_after_its_data_connections_were_cut(tmp_path: Path, order: str, expected: range) -> None:
+    """Rows had been fetched already; then connections are cut again and again, and each row comes once."""
+    with ExitStack() as stack:
+        ground, wire = Ground(tmp_path, stack), stack.enter_context(Wire())
+        m1, m2, m3 = ground.three(wire)
+        with Client(m1, "wait") as client:
+            connection = client.connection
+            connection.execute("begin")
+            connection.execute(f"declare c cursor for select x, s from t {order}")
+            rows = connection.execute("fetch 10 from c").fetchall()
+            # The first rows may be the initiator's own, before the others have connected.
+            wait_until(lambda: wire.cut(control=False) > 0)
+            while block := connection.execute("fetch 50000 from c").fetchall():
+                rows += block
+                wire.cut(control=False)
+            connection.execute("commit")
+            found = [x for x, _ in rows] if order else sorted(x for x, _ in rows)
+            assert found == list(expected)
+            assert all(s == f"row {x % ROWS_A_FILE:032}" for x, s in rows)
+            lost = "a data connection from member m"
+            assert any(lost in notice and "goes on" in notice for notice in client.notices), client.notices
+        wait_clean(m1, m2, m3)
+
+
+def test_wait_ends_with_its_statement_while_data_connections_cannot_be_made(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        ground, wire = Ground(tmp_path, stack), stack.enter_context(Wire())
+        m1, m2, m3 = ground.three(wire)
+        with Client(m1, "wait") as client:
+            client.connection.execute("begin")
+            assert len(list(suspended(client.connection))) == 10
+            wire.target = ("127.0.0.1", 1)
+            wait_until(lambda: wire.cut(control=False) > 0)
+            client.connection.execute("set local statement_timeout = '2s'")
+            with pytest.raises(psycopg.errors.QueryCanceled):
+                client.connection.execute("fetch all from c").fetchall()
+            client.connection.execute("rollback")
+            wire.target = m1.mesh
+        wait_clean(m1, m2, m3)
+
+
+@pytest.mark.long
+def test_wait_says_why_it_cannot_go_on_when_a_member_was_started_again(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        ground = Ground(tmp_path, stack)
+        m1, m2, m3 = ground.three()
+        with Client(m1, "wait") as client:
+            client.connection.execute("begin")
+            assert len(list(suspended(client.connection))) == 10
+            wait_running(m1, m2, m3)
+            m3.kill()
+            again = ground.start("m3", mesh_address(m1))
+            wait_up(m1, m2, again)
+            with pytest.raises(psycopg.errors.SerializationFailure) as caught:
+                client.connection.execute("fetch all from c").fetchall()
+            told = caught.value.diag
+            assert told.message_primary == "could not complete the query: member m3 was lost"
+            assert "does not run again (sluice.fault_policy is wait)" in (told.message_detail or "")
+            assert "between running members" in (told.message_detail or "")
+            assert told.message_hint == "The statement may be repeated."
+            client.connection.execute("rollback")
+            assert client.connection.execute(QUERY).fetchall() == ANSWER
+        wait_clean(m1, m2, again)

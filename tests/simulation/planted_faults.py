@@ -29,7 +29,7 @@ _POLICY: Final = "engine.fault_policy"
 FAULTS: Final = (
     Fault("a stream that breaks is nobody's business", _RUNTIME, "if not fatal:", "if True:"),
     Fault("a query is finished before all has arrived", _RUNTIME, "if self._run.all_arrived:", "if True:"),
-    Fault("rows are repeated that were given already", _POLICY, "if self._begun or self._closed:", "if self._closed:"),
+    Fault("rows are repeated that were given already", _POLICY, "if self._begun:", "if False:"),
     Fault(
         "one receiver's end is all receivers'",
         _OUTPUT,

@@ -145,7 +145,10 @@ async def test_nothing_is_repeated_once_rows_were_given(members: list[MeshMember
     stream = await asked.begin()
     assert await stream.next_batch() is not None
     await _lose(members, asked)
-    await _fails(rows(stream))
+    error = await _fails(rows(stream))
+    assert "m3" in error.message
+    assert f"does not run again (sluice.fault_policy is {policy})" in (error.detail or "")
+    assert (error.hint or "").startswith("The statement may be repeated")
     assert len(asked.attempts) == 1
 
 
