@@ -214,7 +214,7 @@ class Engine:
         """Counters by room: what is open and held right now."""
         counted = {
             "statements": self.statements.statistics(),
-            "operations": self._operations.statistics(),
+            "operations": {**self._operations.statistics(), "aside": self._operations.aside},
             "planning": self.planning.statistics(),
             "stalls": self._stalls.statistics(),
             "tables": {**self.store.statistics(), "compacted": self._compactor.compacted},

@@ -3,17 +3,24 @@
 A database that does not answer holds each who asks for seconds, and with them those behind: told one after the other, the last of
 many would wait for the sum. Whoever asked before it was found silent may be told the same at once. The time goes with the
 call, since the thread that comes to carry it out has only just heard of it.
+
+A thread that has to wait tells its pool (`waiting`), so that those behind its call do not wait with it.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from typing import Final, TypeVar
 
 T = TypeVar("T")
 
+#: How the pool whose thread this is has another thread carry on meanwhile; None: it cannot.
+WAITING: Final[ContextVar[Callable[[], AbstractContextManager[None]] | None]] = ContextVar(
+    "sluice_waiting", default=None
+)
 _ASKED: Final[ContextVar[float | None]] = ContextVar("sluice_asked", default=None)
 
 
@@ -36,3 +43,9 @@ def take_asked() -> float:
     asked = _ASKED.get()
     _ASKED.set(None)
     return time.monotonic() if asked is None else asked
+
+
+def waiting() -> AbstractContextManager[None]:
+    """Within it, the thread waits for somebody else's process."""
+    found = WAITING.get()
+    return nullcontext() if found is None else found()

@@ -7,7 +7,8 @@ WAL needs shared memory: the file must not lie on a network file system; members
 Another process may hold SQLite's write lock for long (a shell with an open transaction, a member that was stopped). Each
 transaction waits for it for the same time, counted from when it was asked for and not from when its turn came; and from when one
 has found it locked until one gets through, those who come then wait a short time only. So all who wait are told together, and
-nobody waits for the sum of those before him, nor twice because a statement was not yet where it commits.
+nobody waits for the sum of those before him, nor twice because a statement was not yet where it commits. Who waits does not keep
+an operation thread from other statements (`engine.catalog.asking.waiting`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import msgspec
 from sqlglot import exp
 
 from engine.catalog import contents, rows
-from engine.catalog.asking import take_asked
+from engine.catalog.asking import take_asked, waiting
 from engine.catalog.catalog_file import CatalogFile
 from engine.catalog.contents import Contents
 from engine.catalog.counters import Count
@@ -258,18 +259,32 @@ class SqliteDatabase:
         more, StatementCompletionUnknown where it went in the last moment.
         """
         asked = take_asked()
-        if not self._writing.acquire(timeout=self._patience(asked)):
-            raise self._locked()
+        if not self._writing.acquire(blocking=False):
+            with waiting():
+                if not self._writing.acquire(timeout=self._patience(asked)):
+                    raise self._locked()
         try:
             with self._telling(asked):
-                self._writer.execute(f"pragma busy_timeout = {round(self._patience(asked) * 1000)}")
-                with self._begun(self._writer, "immediate"):
+                self._begin_writing(self._patience(asked))
+                with self._ended(self._writer):
                     self._found_locked = None
                     self._file.require_present()
                     yield self._writer
                 self._file.require_committed()
         finally:
             self._writing.release()
+
+    def _begin_writing(self, seconds: float) -> None:
+        """Begin a transaction that writes. seconds: how long it may wait for another process."""
+        self._writer.execute("pragma busy_timeout = 0")
+        try:
+            self._writer.execute("begin immediate")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+            self._writer.execute(f"pragma busy_timeout = {round(seconds * 1000)}")
+            with waiting():
+                self._writer.execute("begin immediate")
 
     def _patience(self, asked: float) -> float:
         """Return the seconds that a call may still wait for the lock. asked: when it was requested, by the monotonic clock."""
@@ -281,6 +296,12 @@ class SqliteDatabase:
     @contextmanager
     def _begun(self, connection: sqlite3.Connection, kind: str) -> Iterator[None]:
         connection.execute(f"begin {kind}")
+        with self._ended(connection):
+            yield
+
+    @contextmanager
+    def _ended(self, connection: sqlite3.Connection) -> Iterator[None]:
+        """End a transaction that has begun."""
         try:
             yield
             connection.execute("commit")

@@ -11,20 +11,30 @@ thread and to be woken by it costs ten times what a step of a query's machine do
 Considered and rejected: taking turns for calls without a partition, as the seed's random choice does. Now and then one of
 ours is not short (a statement of a thousand columns, the schema of a folder of files), and every second short one would queue
 up behind it. A shared queue (`ThreadPoolExecutor`) keeps no order.
+
+A call without a partition may have to wait for another process (the catalog is locked). It says so
+(`engine.catalog.asking.waiting`), and another thread takes the queue over; the one that waited carries its call out and ends. So
+whatever number of calls wait, those behind them do not. Rejected: to carry such a call out anew when the lock is free, as it has
+done a part of its work.
 """
 
 from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import partial
 from queue import SimpleQueue
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
+from engine.catalog.asking import WAITING
 from engine.runtime.pool_calls import Call, answered, run
 
 T = TypeVar("T")
+#: Threads that may wait for another process, of each queue; those beyond keep their queue waiting.
+_ASIDE_MAX: Final = 256
 
 
 class Operations(Protocol):
@@ -63,8 +73,11 @@ class OperationPool:
         with self._lock:
             if self._closed:
                 raise RuntimeError("the operation pool is closed")
-            lane = self._lanes[partition % len(self._lanes)] if partition is not None else self._shortest()
-            lane.put(call)
+            if partition is not None:
+                self._lanes[partition % len(self._lanes)].put(call)
+            else:
+                lane = self._shortest()
+                lane.put(partial(lane.run_unordered, call))
 
     def run_or_post(self, partition: int, call: Call) -> None:
         """As `post`, but here and now if nothing of the partition's thread is before the call. Raises RuntimeError once closed."""
@@ -86,6 +99,11 @@ class OperationPool:
             "running": sum(lane.running for lane in self._lanes),
         }
 
+    @property
+    def aside(self) -> int:
+        """How many calls wait for another process, or have waited for it and are carried out beside the others."""
+        return sum(len(lane.aside) for lane in self._lanes)
+
     def close(self) -> None:
         """Run what was submitted, then end the threads; returns when they have. Idempotent."""
         with self._lock:
@@ -94,7 +112,7 @@ class OperationPool:
                 for lane in self._lanes:
                     lane.calls.put(None)
         for lane in self._lanes:
-            lane.thread.join()
+            lane.join()
 
     def _shortest(self) -> _Lane:
         """Of equals the next in turn, so that no thread is always the first."""
@@ -105,7 +123,8 @@ class OperationPool:
 class _Lane:
     """A thread and its queue; None in the queue ends it. ahead: calls that have not ended; it is zero only while none waits.
 
-    `put` and `begin` are called under the pool's lock. The turn is held while a call runs, on whichever thread.
+    `put` and `begin` are called under the pool's lock. The turn is held while a call runs, on whichever thread, but for calls that
+    have stepped aside. aside: the threads of those, which end with them.
     """
 
     def __init__(self, name: str) -> None:
@@ -114,8 +133,23 @@ class _Lane:
         self.running = False
         self._turn = threading.Lock()
         self._count = threading.Lock()
-        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self.thread.start()
+        self._name = name
+        self.aside: set[threading.Thread] = set()
+        self._thread = self._started()
+
+    def _started(self) -> threading.Thread:
+        thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        thread.start()
+        return thread
+
+    def join(self) -> None:
+        """Return when its threads have ended, once None is in the queue."""
+        while (thread := self._thread).is_alive():
+            thread.join()
+        with self._count:
+            aside = list(self.aside)
+        for thread in aside:
+            thread.join()
 
     def put(self, call: Call) -> None:
         with self._count:
@@ -135,14 +169,43 @@ class _Lane:
             run(call)
         finally:
             del call
-            self.running = False
-            self._turn.release()
+            if threading.current_thread() not in self.aside:
+                self._give_turn_back()
+
+    def _give_turn_back(self) -> None:
+        self.running = False
+        self._turn.release()
+        with self._count:
+            self.ahead -= 1
+
+    def run_unordered(self, call: Call) -> None:
+        """Carry out a call that may step aside."""
+        token = WAITING.set(self._stepping_aside)
+        try:
+            call()
+        finally:
+            del call
+            WAITING.reset(token)
+
+    @contextmanager
+    def _stepping_aside(self) -> Iterator[None]:
+        """Leave the queue to another thread. The call whose thread this is goes on beside those that follow."""
+        this = threading.current_thread()
+        if this not in self.aside and len(self.aside) < _ASIDE_MAX:
             with self._count:
-                self.ahead -= 1
+                self.aside.add(this)
+            self._thread = self._started()
+            self._give_turn_back()
+        yield
 
     def _run(self) -> None:
+        this = threading.current_thread()
         while (call := self.calls.get()) is not None:
             self._turn.acquire()
             self.run(call)
             # What the call holds is not to outlive it until the next one comes.
             del call
+            if this in self.aside:
+                with self._count:
+                    self.aside.discard(this)
+                return

@@ -16,7 +16,8 @@ from pathlib import Path
 import psycopg
 import pytest
 from support import storage_ground
-from support.member_process import MemberProcess
+from support.local_member import local_member
+from support.member_process import MemberProcess, wait_until
 from support.recoveries import Recovery
 
 from engine.catalog import store_sqlite
@@ -179,3 +180,25 @@ def test_sessions_of_a_member_whose_catalog_is_locked(tmp_path: Path) -> None:
         for each in [insert(client) for client in clients]:
             each.result()
         assert clients[0].execute(COUNT).fetchone() == (8,)
+
+
+def test_other_statements_go_on_while_many_wait_for_the_catalog(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty wait for the lock on operation threads, of which there are two; who only reads is answered meanwhile."""
+    monkeypatch.setattr(store_sqlite, "_BUSY_SECONDS", 600.0)
+    with local_member(tmp_path, operation_threads=2) as member, ExitStack() as stack:
+        clients = [stack.enter_context(member.connect()) for _ in range(20)]
+        reader = stack.enter_context(member.connect())
+        reader.execute("create table t (x int)")
+        threads = stack.enter_context(ThreadPoolExecutor(20))
+        with locked(catalog_of(tmp_path)):
+            told = [threads.submit(client.execute, b"insert into t values (1)") for client in clients]
+            wait_until(lambda: member.engine.statistics()["operations"]["aside"] >= 2)
+            for number in range(5):
+                # A text of its own each time: it is bound and planned on an operation thread.
+                assert reader.execute(f"select count(*) + {number} from t".encode()).fetchone() == (number,)
+            assert not any(each.done() for each in told)
+        for each in told:
+            each.result()
+        assert reader.execute(COUNT).fetchone() == (20,)

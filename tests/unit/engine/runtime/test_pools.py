@@ -15,6 +15,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from engine.catalog.asking import waiting
 from engine.runtime.fragment_pool import FragmentPool
 from engine.runtime.operation_pool import OperationPool
 
@@ -288,3 +289,41 @@ def test_calls_of_a_partition_never_overlap_wherever_they_run(operations: Operat
     for partition in range(3):
         for name in "abcd":
             assert seen[partition, name] == list(range(partition, 1500, 3))
+
+
+def test_a_call_that_waits_for_another_process_leaves_its_thread_to_others() -> None:
+    pool, released, waits = OperationPool(2), threading.Event(), threading.Semaphore(0)
+
+    def wait() -> str:
+        with waiting():
+            waits.release()
+            assert released.wait(60)
+        return threading.current_thread().name
+
+    try:
+        waiters = [pool.submit(None, wait) for _ in range(8)]
+        for _ in waiters:
+            assert waits.acquire(timeout=60)
+        assert pool.aside == 8
+        assert [pool.submit(None, functools.partial(int, number)).result(60) for number in range(4)] == [0, 1, 2, 3]
+        released.set()
+        assert len([waiter.result(60) for waiter in waiters]) == 8
+    finally:
+        released.set()
+        pool.close()
+    assert not any(thread.name.startswith("sluice-operation") for thread in threading.enumerate())
+
+
+def test_calls_with_a_partition_keep_their_order_even_if_they_wait() -> None:
+    pool, order = OperationPool(1), list[int]()
+
+    def call(number: int) -> None:
+        with waiting():
+            order.append(number)
+
+    try:
+        for number in range(20):
+            pool.post(0, functools.partial(call, number))
+    finally:
+        pool.close()
+    assert order == list(range(20))
