@@ -17,6 +17,7 @@ from wire import types as t
 from wire.enums import read_enum
 from wire.errors import FeatureNotSupported
 from wire.range_bounds import bound_text
+from wire.text_array_numbers import read_numbers
 from wire.text_arrays import read_array
 from wire.text_datetime import read_date, read_time, read_timestamp, read_timetz
 from wire.text_interval import read_interval
@@ -71,6 +72,8 @@ def parse_text(typ: t.PgType, text: str, *, typmod: int = -1, settings: InputSet
         return [parse_text(t.element_of(typ), word, settings=settings) for word in text.split()]
     if typ.is_array:
         element = t.element_of(typ)
+        if (numbers := read_numbers(text, element)) is not None:
+            return numbers
         return read_array(text, lambda item: parse_text(element, item, typmod=typmod, settings=settings))
     if typ.category == "E":
         return read_enum(typ, text)

@@ -9,9 +9,9 @@ from typing import Any, Final
 _LONG: Final = 1 << 16
 
 
-def are_long(values: Iterable[Any]) -> bool:
+def are_long(values: Iterable[Any], length: int = _LONG) -> bool:
     """Whether canonical values (`engine.sql.expr`) have many characters, bytes or items together. Looks at no more than it must."""
-    return _room_left(values, _LONG) < 0
+    return _room_left(values, length) < 0
 
 
 def _room_left(values: Iterable[Any], room: int) -> int:

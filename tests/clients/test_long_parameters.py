@@ -12,6 +12,8 @@ from psycopg.types.json import Jsonb
 from support.local_member import LocalMember, local_member
 
 LENGTH = 1 << 20
+#: Python's lists as PostgreSQL's arrays.
+_BRACES = str.maketrans("[]", "{}", " ")
 TEXT = ('it\'s a \\ "long" text; $1 %s é ' * (LENGTH // 20))[:LENGTH]
 
 
@@ -86,3 +88,21 @@ def test_others_are_answered_while_a_long_value_is_read(local: LocalMember) -> N
             over.set()
             asking.join()
     assert answers > 5
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_long_arrays_of_numbers(connection: psycopg.Connection[tuple[Any, ...]], binary: bool) -> None:
+    count, form = 200_000, "%b" if binary else "%t"
+    whole, holes = list(range(count)), [None if x % 1000 == 7 else x for x in range(-5, count)]
+    nested, floats = [[x, -x] for x in range(5000)], [x / 8 for x in range(5000)]
+
+    def one(query: str, value: list[Any]) -> Any:
+        [(found,)] = connection.execute(query.replace("%", form).encode(), (value,)).fetchall()
+        return found
+
+    assert one("select cardinality(%::int[])", whole) == count
+    assert one("select sum(x) from unnest(%::int[]) x", whole) == sum(whole)
+    assert one("select count(x) from unnest(%::bigint[]) x", holes) == sum(x is not None for x in holes)
+    assert one("select %::int[]", holes) == holes
+    assert connection.execute("select %t::int[]", (str(nested).translate(_BRACES),)).fetchall() == [(nested,)]
+    assert one("select %::float8[]", floats) == floats

@@ -18,6 +18,7 @@ from engine.plan.compile.storage import element_type, storage_type
 from engine.plan.compile.trees import call, cast, integer, operand, string
 from engine.plan.compile.unsupported import Unsupported
 from engine.sql.types import SqlType
+from engine.sql.value_sizes import are_long
 from wire import types as t
 from wire.errors import NumericValueOutOfRange
 
@@ -29,6 +30,9 @@ _DAYS: Final = range(-719_162, 2_932_897)
 _MICROS: Final = range(-62_135_596_800_000_000, 253_402_300_800_000_000)
 #: No numeric that a client can send has more.
 _PARAMETER_DIGITS: Final = 150_000
+#: Items of an array of numbers from which on it is one text, and no longer a tree of as many nodes.
+_LONG_ARRAY: Final = 1000
+_NUMBERS: Final = frozenset((t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8))
 #: Decimals with more digits than this are given as text: a numeric literal may not have more than 38 in either engine.
 _LITERAL_DIGITS: Final = 18
 
@@ -169,7 +173,14 @@ def _array(value: list[Any], typ: SqlType, engine: EngineName) -> exp.Expression
     """A rectangular array; of several dimensions, as lists of lists."""
     depth = _depth(value)
     element = element_type(typ)
-    return cast(_list(value, element, engine), array_storage(storage_type(element, engine), max(depth, 1)))
+    long = engine == "local" and element.pg in _NUMBERS and are_long(value, _LONG_ARRAY)
+    tree = _list_text(value) if long else _list(value, element, engine)
+    return cast(tree, array_storage(storage_type(element, engine), max(depth, 1)))
+
+
+def _list_text(value: list[Any]) -> exp.Expression:
+    """Numbers as DuckDB's text of a list: Python writes it the same way, but for NULL."""
+    return string(str(value).replace("None", "NULL"))
 
 
 def _row(value: dict[str, Any], typ: SqlType, engine: EngineName) -> exp.Expression:

@@ -27,6 +27,7 @@ from wire.errors import (
     ProtocolViolation,
 )
 from wire.range_bounds import bound_text
+from wire.text_array_numbers import receive_numbers
 from wire.text_datetime import (
     DATE_END,
     DATE_FIRST,
@@ -274,6 +275,8 @@ def _items(element: t.PgType, data: bytes, at: int, lengths: list[int], settings
     # Each item has a length word at least: no more of them than the message can hold.
     if count * 4 > len(data) - at:
         raise ProtocolViolation("insufficient data left in message")
+    if (numbers := receive_numbers(element, data, at, count)) is not None:
+        return numbers
     items: list[Any] = []
     for _ in range(count):
         if at + 4 > len(data):

@@ -56,6 +56,22 @@ def test_arrays_of_two_dimensions(local: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("element", "value"),
+    [
+        (t.INT2, [*range(-2000, 2000), None, -(2**15), 2**15 - 1]),
+        (t.INT4, [[-(2**31), 2**31 - 1], *([x, None] for x in range(2000))]),
+        (t.INT8, [None, *range(2000), -(2**63), 2**63 - 1]),
+        (t.FLOAT4, [x / 8 for x in range(2000)]),
+        (t.FLOAT8, [None, 1e300, 5e-324, -0.0, math.inf, -math.inf, 0.1, *map(float, range(2000))]),
+    ],
+)
+def test_a_long_array_of_numbers_is_one_text(element: t.PgType, value: list[Any], local: Any) -> None:
+    tree = literal(value, of(t.array_of(element)), "local")
+    assert len(list(tree.walk())) < 10
+    assert repr(local.sql(f"SELECT {to_sql(tree, 'local')}").fetchall()) == repr([(value,)])
+
+
+@pytest.mark.parametrize(
     ("typ", "value", "expected"),
     [(t.DATE, 2**31 - 1, 2**31 - 1), (t.TIMESTAMP, 2**63 - 1, 2**63 - 1), (t.TIMESTAMPTZ, 2**63 - 1, 2**63 - 1)],
 )
