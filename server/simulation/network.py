@@ -25,18 +25,22 @@ from server.simulation.world import Process, World
 _SOCKET_BYTES: Final = 64 << 10
 #: How often a reader is given less than there is.
 _IN_PIECES: Final = 0.15
+#: How often a fragile connection breaks when it is read.
+_BREAKS: Final = 0.25
 _RESET: Final = "Connection reset by peer"
 
 Factory = Callable[[], Any]
 
 
 class Network:
-    """See the module's docstring. latency: least and most of a piece's way, in seconds."""
+    """See the module's docstring. latency: least and most of a piece's way, in seconds. fragile: connections with this protocol at
+    one end break again and again."""
 
     def __init__(self, world: World, latency: tuple[float, float]) -> None:
         self.world = world
         self.latency = latency
         self.slow: dict[str, float] = {}
+        self.fragile: type | None = None
         self._listening: dict[tuple[str, int], Server] = {}
         self._ports = itertools.count(7000)
         self._ends: dict[Socket, None] = {}
@@ -107,6 +111,12 @@ class Network:
     def cut(self, one: str, other: str) -> None:
         """Reset every connection between two hosts."""
         for end in [end for end in self._ends if {end.process.name, end.peer.process.name} == {one, other}]:
+            end.reset()
+
+    def read(self, end: Socket) -> None:
+        """An end has read: a fragile connection may break now."""
+        if self.fragile and isinstance(end.get_protocol(), self.fragile) and self.world.chance.random() < _BREAKS:
+            end.peer.reset()
             end.reset()
 
     def cut_one(self) -> bool:
@@ -320,6 +330,7 @@ class Socket(asyncio.Transport):
             data = data[: self._network.world.chance.randint(1, len(data))]
         self._take(len(data))
         self._give(memoryview(data))
+        self._network.read(self)
         self._look()
 
     def _take(self, count: int) -> None:

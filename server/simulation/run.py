@@ -16,6 +16,7 @@ from functools import partial
 from random import Random
 from typing import Final
 
+from engine.runtime.listener import DataConnection
 from server.simulation.clients import Question, put
 from server.simulation.lake import Lake
 from server.simulation.member import PORT, SimulatedMember
@@ -114,10 +115,11 @@ class Run:
             self._undoing += 1
             self.world.after(fault.when, partial(self._begin, fault))
         self.world.run(self._all_is_asked, self.world.now + _ANSWER)
-        disturbed, linked = self.plan.disturbed or self.plan.early, self.plan.topology is not None
+        linked = self.plan.topology is not None
         everybody = [*self.members.values(), *self.dead]
         troubled = frozenset[str]().union(*(member.tasks.troubled for member in everybody))
         for question in self.questions:
+            disturbed = self.plan.disturbs(question.manner) or self.plan.early
             if wrong := judge(question, self.lake, disturbed=disturbed, linked=linked, troubled=troubled):
                 return wrong
         return too_many_cancels(everybody)
@@ -233,6 +235,9 @@ class Run:
                 return _nothing
             case "cut one":
                 return _nothing if network.cut_one() else None
+            case "fragile":
+                network.fragile = DataConnection
+                return partial(setattr, network, "fragile", None)
             case "part":
                 network.part([one], [name_of(number) for number in range(self.plan.members) if name_of(number) != one])
                 return network.heal

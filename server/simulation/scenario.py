@@ -16,9 +16,9 @@ from server.simulation.statements import Asked, ask
 from wire.dataclass import dataclass
 
 #: kill: SIGKILL; power: the whole host; leave: SIGTERM. Those come again, or not. pause: SIGSTOP for a while. cut: all connections
-#: of two members are reset; cut one: a single one is. part: a partition, for a while. slow: a member's network, for a while.
-#: full: the disk of its spool, for a while.
-Kind = Literal["kill", "power", "leave", "pause", "cut", "cut one", "part", "slow", "full"]
+#: of two members are reset; cut one: a single one is. fragile: those that carry streams are reset again and again, for a while.
+#: part: a partition, for a while. slow: a member's network, for a while. full: the disk of its spool, for a while.
+Kind = Literal["kill", "power", "leave", "pause", "cut", "cut one", "fragile", "part", "slow", "full"]
 #: How many times as long everything takes to and from a member whose network is slow; between two of them, the square of it.
 SLOWNESS: Final = 40.0
 
@@ -70,6 +70,12 @@ class Scenario:
         """Whether anything happens for which a query may fail."""
         return self._silence >= TIMING.failure_after or any(fault.kind != "slow" for fault in self.faults)
 
+    def disturbs(self, manner: Manner) -> bool:
+        """Whether anything happens for which a query that is asked so may fail. One that waits outlives its data connections."""
+        if manner.policy != "wait":
+            return self.disturbed
+        return replace(self, faults=tuple(fault for fault in self.faults if fault.kind != "fragile")).disturbed
+
     @property
     def _silence(self) -> float:
         """For how long a member may hear nothing of another one that lives, in seconds: the slow network holds a heartbeat up, and
@@ -91,7 +97,7 @@ def scenario(chance: Random) -> Scenario:
     if any(manner.policy == "wait" for visit in visits for _, manner in visit.asks):
         # Who waits for a member waits for as long as it takes.
         faults = [replace(fault, lasts=fault.lasts or 1.0) for fault in faults]
-    return Scenario(
+    made = Scenario(
         count,
         chance.choice(_LATENCIES),
         tuple(chance.uniform(0, 0.02) for _ in range(count)),
@@ -100,6 +106,10 @@ def scenario(chance: Random) -> Scenario:
         visits,
         tuple(sorted(faults, key=lambda fault: fault.when)),
     )
+    if chance.random() < 0.5 and any(manner.policy == "wait" for visit in visits for _, manner in visit.asks):
+        # Not before all else, which is as it was before there was this fault.
+        made = replace(made, faults=(Fault("fragile", 0.0, 0, 0, lasts=max(horizon, 0.5)), *made.faults))
+    return made
 
 
 def _fault(chance: Random, count: int, horizon: float) -> Fault:

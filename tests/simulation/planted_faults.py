@@ -28,6 +28,12 @@ _POLICY: Final = "engine.fault_policy"
 
 FAULTS: Final = (
     Fault("a stream that breaks is nobody's business", _RUNTIME, "if not fatal:", "if True:"),
+    Fault(
+        "a query that waits does not outlive its connections",
+        _RUNTIME,
+        "kept = None if backlog is None else backlog.first",
+        "kept = None",
+    ),
     Fault("a query is finished before all has arrived", _RUNTIME, "if self._run.all_arrived:", "if True:"),
     Fault("rows are repeated that were given already", _POLICY, "if self._begun:", "if False:"),
     Fault(
