@@ -85,8 +85,8 @@ class CompiledQuery:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a session's settings say of it. local_limit, page_bytes: bytes. memory: as in `ExecutionContext`. lasting: as in
-    `SharedSpec`."""
+    """The settings of a session that decide where a query runs. local_limit, page_bytes: bytes. memory: as in
+    `ExecutionContext`. lasting: as in `SharedSpec`."""
 
     wish: Wish
     distribution: Distribution

@@ -295,7 +295,7 @@ class Commands:
         return await self._finish(self.block.rollback(chain=statement.chain))
 
     async def _prepare_transaction(self, _statement: s.PrepareTransaction) -> Execution:
-        """As with max_prepared_transactions = 0: the transaction ends all the same (twophase.c, MarkAsPreparing)."""
+        """Refuse it as with max_prepared_transactions = 0: the transaction ends all the same (twophase.c, MarkAsPreparing)."""
         prepares = self.block.block is Block.EXPLICIT
         done = await self._finish(self.block.rollback(chain=False))
         if not prepares:

@@ -1,4 +1,4 @@
-"""How much encoded output a member holds for all of its clients together, and how large the next page of one of them may be.
+"""An account of the encoded output that a member holds for all of its clients, and the size of the next page of one of them.
 
 A page is the rows that are encoded at once. It is held until the client has read all but the last of it, so each client that does
 not read costs a page. The next page takes a part of what is free of the budget: with few such clients it has the wanted size, with

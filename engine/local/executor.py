@@ -569,7 +569,7 @@ class LocalStream:
         return parts[0] if parts else None
 
     def _next_part(self) -> pa.RecordBatch | None:
-        """What DuckDB gives at once, if it is not empty, in carriers; None at the end."""
+        """Return the next batch of DuckDB that is not empty, in carriers; None at the end."""
         while not self._drained:
             try:
                 batch = self._reader.read_next_batch()
@@ -636,7 +636,7 @@ class LocalStream:
 
 @dataclass(frozen=True, slots=True)
 class _BatchSizes:
-    """How large the batches of a stream are. read_rows: rows that DuckDB gives at once. rows_max, bytes_max: a batch is
+    """The sizes of a stream's batches. read_rows: rows that DuckDB gives at once. rows_max, bytes_max: a batch is
     complete when it has reached either."""
 
     read_rows: int

@@ -148,8 +148,9 @@ class FragmentSpec(Struct, frozen=True):
 
 
 class SharedSpec(Struct, frozen=True):
-    """What all members of a query are told. time_zone, page_bytes, memory: as in `engine.executor.ExecutionContext`.
-    lasting: whether streams between members outlive their connections (those of Spark's tasks do not)."""
+    """The part of a query that is the same for all of its members. time_zone, page_bytes, memory: as in
+    `engine.executor.ExecutionContext`. lasting: whether streams between members outlive their connections (those of Spark's tasks
+    do not)."""
 
     edges: tuple[EdgeSpec, ...]
     fragments: tuple[FragmentSpec, ...]

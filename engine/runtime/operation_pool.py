@@ -101,7 +101,7 @@ class OperationPool:
 
     @property
     def aside(self) -> int:
-        """How many calls wait for another process, or have waited for it and are carried out beside the others."""
+        """The number of calls that wait for another process, or have waited for it and are carried out beside the others."""
         return sum(len(lane.aside) for lane in self._lanes)
 
     def close(self) -> None:

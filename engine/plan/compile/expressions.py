@@ -138,7 +138,7 @@ def condition(expr: Expr, scope: Scope) -> exp.Expression:
 
 
 def filter_condition(expr: Expr, scope: Scope) -> exp.Expression:
-    """As `condition`, for an aggregate's FILTER, which DuckDB computes as a value."""
+    """Return the condition of an aggregate's FILTER, which DuckDB computes as a value; else as `condition`."""
     return render(expr, scope) if isinstance(expr, And | Or) and scope.engine == "local" else condition(expr, scope)
 
 

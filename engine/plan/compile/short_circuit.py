@@ -14,6 +14,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from engine.plan.compile.block import is_volatile
 from engine.plan.compile.trees import case, conjunction, disjunction, negated
 from engine.sql.expr import Call, Expr, Subquery
 
@@ -42,7 +43,4 @@ def may_raise(expr: Expr) -> bool:
 
 
 def _repeatable(expr: Expr) -> bool:
-    return not any(
-        isinstance(part, Subquery) or (isinstance(part, Call) and part.function.volatility == "volatile")
-        for part in expr.walk()
-    )
+    return not is_volatile(expr) and not any(isinstance(part, Subquery) for part in expr.walk())
