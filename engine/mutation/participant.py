@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ import pyarrow as pa
 from engine.catalog.objects import Sequence
 from engine.executor import ExecutionContext
 from engine.memory_share import MemoryShare
+from engine.mutation.collector import InPool
 from engine.mutation.parts import Writer, writer_of
 from engine.mutation.run import drain
 from engine.mutation.sink import RowSink
@@ -36,9 +37,6 @@ from engine.spark.rows import SparkRows
 from engine.storage import staging_area
 from wire.dataclass import dataclass
 from wire.errors import InsufficientPrivilege
-
-#: Runs a call that may block for long.
-InPool = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 class Rows(Protocol):

@@ -340,8 +340,8 @@ class SessionGround:
         present = catalog.current().relations[table.schema, table.name]
         assert isinstance(present, Table), "what rows were inserted into"
         kept = writer_bytes(self.memory, KEPT_BYTES)
-        open_ = functools.partial(self.open, here=True)
-        added = await write_anew(self.engine.store.tables, present, files, open_, self.in_writer_pool, kept)
+        ask = functools.partial(self.open, here=True)
+        added = await write_anew(self.engine.store.tables, present, files, ask, self.in_writer_pool, kept)
         removed = tuple(file.path for file in files)
         await shielded(
             self.engine.in_operation_pool(lambda: catalog.change_data(present, added, removed, appends_only=False))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from engine.catalog.files import refresh
 from engine.catalog.objects import DataFile, Table
-from engine.executor import BatchStream
+from engine.mutation.collector import InPool
 from engine.mutation.files import absolute
-from engine.mutation.run import drain
+from engine.mutation.run import Ask, drain
 from engine.plan.logical import Final, TableReader
 from engine.plan.pruning import narrowed
 from engine.runtime.shielded import shielded
@@ -19,24 +18,19 @@ from engine.storage import tables
 from engine.storage.staging import TableWriter
 from wire.errors import InternalError
 
-#: Begins to run a query.
-Open = Callable[[Final], Awaitable[BatchStream]]
-#: Runs a call that may block for long.
-InPool = Callable[[Callable[[], Any]], Awaitable[Any]]
-
 
 async def write_anew(
-    root: Path, table: Table, files: Sequence[DataFile], open_: Open, in_pool: InPool, kept_bytes: int
+    root: Path, table: Table, files: Sequence[DataFile], ask: Ask, in_pool: InPool, kept_bytes: int
 ) -> tuple[DataFile, ...]:
     """The rows of these files in new ones, which nobody names yet; none are left where something goes wrong.
 
-    root: the folder of tables. table: has the files. kept_bytes: as in `TableWriter`. Raises SqlError; InternalError where rows
-    were lost or doubled, which nobody would find out later.
+    root: the folder of tables. table: has the files. ask: begins to run a query. kept_bytes: as in `TableWriter`. Raises SqlError;
+    InternalError where rows were lost or doubled, which nobody would find out later.
     """
     assert table.storage is not None, "a stored table"
     writer = TableWriter(Path(table.path), table.columns, table.storage, kept_bytes)
     try:
-        stream = await open_(_rows_of(table, files))
+        stream = await ask(_rows_of(table, files))
         try:
             await drain(stream, writer.write, in_pool)
         finally:
