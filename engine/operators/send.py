@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from wire.dataclass import dataclass
-from wire.errors import QueryCanceled, SqlError
+from wire.errors import QueryCanceled, SerializationFailure, SqlError
 from wire.mesh.channel import DataSender, State
 from wire.mesh.error_fields import fields_of
 from wire.mesh.messages import VERSION, Cancel, Deny, Ok, Open
@@ -175,7 +175,7 @@ class StreamSender:
             self._socket.sendall(chunk)
 
     def _give_up(self, error: BaseException) -> None:
-        cause = error if isinstance(error, SqlError) else SqlError(str(error) or type(error).__name__)
+        cause = _cause(error)
         try:
             self._socket.sendall(
                 self._machine.cancel(
@@ -184,6 +184,15 @@ class StreamSender:
             )
         except OSError:
             return  # The receiver has gone: it knows more about the end of this query than we do.
+
+
+def _cause(error: BaseException) -> SqlError:
+    """What the receiver is told. A task that lost one of its streams gives up the others: they may be repeated, as it may."""
+    if isinstance(error, SqlError):
+        return error
+    if isinstance(error, StreamRefused | ConnectionError | TimeoutError):
+        return SerializationFailure(f"a task of the query could not send its rows: {error}")
+    return SqlError(str(error) or type(error).__name__)
 
 
 def _refused(cancel: Cancel) -> StreamRefused:

@@ -227,18 +227,20 @@ class Log:
     def refresh(self) -> None:
         self._table.update_incremental()
 
-    def add_columns(self, columns: Iterable[TableColumn]) -> None:
-        """Add those that the table has not, in a commit of their own, durable with the next `make_durable`. Columns are never
-        taken away. Raises IoError."""
+    def add_columns(self, columns: Iterable[TableColumn]) -> bool:
+        """Add those that the table has not, in a commit of their own, durable with the next `make_durable`; whether there were any.
+        Columns are never taken away. Raises IoError."""
         known = {field.name for field in self._table.schema().fields}
         missing = [column for column in columns if column.file_column not in known]
-        if missing:
-            fields = Schema.from_arrow(file_schema(missing)).fields
-            try:
-                disk.current().let_write(Path(self._folder), lambda: self._table.alter.add_columns(fields))
-            except (DeltaError, OSError) as error:
-                raise IoError(f'could not write to the log of the table in "{self._folder}": {error}') from error
-            self.refresh()
+        if not missing:
+            return False
+        fields = Schema.from_arrow(file_schema(missing)).fields
+        try:
+            disk.current().let_write(Path(self._folder), lambda: self._table.alter.add_columns(fields))
+        except (DeltaError, OSError) as error:
+            raise IoError(f'could not write to the log of the table in "{self._folder}": {error}') from error
+        self.refresh()
+        return True
 
     def commit(self, number: int, added: Sequence[DataFile], removed: Iterable[str]) -> bool:
         """Write decisions up to `number`; False where somebody else wrote to the log meanwhile.

@@ -76,8 +76,7 @@ class TablePublication:
 
     def _publish(self) -> Published:
         """Where Delta's log stands when these decisions are in it."""
-        log = self._log()
-        log.add_columns(self._columns)
+        log = readable_log(self._database, self._folder, self._pinned)
         for _ in range(_ATTEMPTS):
             at = log.published
             left = [made for made in self._decisions if made.number > at.number]
@@ -87,28 +86,13 @@ class TablePublication:
                 # Whoever wrote them may have failed, or crashed, before they were durable.
                 log.make_durable()
                 return at
+            if log.add_columns(self._columns):
+                continue  # Others may have written these decisions meanwhile.
             whole = FileChange()
             for made in left:
                 whole = whole.then(made.files)
             log.commit(left[-1].number, whole.added, whole.removed)
         raise IoError(f'could not write the log of the table in "{self._folder}": others wrote all the time')
-
-    def _log(self) -> delta.Log:
-        """The log, repaired where a power failure has torn what was not settled."""
-        try:
-            return delta.Log(str(self._folder), self._pinned)
-        except DataCorrupted:
-            if self._pinned < 0 or not (self._folder / delta.LOG).is_dir():
-                raise
-            delta.repair(self._folder, self._pinned_now)
-            return delta.Log(str(self._folder), self._pinned)
-
-    def _pinned_now(self) -> int:
-        """Raises DataCorrupted where the table has been dropped."""
-        for table in self._database.load().tables():
-            if table.storage is not None and table.storage.location == self.location:
-                return table.storage.version
-        raise DataCorrupted(f'the log of the table in "{self._folder}" cannot be read, and the table was dropped')
 
     def _require_written(self, log: delta.Log, at: Published) -> None:
         """That decisions which seem to be in the log are. They are not where the catalog was put back to an earlier day and
@@ -126,6 +110,29 @@ class TablePublication:
                 f'the log of the table in "{self._folder}" is newer than the catalog',
                 hint="Where the catalog was restored from a copy, restore the tables' folder from one of the same time.",
             )
+
+
+def readable_log(database: CatalogDatabase, folder: Path, pinned: int) -> delta.Log:
+    """A table's log, repaired where a power failure has torn what was not settled: a commit that holds decisions, or one that only
+    adds columns, which no decision has to follow. pinned: the version that the catalog pinned; -1: none.
+
+    Raises DataCorrupted, IoError.
+    """
+    try:
+        return delta.Log(str(folder), pinned)
+    except DataCorrupted:
+        if pinned < 0 or not (folder / delta.LOG).is_dir():
+            raise
+        delta.repair(folder, lambda: _pinned_now(database, folder))
+        return delta.Log(str(folder), pinned)
+
+
+def _pinned_now(database: CatalogDatabase, folder: Path) -> int:
+    """Raises DataCorrupted where the table has been dropped."""
+    for table in database.load().tables():
+        if table.storage is not None and table.storage.location == folder.name:
+            return table.storage.version
+    raise DataCorrupted(f'the log of the table in "{folder}" cannot be read, and the table was dropped')
 
 
 def pending(

@@ -39,6 +39,7 @@ import msgspec
 from engine.catalog.objects import Table
 from engine.storage import delta, disk, tables
 from engine.storage.claims import is_held
+from engine.storage.publish import readable_log
 from engine.storage.underway import UNDERWAY
 from wire.dataclass import dataclass
 from wire.errors import DataCorrupted, IoError
@@ -127,7 +128,7 @@ class Vacuum:
     def _sweep(self, table: Table, found: Sequence[Found], number: int, decisions: Sequence[Decision]) -> Swept:
         assert table.storage is not None, "a stored table"
         location, folder = table.storage.location, Path(table.path)
-        named = _named(table, number)
+        named = self._named(table, number)
         left = len(named)
         named |= {file.path for made in decisions if made.location == location for file in made.files.added}
         named |= set(_taken_away(folder, self._before))
@@ -137,26 +138,25 @@ class Vacuum:
             _unlink(folder / file.path)
         return Swept(location, len(dead), sum(file.size for file in dead), left)
 
+    def _named(self, table: Table, number: int) -> set[str]:
+        """The paths that the catalog and Delta's log name. number: of the catalog's last commit. Raises DataCorrupted where the
+        log has a later one: a catalog of yesterday does not know what is dead."""
+        assert table.storage is not None, "a stored table"
+        log = readable_log(self._database, Path(table.path), table.storage.version)
+        if log.published.number > number:
+            raise DataCorrupted(
+                f'the log of the table in "{table.path}" is newer than the catalog',
+                hint="Where the catalog was restored from a copy, restore the tables' folder from one of the same time.",
+            )
+        pinned = delta.opened(table.path, table.storage.version)
+        return {*pinned.paths, *log.files.paths, *(file.path for file in table.storage.added)}
+
 
 def _by_location(snapshot: Snapshot) -> dict[str, Table]:
     return {table.storage.location: table for table in snapshot.tables() if table.storage is not None}
 
 
 # -- what stays ------------------------------------------------------------------------------------------------------
-
-
-def _named(table: Table, number: int) -> set[str]:
-    """The paths that the catalog and Delta's log name. number: of the catalog's last commit. Raises DataCorrupted where the
-    log has a later one: a catalog of yesterday does not know what is dead."""
-    assert table.storage is not None, "a stored table"
-    log = delta.Log(table.path)
-    if log.published.number > number:
-        raise DataCorrupted(
-            f'the log of the table in "{table.path}" is newer than the catalog',
-            hint="Where the catalog was restored from a copy, restore the tables' folder from one of the same time.",
-        )
-    pinned = delta.opened(table.path, table.storage.version)
-    return {*pinned.paths, *log.files.paths, *(file.path for file in table.storage.added)}
 
 
 def _taken_away(folder: Path, since: float) -> Iterator[str]:

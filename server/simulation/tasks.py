@@ -181,7 +181,7 @@ class _Job:
         edges = dict(self._edges)
         streams: dict[int, _TaskStream] = {}
         rows = dict.fromkeys(edges, 0)
-        mortal, cut = attempt < _ATTEMPTS - 1, False
+        mortal, cut, lost = attempt < _ATTEMPTS - 1, False, False
         try:
             for batch in batches:
                 place = self._chance.random() if mortal else 1.0
@@ -198,20 +198,20 @@ class _Job:
                         await streams[receiver].open()
                     await streams[receiver].send(part)
                     rows[receiver] += part.num_rows
-                    if streams[receiver].end == "failed":
+                    if lost := streams[receiver].end == "failed":
                         return None
                     if streams[receiver].end == "over":
                         del edges[receiver], streams[receiver]
             for stream in streams.values():
                 await stream.finish()
-                if stream.end == "failed" or (mortal and self._dies()):
+                if (lost := stream.end == "failed") or (mortal and self._dies()):
                     return None
             if cut:
                 return None
             return {receiver: rows[receiver] for receiver, stream in streams.items() if stream.end != "over"}
         finally:
             for stream in streams.values():
-                stream.close(told=self._chance.random() < 0.5)
+                stream.close(told=self._chance.random() < 0.5, lost=lost)
 
     def _dies(self) -> bool:
         dies = self._chance.random() < _DIES
@@ -274,12 +274,14 @@ class _TaskStream(asyncio.Protocol):
             while self.end is None and not self._gone:
                 await self._bell.next_ring()
 
-    def close(self, *, told: bool) -> None:
-        """End it, if it is not over: with a word, or as a process that is no more."""
+    def close(self, *, told: bool, lost: bool) -> None:
+        """End it, if it is not over. told: with a cancel, else as a process that is no more. lost: another stream of the task has
+        failed, rather than the task itself (`engine.operators.send`)."""
         if self._transport is None or self._gone:
             return
         if told and self.end is None and self._machine.state is not State.OPENING:
-            self._transport.write(self._machine.cancel("58030", "the task died"))
+            cause = ("40001", "a task of the query could not send its rows") if lost else ("58030", "the task died")
+            self._transport.write(self._machine.cancel(*cause))
             self._transport.close()
         else:
             self._transport.abort()

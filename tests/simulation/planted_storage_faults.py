@@ -63,8 +63,8 @@ FAULTS: Final = (
     Fault(
         "a torn log stays torn",
         _PUBLISH,
-        "            delta.repair(self._folder, self._pinned_now)",
-        "            raise",
+        "        delta.repair(folder, lambda: _pinned_now(database, folder))",
+        "        raise",
     ),
     Fault("a repair takes what is pinned", _DELTA, "if number > version:", "if number >= version:"),
     Fault(

@@ -17,6 +17,7 @@ from engine.catalog.store import CatalogStore
 from engine.catalog.transaction import SessionCatalog
 from engine.sql import types as st
 from engine.storage import delta, disk
+from engine.storage.publish import pending
 from engine.storage.staging import TableWriter
 from engine.storage.tables import DROPPED_SECONDS
 from wire import types as t
@@ -141,6 +142,34 @@ def test_a_hint_to_a_checkpoint_that_was_lost_does_not_keep_a_table_from_being_p
     store.publish()
     assert store.pending() == {}
     assert _reopened(store) == [1]
+
+
+def test_vacuum_repairs_a_log_whose_torn_commit_holds_no_decision(store: CatalogStore) -> None:
+    """A publisher that is late adds columns after another one has settled the decisions, and a power failure tears its commit."""
+    catalog = SessionCatalog(store)
+    insert(catalog, 1)
+    store.publish()
+    before = table(catalog)
+    assert before.storage is not None
+    delta.Log(before.path, 1).add_columns([TableColumn("c", st.of(t.INT4), 3)])
+    (_log(store) / _commit(2)).write_bytes(b'{"metaData":{"id')
+    assert [swept.left for swept in store.vacuum([before.storage.location], 0)] == [1]
+    assert not (_log(store) / _commit(2)).exists()
+    assert _reopened(store) == [1]
+
+
+def test_columns_are_added_only_with_decisions(store: CatalogStore) -> None:
+    """What another publisher has settled already brings no commit of its own, which nobody would repair."""
+    catalog = SessionCatalog(store)
+    insert(catalog, 1)
+    decisions = store._database.decisions()
+    store.publish()
+    before = table(catalog)
+    catalog.put(replace(before, columns=(*before.columns, TableColumn("c", st.of(t.INT4), 3))), replacing=True)
+    (late,) = pending(store._database, store.tables, decisions, store._database.load())
+    for _ in late:
+        pass
+    assert not (_log(store) / _commit(2)).exists()
 
 
 def test_a_log_that_is_broken_where_it_is_pinned_is_left_alone(store: CatalogStore) -> None:
