@@ -56,9 +56,9 @@ async def test_time_local(oracle: Oracle, local: Engine) -> None:
 
 @pytest.mark.spark
 async def test_text_spark(oracle: Oracle, spark: Engine) -> None:
-    await check(spark, oracle, [rows_text.BOTH, rows_text.SPARK], every=3, errors=4)
+    await check(spark, oracle, [rows_text.BOTH, rows_text.SPARK], every=4, errors=12)
 
 
 @pytest.mark.spark
 async def test_time_spark(oracle: Oracle, spark: Engine) -> None:
-    await check(spark, oracle, [rows_time.BOTH], every=3, errors=4)
+    await check(spark, oracle, [rows_time.BOTH], every=4, errors=12)
