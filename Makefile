@@ -19,7 +19,7 @@ WORKERS ?= auto
 IN_PARALLEL := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --quiet --durations=20
 TEST_FLAGS ?=
 
-.PHONY: help setup java demo check test test-long test-all lint format fuzz bench clients client-packages mutants simulate catalog golden soak audit clean
+.PHONY: help setup java demo check test test-long test-all lint format fuzz bench clients corpora client-packages mutants simulate catalog golden soak audit clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,9 @@ client-packages: ## Install what the client tests use: PostgreSQL 15 (server, ps
 
 clients: setup client-packages ## Run other authors' suites on a member and on PostgreSQL 15; CLIENTS='NAME --write' chooses, and writes the table
 	PYTHONPATH=.:tests $(BIN)/python -m suites $(CLIENTS)
+
+corpora: setup ## Run statements that others wrote on both engines beside PostgreSQL (CORPORA='regress FOLDER ... --engines local')
+	PYTHONPATH=.:tests $(BIN)/python -m corpora $(CORPORA)
 
 bench: setup ## Run the benchmarks; BENCH='tpch --write' chooses, and puts results into docs/benchmarks.md
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e ".[bench]"
