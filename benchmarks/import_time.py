@@ -47,7 +47,7 @@ MEASURE: Final = Measure(
     "import_time",
     "Importing a member and the command line",
     f"Processor time of `python -c` with one import, median of {_RUNS} after one that leaves the bytecode, in turns with an import "
-    "of four libraries that a member cannot do without. What a door or an engine needs alone (the console's aiohttp, the HTTP "
+    "of four libraries that a member cannot do without. What a door or an engine needs alone (the console's Starlette, the HTTP "
     "door's FastAPI, PySpark, pydantic for the configuration) is imported when it starts, and not part of it.",
     _run,
 )

@@ -16,6 +16,7 @@ from server.portal import Portal
 from server.results import row_encoder, send_rows
 from server.running import Running
 from server.session_settings import SettingsView
+from server.statement_counts import StatementCounts
 from wire.errors import Notice, SqlError
 from wire.pg import messages as m
 
@@ -30,8 +31,9 @@ class Exchange(Running):
         settings: SettingsView,
         interrupt: Callable[[SqlError], None],
         others: Callable[[], int],
+        counts: StatementCounts,
     ) -> None:
-        super().__init__(commands, settings, interrupt, others)
+        super().__init__(commands, settings, interrupt, others, counts)
         self.stream = stream
 
     @property

@@ -152,7 +152,7 @@ async def _complete_without_rows(exchange: Exchange, portal: Portal) -> None:
     rows = await copy(exchange, portal)
     await portal.running.close()
     portal.finish()
-    exchange.send(m.CommandComplete(portal.tag(rows)))
+    _complete(exchange, portal.tag(rows))
 
 
 async def _send_page(exchange: Exchange, portal: Portal, max_rows: int | None) -> None:
@@ -162,9 +162,14 @@ async def _send_page(exchange: Exchange, portal: Portal, max_rows: int | None) -
         await cursor.hold()
     rows = await exchange.send_rows(portal, cursor.run(max_rows))
     if cursor.at_end:
-        exchange.send(m.CommandComplete(portal.tag(rows)))
+        _complete(exchange, portal.tag(rows))
     else:
         exchange.send(m.PortalSuspended())
+
+
+def _complete(exchange: Exchange, tag: str) -> None:
+    exchange.completed(tag)
+    exchange.send(m.CommandComplete(tag))
 
 
 async def close(exchange: Exchange, message: m.Close) -> None:

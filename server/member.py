@@ -57,7 +57,7 @@ gc.enable()
 
 if TYPE_CHECKING:
     from server.config import Config
-    from server.console import ConsoleServer
+    from server.http.console import ConsoleServer
     from server.http.door import Door
 
 log: Final = logging.getLogger(__name__)
@@ -108,6 +108,8 @@ class Member:
         self.cursors = CursorRouter(mesh, self.clients.registry)
         NotificationRouter(mesh, self.clients.registry)
         self.console: ConsoleServer | None = None
+        #: Why clients cannot connect; empty while they can.
+        self._unready = "starting"
         self.http: Door | None = None
 
     async def start(self) -> None:
@@ -117,7 +119,7 @@ class Member:
             if self._config.in_cluster:
                 await self._listen("mesh", self._config.mesh, self.listener.start())
             await self.engine.start()
-            # aiohttp and FastAPI take some hundred milliseconds to import: on a thread, and FastAPI only for who wants the door.
+            # Starlette and FastAPI are slow to import: on a thread, and FastAPI only where the door is wanted.
             self.console = await asyncio.to_thread(self._new_console)
             console = Address.parse(self._config.console)
             await self._listen("console", self._config.console, self.console.start(console))
@@ -128,6 +130,7 @@ class Member:
                 http = Address.parse(self._config.http.listen)
                 await self._listen("http.listen", self._config.http.listen, self.http.start(http))
             self.link.start(self._identity(self._meet(), Address(*self.clients.addresses[0])))
+            self._unready = ""
         except BaseException:
             await self.close()
             raise
@@ -142,9 +145,9 @@ class Member:
         return told
 
     def _new_console(self) -> ConsoleServer:
-        from server.console import ConsoleServer
+        from server.http.console import ConsoleServer
 
-        return ConsoleServer(self.status)
+        return ConsoleServer(self.status, lambda: self._unready)
 
     def _new_door(self) -> Door:
         from server.http.door import Door
@@ -176,6 +179,7 @@ class Member:
     async def close(self) -> None:
         """Take nothing new, let what has begun go on for a while, and end the rest: all of it, whatever goes wrong with a
         part, whose error is raised then."""
+        self._unready = "draining"
         self.link.drain()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._config.cluster.drain_seconds):
@@ -216,6 +220,7 @@ class Member:
         """The member's state, for the console."""
         attempts = self.gate.attempts
         logins = {"failed": attempts.failed_count, "refused": attempts.refused_count}
+        statements = self.clients.host.statements
         clients = {"input_bytes": self.clients.input.held, "output_bytes": self.clients.output.held}
         return {
             "member": self._config.member,
@@ -226,6 +231,13 @@ class Member:
             "http_sessions": len(self.http.connection) if self.http is not None else 0,
             "background": self.engine.background.status(),
             "queries": [asdict(query) for query in self.clients.registry.queries()],
+            "statements": {
+                "durations": {
+                    command: {"buckets": durations.buckets, "seconds": durations.total}
+                    for command, durations in statements.durations.items()
+                },
+                "errors": dict(statements.errors),
+            },
             "counters": {
                 **self.engine.statistics(),
                 "cursors": self.cursors.statistics(),

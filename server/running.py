@@ -7,6 +7,7 @@ here what ran (`active`).
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 
@@ -14,16 +15,20 @@ from engine.api import QueryState
 from engine.sql.masking import masked
 from engine.sql.statements import Statement
 from server.commands import EXITS, Commands, Fetching
+from server.log_text import tabbed
 from server.portal import Portal
 from server.session_settings import SettingsView
+from server.statement_counts import StatementCounts
 from wire.errors import ConfigurationLimitExceeded, QueryCanceled, SqlError
+
+log = logging.getLogger(__name__)
 
 
 class Running:
     """See the module's docstring.
 
     commands, settings: the session's. interrupt: stops what runs, with a cause. others: how many statements the same user's
-    other sessions run.
+    other sessions run. counts: the member's, of statements that have ended.
     active: the portal that runs now; whoever finds one after an error closes it.
     query, query_start, transaction_start: for pg_stat_activity; seconds since the epoch.
     """
@@ -34,6 +39,7 @@ class Running:
         settings: SettingsView,
         interrupt: Callable[[SqlError], None],
         others: Callable[[], int],
+        counts: StatementCounts,
     ) -> None:
         self.commands = commands
         self.settings = settings
@@ -43,13 +49,16 @@ class Running:
         self.transaction_start: float | None = None
         self._interrupt = interrupt
         self._others = others
+        self._counts = counts
+        #: When the statement began, by the monotonic clock.
+        self._begun = 0.0
         self._timeout: asyncio.TimerHandle | None = None
 
     def begin(self, text: str, *, shared: bool = False) -> None:
         """A statement begins, or a step towards one: its transaction and its clock start unless they have."""
         if not self.commands.block.open:
             self.transaction_start = time.time()
-        self.query, self.query_start = masked(text), time.time()
+        self.query, self.query_start, self._begun = masked(text), time.time(), time.monotonic()
         self.start_clock()
         self.commands.start_transaction(shared=shared)
 
@@ -106,14 +115,22 @@ class Running:
         self.active = portal
         await self.commands.open(portal)
 
+    def completed(self, tag: str) -> None:
+        """A statement has run to its end: count it, and log it where it took `log_min_duration_statement` and longer."""
+        seconds = time.monotonic() - self._begun
+        self._counts.completed(tag, seconds)
+        if 0 <= self.settings.now.log_min_duration <= seconds:
+            log.info("duration: %.3f ms  statement: %s", seconds * 1000, tabbed(self.query))
+
     def over(self) -> None:
         """The command is over."""
         self.stop_clock()
         if not self.commands.block.open:
             self.transaction_start = None
 
-    async def abandon(self) -> None:
+    async def abandon(self, error: SqlError) -> None:
         """After an error: end what ran and the transaction, as far as an error ends it."""
+        self._counts.failed(error.sqlstate)
         self.stop_clock()
         portal, self.active = self.active, None
         if portal is not None:

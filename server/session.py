@@ -17,6 +17,7 @@ import logging
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import field
 from typing import Any, Final
 
 from engine.api import Activity, QueryState, SessionFactory
@@ -33,6 +34,7 @@ from server.function_call import function_call
 from server.gate import Gate, Visitor
 from server.interrupts import ClientGone, Interrupts
 from server.lite import LiteDoor, Relay
+from server.log_text import tabbed
 from server.notifications import Said
 from server.session_settings import SettingsView
 from server.simple_query import simple_query
@@ -44,6 +46,7 @@ from server.startup import (
     check_startup,
     read_startup,
 )
+from server.statement_counts import StatementCounts
 from server.visits import Visits
 from wire.dataclass import dataclass
 from wire.errors import (
@@ -92,7 +95,8 @@ class Host:
 
     new_session: `Engine.session`. gate: decides who is let in. authentication_timeout: seconds from the first byte to the end
     of authentication. superuser_reserved_connections: so many of `max_connections` are for superusers only. door: on a lite
-    member, which clients are carried on to a data member. draining: whether no more clients are let in.
+    member, which clients are carried on to a data member. draining: whether no more clients are let in. statements: counts of
+    those that have ended.
     """
 
     registry: SessionRegistry
@@ -103,6 +107,7 @@ class Host:
     superuser_reserved_connections: int = 0
     door: LiteDoor | None = None
     draining: Callable[[], bool] = lambda: False
+    statements: StatementCounts = field(default_factory=StatementCounts)
 
     def require_room(self, *, superuser: bool = True) -> None:
         """Raises TooManyConnections where one more session is too many."""
@@ -369,6 +374,7 @@ class Session:
             SettingsView(engine.settings),
             self.interrupt,
             lambda: registry.busy_beside(self, beginning.user),
+            self._host.statements,
         )
         self._beginning, self._exchange = beginning, exchange
         registry.register(self)
@@ -408,7 +414,7 @@ class Session:
 
     async def _failed(self, exchange: Exchange, error: SqlError) -> None:
         """Clean up after a command that failed, then tell the client. Nothing here is interrupted."""
-        await exchange.abandon()
+        await exchange.abandon(error)
         exchange.send(m.ErrorResponse.of(error))
         if self._stream.connection.state in (State.SIMPLE, State.SYNCING):
             exchange.ready()
@@ -468,9 +474,15 @@ class Session:
 
     async def _part(self, farewell: FatalError | None) -> None:
         if farewell is not None and not isinstance(farewell, ClientGone):
+            self._log(farewell)
             self._say(farewell)
         await self._stream.close()
         self._stream.connection.close()
+
+    def _log(self, farewell: FatalError) -> None:
+        """Log why a session ends. A client that is not logged in may say anything of itself, so only its address is logged."""
+        who = "" if self._beginning is None else f" user={self._beginning.user} database={self._beginning.database}"
+        log.warning("client %s%s: FATAL: %s", self.host or "(local)", tabbed(who), tabbed(farewell.message))
 
     def _say(self, farewell: FatalError) -> None:
         if self._stream.connection.state is not State.CLOSED:

@@ -21,7 +21,7 @@ _SEVERITIES: Final = ("DEBUG", "LOG", "NOTICE", "WARNING", "ERROR")
 class View:
     """One reading of the settings. Times in seconds, 0 for never; sizes in bytes. statements_max: 0 for any number.
 
-    statement_timeout: the shorter of what the session asks for and what its role has at most.
+    statement_timeout: the shorter of what the session asks for and what its role has at most. log_min_duration: negative for none.
     """
 
     output: OutputSettings
@@ -32,6 +32,7 @@ class View:
     client_encoding: str
     severity_min: int
     statements_max: int
+    log_min_duration: float
 
 
 def _read(settings: Settings) -> View:
@@ -44,6 +45,7 @@ def _read(settings: Settings) -> View:
         settings.get("client_encoding"),
         _severity(settings.get("client_min_messages")),
         int(settings.get("sluice.statements_max")),
+        settings.time_ms("log_min_duration_statement") / 1000,
     )
 
 

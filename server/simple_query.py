@@ -48,4 +48,5 @@ async def _run(exchange: Exchange, statement: Statement, *, last: bool) -> None:
     if last:
         # Before the tag is sent: a commit that fails takes its place.
         await commands.finish_statement()
+    exchange.completed(tag)
     exchange.send(m.CommandComplete(tag))

@@ -1,10 +1,16 @@
-"""A second door: Trino's client protocol over HTTP, for what speaks Trino and not PostgreSQL. Off unless it is configured.
+"""What a member serves over HTTP: the console, and a second door.
 
-It is built on buenavista's abstractions: its `Connection`, `Session` and `QueryResult` (`buenavista.core`), over our sessions;
-its messages (`buenavista.http.schemas`) and headers (`buenavista.http.context`); its `Rewriter` and Trino dialect. Its PostgreSQL
-server and its DuckDB backend are no part of this.
+    serving.py    a listening socket, uvicorn under an application, the end
+    guard.py      bounds of connections whose clients are not known
+    console.py    the page, the state as JSON, health
+    metrics.py    the state for Prometheus
 
-    door.py       the listening socket, TLS, start and end
+The second door is Trino's client protocol over HTTP, for clients that speak Trino and not PostgreSQL. It is off unless it is
+configured, and built on buenavista's abstractions: its `Connection`, `Session` and `QueryResult` (`buenavista.core`), over our
+sessions; its messages (`buenavista.http.schemas`) and headers (`buenavista.http.context`); its `Rewriter` and Trino dialect. Its
+PostgreSQL server and its DuckDB backend are no part of this.
+
+    door.py       start and end
     routes.py     HTTP requests and answers
     login.py      who asks
     connection.py queries by id, sessions by transaction

@@ -1,8 +1,9 @@
-"""Connections to the door of which it is not known who they are: bounded in number, and in the time until they ask for something.
+"""Connections of clients that are not known yet: bounded in number, and in time.
 
 uvicorn waits for a connection's first request as long as it takes, and for every further one as soon as its first byte is there.
-Here each has its time, from the connection's begin or the last answer to the end of the request's head. What a request says after
-its head is read once its client is let in (`server.http.routes`).
+At the door (`guarded`) each request has its time, from the connection's begin or the last answer to the end of the request's head.
+The rest of a request is read once its client is let in (`server.http.routes`). At the console (`short_lived`) nobody has to be let
+in, so a connection lasts for one request and for so long, whatever it does.
 
 Rejected: uvicorn's `limit_concurrency`, which answers 503 to those with sessions because of those that say nothing.
 """
@@ -52,3 +53,27 @@ def guarded(connections_max: int, request_seconds: float) -> type[H11Protocol]:
                 self._deadline = None
 
     return Guarded
+
+
+def short_lived(connections_max: int, seconds: float) -> type[H11Protocol]:
+    """The protocol of connections that end after so many seconds. Those beyond `connections_max` are closed unheard.
+
+    The application ends each with its first answer, by `Connection: close`.
+    """
+
+    class ShortLived(H11Protocol):
+        _deadline: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            if len(self.connections) > connections_max:
+                transport.abort()
+            else:
+                self._deadline = self.loop.call_later(seconds, transport.abort)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            if self._deadline is not None:
+                self._deadline.cancel()
+
+    return ShortLived

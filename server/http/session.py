@@ -180,6 +180,7 @@ class Session(core.Session):
             SettingsView(engine.settings),
             self.interrupt,
             lambda: registry.busy_beside(self, self.user),
+            self._host.statements,
         )
         registry.register(self)
         return self._running
@@ -214,7 +215,7 @@ class Session(core.Session):
             await self._failed(running, result, _internal())
 
     async def _failed(self, running: Running, result: Result, error: SqlError) -> None:
-        await running.abandon()
+        await running.abandon(error)
         running.over()
         result.end(Ending(error=error))
 
@@ -269,6 +270,7 @@ class Session(core.Session):
         running.stop_clock()
         # What the client is told of the end is so: a commit that fails takes its place.
         await running.commands.finish_statement()
+        running.completed(tag)
         return Ending(headers=asked.headers) if portal.columns is not None else _ending(tag, asked)
 
     async def _give_rows(self, running: Running, portal: Portal, result: Result) -> None:

@@ -15,12 +15,12 @@ import pytest
 from support.session_server import eventually, raw, raw_to, serve
 
 from engine.runtime import listener as mesh
-from server import console
 from server.address import Address
 from server.client_stream import INBOUND_STRANGER_BYTES_MAX
-from server.console import ConsoleServer
 from server.gate import Access, Gate
 from server.hba import parse
+from server.http import console
+from server.http.console import ConsoleServer
 from server.http.door import Door
 from server.http.session import Bounds
 from server.listener import ListenerOptions, trust
@@ -43,11 +43,11 @@ async def _door(seconds: float = 60.0, gate: Gate | None = None, clients: int = 
 
 
 @asynccontextmanager
-async def _console(sweep_seconds: float) -> AsyncIterator[int]:
+async def _console(lifetime_seconds: float) -> AsyncIterator[int]:
     def status() -> Mapping[str, Any]:
         return {"member": "m1"}
 
-    served = ConsoleServer(status, sweep_seconds)
+    served = ConsoleServer(status, lambda: "", lifetime_seconds)
     await served.start(Address("127.0.0.1", 0))
     assert served.address is not None
     try:
@@ -101,14 +101,14 @@ async def test_the_door_takes_so_many_connections() -> None:
 
 
 async def test_the_console_ends_connections_after_a_while() -> None:
-    async with _console(sweep_seconds=0.1) as port:
+    async with _console(lifetime_seconds=0.1) as port:
         assert await _told(port, b"") == b""
         assert await _told(port, b"GET /health HTTP/1.1\r\nHost") == b""
 
 
 async def test_the_console_takes_so_many_connections() -> None:
     health = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
-    async with _console(sweep_seconds=600) as port:
+    async with _console(lifetime_seconds=600) as port:
         assert (await _told(port, health)).endswith(b"ok\n")
         silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(console.CONNECTIONS_MAX)]
         assert await _told(port, health) == b""

@@ -11,13 +11,14 @@ from server import cli
 
 #: Not before a command runs that needs them.
 _NOT_BY_THE_COMMAND_LINE = (
-    "aiohttp", "duckdb", "engine", "msgspec", "numpy", "psycopg", "pyarrow", "pydantic", "rich", "server.config", "server.member",
+    "duckdb", "engine", "msgspec", "numpy", "psycopg", "pyarrow", "pydantic", "rich", "server.config", "server.member",
     "sqlglot", "wire", "yaml",
 )  # fmt: skip
 #: With the console, the HTTP door, the configuration, Spark, a table of Iceberg, a client that proves its password.
 _NOT_BY_A_MEMBER = (
-    "aiohttp", "asn1crypto", "buenavista", "fastapi", "fsspec", "psycopg", "py4j", "pydantic", "pyiceberg", "pyspark", "scramp",
-    "server.config", "server.console", "server.http.door", "typer", "uvicorn", "xml.etree", "yaml",
+    "asn1crypto", "buenavista", "fastapi", "fsspec", "prometheus_client", "psycopg", "py4j", "pydantic", "pyiceberg",
+    "pyspark", "scramp", "server.config", "server.http.console", "server.http.door", "starlette", "typer", "uvicorn",
+    "xml.etree", "yaml",
 )  # fmt: skip
 
 
@@ -30,7 +31,7 @@ def test_a_member_imports_what_every_start_needs() -> None:
 
 
 def test_what_is_looked_for_would_be_found() -> None:
-    assert _loaded("server.console", ("aiohttp",)) == ["aiohttp"]
+    assert _loaded("server.http.console", ("starlette",)) == ["starlette"]
 
 
 def test_the_command_line_knows_the_formats_of_files() -> None:

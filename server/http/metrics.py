@@ -1,0 +1,201 @@
+"""A member's figures for Prometheus, in its text format by `prometheus_client`.
+
+A scrape reads what `/status` shows, so that neither has a counter that the other has not. `docs/metrics.md` lists all metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import accumulate
+from typing import Any, Final, Literal
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from server.statement_counts import BOUNDS
+from server.version import VERSION
+from wire.dataclass import dataclass
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A counter of `/status` as a metric. kind: a counter only grows while the member runs. scale: what one of it is in the
+    metric's unit (seconds, bytes)."""
+
+    name: str
+    kind: Literal["counter", "gauge"]
+    help: str
+    scale: float = 1.0
+
+
+def _gauge(name: str, text: str, scale: float = 1.0) -> Figure:
+    return Figure(f"sluice_{name}", "gauge", text, scale)
+
+
+def _counter(name: str, text: str) -> Figure:
+    return Figure(f"sluice_{name}", "counter", text)
+
+
+#: By room and name in the `counters` of `/status`.
+FIGURES: Final[Mapping[tuple[str, str], Figure]] = {
+    ("statements", "cached"): _gauge("statements_cached", "Statements whose plans are kept."),
+    ("statements", "cached_bytes"): _gauge("statements_cached_bytes", "Memory of the plans that are kept."),
+    ("operations", "queued"): _gauge("operations_queued", "Operations of sessions that wait for a thread."),
+    ("operations", "running"): _gauge("operations_running", "Operations of sessions that run on a thread."),
+    ("operations", "aside"): _gauge("operations_aside", "Operations that wait for a lock and have given their thread to others."),
+    ("planning", "waiting"): _gauge("planning_waiting", "Statements that wait to be planned."),
+    ("planning", "interrupted"): _counter("planning_interrupted", "Statements that were cancelled while they were planned."),
+    ("planning", "refused"): _counter("planning_refused", "Statements whose planning would have taken too much memory."),
+    ("stalls", "loop_ms_max"): _gauge("loop_stall_max_seconds", "The longest time that the event loop stood still.", 1e-3),
+    ("stalls", "operations_ms_max"): _gauge("operations_wait_max_seconds", "The longest wait for an operation thread.", 1e-3),
+    ("stalls", "messages_ms_max"): _gauge("messages_wait_max_seconds", "The longest wait for a thread of long messages.", 1e-3),
+    ("stalls", "fragments_ms_max"): _gauge("fragments_wait_max_seconds", "The longest wait for a thread of fragments.", 1e-3),
+    ("stalls", "loop_stalls"): _counter("loop_stalls", "How often the event loop stood still for too long."),
+    ("tables", "stored"): _gauge("tables_stored", "Stored tables in the catalog."),
+    ("tables", "unpublished"): _gauge("tables_unpublished", "Stored tables whose Delta log lacks commits that the catalog has."),
+    ("tables", "failing"): _gauge("tables_publishing_fails", "1 while commits cannot be published to Delta's logs, else 0."),
+    ("tables", "compacted"): _counter("tables_compacted", "Batches of small files that were compacted in the background."),
+    ("writers", "queued"): _gauge("writers_queued", "Files that wait for a thread which writes them."),
+    ("writers", "running"): _gauge("writers_running", "Files that are being written."),
+    ("spool", "bytes"): _gauge("spool_bytes", "Results that wait on disk."),
+    ("mesh", "queries"): _gauge("mesh_queries", "Distributed queries in which the member takes part."),
+    ("mesh", "requests"): _gauge("mesh_requests", "Requests to other members that are not answered yet."),
+    ("mesh", "mailboxes"): _gauge("mesh_mailboxes", "Edges of distributed queries that the member receives."),
+    ("mesh", "held_bytes"): _gauge("mesh_held_bytes", "Batches that have arrived and were not consumed yet."),
+    ("local", "streams"): _gauge("local_streams", "Fragments and queries that run in process."),
+    ("local", "cursors"): _gauge("local_cursors", "DuckDB connections in use."),
+    ("local", "idle_cursors"): _gauge("local_cursors_idle", "DuckDB connections that are kept for the next statement."),
+    ("local", "role_databases"): _gauge("local_role_databases", "DuckDB databases of roles with a memory limit of their own."),
+    ("local", "small_tables"): _gauge("local_small_tables", "Small files that are kept in memory."),
+    ("local", "small_table_bytes"): _gauge("local_small_table_bytes", "Memory of the small files that are kept."),
+    ("spark", "streams"): _gauge("spark_streams", "Queries whose rows come from Spark."),
+    ("spark", "productions"): _gauge("spark_productions", "Spark jobs that send rows."),
+    ("spark", "connections"): _gauge("spark_connections", "Data connections of Spark's tasks and of other members."),
+    ("cursors", "asked"): _gauge("cursors_asked", "Cursors of other members that sessions here read by query id."),
+    ("cursors", "served"): _gauge("cursors_served", "Cursors here that sessions of other members read."),
+    ("cursors", "unsettled"): _gauge("cursors_unsettled", "Requests for cursors whose outcome is open."),
+    ("clients", "input_bytes"): _gauge("clients_input_bytes", "Messages of clients that are being received."),
+    ("clients", "output_bytes"): _gauge("clients_output_bytes", "Messages to clients that were not read yet."),
+    ("logins", "failed"): _counter("logins_failed", "Logins that failed."),
+    ("logins", "refused"): _counter("logins_refused", "Logins that were refused unheard, after too many failures."),
+}  # fmt: skip
+
+
+class StatusCollector(Collector):
+    """What `Member.status` tells at each scrape."""
+
+    def __init__(self, status: Mapping[str, Any]) -> None:
+        self._status = status
+
+    def collect(self) -> Iterator[Metric]:
+        status = self._status
+        yield InfoMetricFamily(
+            "sluice", "The member and its version.", {"member": status["member"], "version": VERSION}
+        )
+        for room, counters in status["counters"].items():
+            for name, value in counters.items():
+                yield _metric(FIGURES[room, name], value)
+        yield from _statements(status["statements"])
+        yield from _members(status["members"])
+        yield from _engines(status["engines"])
+        yield from _sessions(status)
+        yield from _background(status["background"])
+
+
+def _metric(figure: Figure, value: float) -> Metric:
+    family = CounterMetricFamily if figure.kind == "counter" else GaugeMetricFamily
+    return family(figure.name, figure.help, value=value * figure.scale)
+
+
+def _statements(counted: Mapping[str, Any]) -> Iterator[Metric]:
+    seconds = HistogramMetricFamily(
+        "sluice_statement_seconds", "Durations of statements that ran to their end, by command.", labels=["command"]
+    )
+    for command, durations in counted["durations"].items():
+        bounds = [*map(str, BOUNDS), "+Inf"]
+        buckets = list(zip(bounds, accumulate(durations["buckets"]), strict=True))
+        seconds.add_metric([command], buckets, durations["seconds"])
+    yield seconds
+    errors = CounterMetricFamily("sluice_statement_errors", "Statements that failed, by SQLSTATE.", labels=["sqlstate"])
+    for sqlstate, count in counted["errors"].items():
+        errors.add_metric([sqlstate], count)
+    yield errors
+
+
+def _members(members: list[Mapping[str, Any]]) -> Iterator[Metric]:
+    up = GaugeMetricFamily(
+        "sluice_member_up",
+        "1 for each member of the cluster that is up, as this one sees it, else 0.",
+        labels=["member", "role"],
+    )
+    load = GaugeMetricFamily("sluice_member_load", "Statements that each member runs.", labels=["member", "role"])
+    for member in members:
+        up.add_metric([member["id"], member["role"]], member["state"] == "up")
+        load.add_metric([member["id"], member["role"]], member["load"])
+    yield up
+    yield load
+
+
+def _engines(engines: Mapping[str, str]) -> Iterator[Metric]:
+    ready = GaugeMetricFamily(
+        "sluice_engine_ready", "1 while an engine can run queries at once, else 0.", labels=["engine"]
+    )
+    for engine, state in engines.items():
+        ready.add_metric([engine], state == "ready")
+    yield ready
+
+
+def _sessions(status: Mapping[str, Any]) -> Iterator[Metric]:
+    sessions = GaugeMetricFamily(
+        "sluice_sessions", "Sessions of PostgreSQL clients, by state as in pg_stat_activity.", labels=["state"]
+    )
+    states = [connection["state"] for connection in status["connections"]]
+    for state in sorted(set(states)):
+        sessions.add_metric([state or "unknown"], states.count(state))
+    yield sessions
+    queries = GaugeMetricFamily("sluice_queries", "Queries that run or are suspended.", labels=["state"])
+    states = [query["state"] for query in status["queries"]]
+    for state in ("running", "suspended"):
+        queries.add_metric([state], states.count(state))
+    yield queries
+    yield GaugeMetricFamily(
+        "sluice_client_sockets",
+        "Connections of PostgreSQL clients, those that are not logged in included.",
+        value=status["sockets"],
+    )
+    yield GaugeMetricFamily(
+        "sluice_http_sessions", "Sessions of the second door, for Trino's clients.", value=status["http_sessions"]
+    )
+
+
+def _background(workers: Mapping[str, Mapping[str, Any]]) -> Iterator[Metric]:
+    failures = CounterMetricFamily(
+        "sluice_background_failures", "How often a background task has failed.", labels=["task"]
+    )
+    failing = GaugeMetricFamily(
+        "sluice_background_failing",
+        "How often in a row a background task has failed; 0 while it goes well.",
+        labels=["task"],
+    )
+    for name, told in workers.items():
+        failures.add_metric([name], told["failures"])
+        failing.add_metric([name], told["failing"])
+    yield failures
+    yield failing
+
+
+def exposition(status: Mapping[str, Any]) -> bytes:
+    """All metrics of a member, in Prometheus' text format."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(StatusCollector(status))
+    ProcessCollector(registry=registry)
+    return generate_latest(registry)

@@ -1,0 +1,108 @@
+"""An HTTP server on the member's loop: one socket, uvicorn under an ASGI application, one end for all.
+
+    server = HttpServer(application, protocol, tls)
+    await server.start(address)
+    ...
+    await server.close()
+
+uvicorn would take the process's signals and log as it pleases; both are the member's. Under TLS a reload's certificate is shown to
+connections to come, since the handshake asks which it is (the callback by which servers choose a certificate by name).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from server.address import Address
+
+#: How long answers that are being written may take when the server closes, in seconds.
+_CLOSE_SECONDS: Final = 1
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves the process's signals alone."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class HttpServer:
+    """See the module's docstring. application: an ASGI application. protocol: of its connections (`server.http.guard`).
+    tls: the newest context, asked for each connection; None: http.
+
+    address: where it listens, once it has been started.
+    """
+
+    def __init__(
+        self, application: Any, protocol: type[H11Protocol], tls: Callable[[], ssl.SSLContext] | None = None
+    ) -> None:
+        self._application = application
+        self._protocol = protocol
+        self._tls = tls
+        self._server: _Server | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self.address: Address | None = None
+
+    async def start(self, address: Address) -> None:
+        """Listen. Raises OSError when the address cannot be had."""
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        listening = socket.create_server((address.host, address.port), family=family, backlog=512)
+        listening.setblocking(False)
+        self.address = Address(address.host, listening.getsockname()[1])
+        config = uvicorn.Config(
+            self._application,
+            http=self._protocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=_CLOSE_SECONDS,
+            ssl_context_factory=None if self._tls is None else self._context,
+        )
+        self._server = _Server(config)
+        self._serving = asyncio.get_running_loop().create_task(self._server.serve([listening]))
+
+    def _context(self, *_: object) -> ssl.SSLContext:
+        """The context that connections begin with; the handshake replaces it by the newest."""
+        newest = self._tls
+        assert newest is not None, "asked for under TLS only"
+
+        def replace(connection: ssl.SSLObject | ssl.SSLSocket, _name: str | None, _context: ssl.SSLContext) -> None:
+            connection.context = newest()
+
+        first = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        first.minimum_version = newest().minimum_version
+        first.sni_callback = replace
+        return first
+
+    async def close(self) -> None:
+        """End everything now."""
+        if self._server is None or self._serving is None:
+            return
+        # Under TLS a client that says nothing would keep its connection half closed.
+        self._abort(idle=True)
+        self._server.should_exit = True
+        await self._serving
+        self._abort(idle=False)
+        while self._server.server_state.connections:  # noqa: ASYNC110 (each leaves in the loop's next turns)
+            await asyncio.sleep(0)
+        self._server = self._serving = None
+
+    def _abort(self, *, idle: bool) -> None:
+        """End connections at once: all, or those alone that no answer is under way on."""
+        assert self._server is not None
+        connections: list[Any] = list(self._server.server_state.connections)
+        for connection in connections:
+            if not idle or connection.cycle is None or connection.cycle.response_complete:
+                connection.transport.abort()

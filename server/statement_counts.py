@@ -1,0 +1,56 @@
+"""How many statements have ended, by command and SQLSTATE, and how long they took: what `/metrics` shows of them.
+
+A duration is counted into a bucket for its command, as Prometheus' histograms are made: what is observed costs a search among a few
+bounds and no lock, since all sessions are on one loop.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+#: Upper bounds of the buckets, in seconds; a further bucket has no bound.
+BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+#: Further commands count as `other`: a tag's first word is one of PostgreSQL's commands, of which there are few.
+_COMMANDS_MAX: Final = 100
+
+
+class Durations:
+    """The durations of one command. buckets: how many were in each; total: their sum in seconds."""
+
+    def __init__(self) -> None:
+        self.buckets = [0] * (len(BOUNDS) + 1)
+        self.total = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.buckets[bisect_left(BOUNDS, seconds)] += 1
+        self.total += seconds
+
+
+class StatementCounts:
+    """Of one member, since it has started."""
+
+    def __init__(self) -> None:
+        self._durations: dict[str, Durations] = {}
+        self._errors: Counter[str] = Counter()
+
+    @property
+    def durations(self) -> Mapping[str, Durations]:
+        """By the first word of the command tag."""
+        return self._durations
+
+    @property
+    def errors(self) -> Mapping[str, int]:
+        """By SQLSTATE."""
+        return self._errors
+
+    def completed(self, tag: str, seconds: float) -> None:
+        command = tag.partition(" ")[0]
+        if command not in self._durations and len(self._durations) >= _COMMANDS_MAX:
+            command = "other"
+        self._durations.setdefault(command, Durations()).add(seconds)
+
+    def failed(self, sqlstate: str) -> None:
+        self._errors[sqlstate] += 1
