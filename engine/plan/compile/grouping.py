@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
 
-from engine.plan.compile.aggregates import ORDER_SENSITIVE, render_aggregate
+from engine.plan.compile.aggregates import ORDER_SENSITIVE, guarded, render_aggregate
 from engine.plan.compile.block import Block, Stage, is_volatile, volatile_ids
+from engine.plan.compile.expressions import render
 from engine.plan.compile.keys import equality_key, needs_key
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.storage import storage_type
 from engine.plan.compile.trees import call, case, cast, equals, integer
 from engine.plan.logical import Aggregator
-from engine.sql.expr import AggregateCall, Column, ColumnRef
+from engine.sql.expr import AggregateCall, Column, ColumnRef, Const, Expr, ParamRef, Subquery
 from engine.sql.types import of
 from wire import types as t
 
@@ -30,12 +33,13 @@ def aggregate(node: Aggregator, block: Block) -> Block:
         block = block.derived(keep_order=True)
     if any(map(_listens, node.aggregates)) and not block.order:
         block = _one_after_another(block)
+    block, aggregates = _with_plain_arguments(node.aggregates, block)
     order, block.order = block.order, []
     scope = block.scope
     keys = [_key(c, scope) for c in node.group]
     emitted = [
         *(_value(c, key, node, scope) for c, key in zip(node.group, keys, strict=True)),
-        *(render_aggregate(a, scope, order if _listens(a) else ()) for a in node.aggregates),
+        *(render_aggregate(a, scope, order if _listens(a) else ()) for a in aggregates),
         *(_grouping(indexes, keys, node, scope) for indexes in node.groupings),
     ]
     block.group = _group_by(keys, node)
@@ -60,6 +64,47 @@ def _one_after_another(block: Block) -> Block:
         return block
     block.limit, block.stage = integer(_ALL_ROWS), Stage.LIMITED
     return block.derived()
+
+
+def _with_plain_arguments(calls: Sequence[AggregateCall], block: Block) -> tuple[Block, Sequence[AggregateCall]]:
+    """A block that has as columns what DISTINCT aggregates are of, and the calls that refer to them, where DuckDB has no such
+    aggregates: it does not recognise an argument of lambdas in the call's own ORDER BY, nor takes one that is a subquery."""
+    if block.scope.engine == "spark" or not any(_has_hard_arguments(call_) for call_ in calls):
+        return block, calls
+    calls = [guarded(call_, block.scope) if _has_hard_arguments(call_) else call_ for call_ in calls]
+    computed = list(dict.fromkeys(arg for c in calls if _has_hard_arguments(c) for arg in c.args if _is_computed(arg)))
+    block = block.derived({f"arg{n}": render(arg, block.scope) for n, arg in enumerate(computed)}, keep_order=True)
+    # Of no node of the plan, whose columns count upwards.
+    columns = [Column(-1 - n, "", arg.type) for n, arg in enumerate(computed)]
+    block.scope.columns |= {column.id: block.extra_column(f"arg{n}") for n, column in enumerate(columns)}
+
+    def plain(expr: Expr) -> Expr:
+        return ColumnRef(expr.type, columns[computed.index(expr)]) if expr in computed else expr
+
+    return block, [
+        replace(
+            call_,
+            args=tuple(map(plain, call_.args)),
+            order_by=tuple(replace(item, expr=plain(item.expr)) for item in call_.order_by),
+        )
+        if _has_hard_arguments(call_)
+        else call_
+        for call_ in calls
+    ]
+
+
+def _has_hard_arguments(call_: AggregateCall) -> bool:
+    if not call_.distinct:
+        return False
+    return any(
+        isinstance(part, Subquery) or (call_.order_by and _is_computed(arg))
+        for arg in call_.args
+        for part in arg.walk()
+    )
+
+
+def _is_computed(expr: Expr) -> bool:
+    return not isinstance(expr, (ColumnRef, Const, ParamRef))
 
 
 def _may_be_key(tree: exp.Expression, node: Aggregator) -> bool:

@@ -20,14 +20,14 @@ from engine.catalog.lookups import INFORMATION_SCHEMA
 from engine.sql import types as st
 from engine.sql.binder import hypothetical, inlined, literals, object_names, resolution
 from engine.sql.binder.casts import cast_functions, find_pathway, is_string
-from engine.sql.binder.levels import check_no_sets
+from engine.sql.binder.levels import check_no_sets, own_columns
 from engine.sql.binder.operators_syntax import array_items
 from engine.sql.binder.resolution import Choice
+from engine.sql.binder.same_exprs import is_same
 from engine.sql.binder.values import bind_coalesce, bind_greatest, bind_nullif
 from engine.sql.expr import (
     AggregateCall,
     Call,
-    ColumnRef,
     Const,
     ContextRef,
     Expr,
@@ -360,9 +360,9 @@ def _function(binder: ExpressionBinder, written: Written, scope: Scope) -> Expr:
     if written.name in object_names.WRITING:
         args = [object_names.written(binder, arg, scope) for arg in args]
     rows, args = _positional(binder, written, args)
-    ordered = _order_items(binder, written.within, scope) if written.within is not None else []
+    ordered = _within_group(binder, written.within, scope) if written.within is not None else []
     if written.within is not None and written.name in hypothetical.NAMES:
-        return _hypothetical(binder, written, args, ordered, scope)
+        return _hypothetical(binder, written, args, _settled(binder, ordered), scope)
     if written.within is not None:
         rows = [r for r in rows if r.kind == "ordered_set"] or rows
     chosen = _choose(binder, written, rows, [*args, *(o.expr for o in ordered)])
@@ -433,10 +433,12 @@ def _aggregate(
     coerced = binder.coerce_arguments(choice, [*args, *(o.expr for o in within)])
     direct, tail = coerced[: len(args)], coerced[len(args) :]
     order = [replace(o, expr=e) for o, e in zip(within, tail, strict=True)]
+    for item in order:
+        binder.require_ordering(item.expr)
     if written.order is not None:
         order = _order_items(binder, written.order, scope)
         if written.distinct:
-            _check_distinct_order(order, [binder.settle(a) for a in args] + direct)
+            order = _among_arguments(order, [binder.settle(a) for a in args] + direct)
     if written.distinct:
         for arg in coerced:
             binder.require_equality(arg)
@@ -485,13 +487,18 @@ def _condition(binder: ExpressionBinder, written: Written, scope: Scope) -> Expr
     return condition
 
 
-def _check_distinct_order(order: Sequence[OrderItem], args: Sequence[Expr]) -> None:
+def _among_arguments(order: Sequence[OrderItem], args: Sequence[Expr]) -> list[OrderItem]:
+    """ORDER BY's items, each as the argument that it equals."""
+    found = []
     for item in order:
-        if item.expr not in args:
+        same = next((arg for arg in args if is_same(item.expr, arg)), None)
+        if same is None:
             raise InvalidColumnReference(
                 "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
                 position=cursor(item.expr.position),
             )
+        found.append(replace(item, expr=same))
+    return found
 
 
 def _check_filter(condition: Expr) -> None:
@@ -560,12 +567,22 @@ def _windowed(binder: ExpressionBinder, written: Written, call: Call | Aggregate
 
 
 def _order_items(binder: ExpressionBinder, order: exp.Expression | None, scope: Scope) -> list[OrderItem]:
-    items: list[OrderItem] = []
-    for node in order.expressions if order is not None else ():
-        expr = binder.settle(binder.bind(node.this, scope))
-        binder.require_ordering(expr)
-        items.append(OrderItem(expr, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
-    return items
+    return _settled(binder, _within_group(binder, order, scope))
+
+
+def _within_group(binder: ExpressionBinder, order: exp.Expression | None, scope: Scope) -> list[OrderItem]:
+    """ORDER BY's items, which in WITHIN GROUP are arguments: a literal may be of unknown type."""
+    return [
+        OrderItem(binder.bind(node.this, scope), bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+        for node in (order.expressions if order is not None else ())
+    ]
+
+
+def _settled(binder: ExpressionBinder, items: Sequence[OrderItem]) -> list[OrderItem]:
+    settled = [replace(item, expr=binder.settle(item.expr)) for item in items]
+    for item in settled:
+        binder.require_ordering(item.expr)
+    return settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -601,8 +618,7 @@ class _FrameBinder:
     def _offset(self, unit: FrameUnit, offset: Expr) -> Expr:
         """transformFrameOffset."""
         bound = self._ranged(offset) if unit is FrameUnit.RANGE else self.binder.as_type(offset, t.INT8, unit.name)
-        column = next((x for x in bound.walk() if isinstance(x, ColumnRef)), None)
-        if column is not None:
+        for column, _ in own_columns(bound, self.scope):
             message = f"argument of {unit.name} must not contain variables"
             raise InvalidColumnReference(message, position=cursor(column.position))
         return bound

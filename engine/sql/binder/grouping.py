@@ -27,6 +27,7 @@ from engine.sql.binder.levels import (
     own_columns,
     replace_parts,
 )
+from engine.sql.binder.same_exprs import is_same
 from engine.sql.binder.sorting import Target, find_target
 from engine.sql.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, GroupingCall, WindowCall
 from engine.sql.positions import leftmost
@@ -248,10 +249,11 @@ class _Collected:
     def _grouping(self, call: GroupingCall) -> Expr:
         indexes = []
         for arg in call.args:
-            if arg not in self._exprs:
+            index = next((n for n, key in enumerate(self._exprs) if is_same(arg, key)), None)
+            if index is None:
                 message = "arguments to GROUPING must be grouping expressions of the associated query level"
                 raise GroupingError(message, position=cursor(arg.position))
-            indexes.append(self._exprs.index(arg))
+            indexes.append(index)
         if tuple(indexes) not in self.groupings:
             self.groupings.append(tuple(indexes))
             self.grouping_columns.append(self._context.new_column("grouping", call.type))
@@ -283,7 +285,7 @@ def _same(part: Expr, key: Expr) -> bool:
 
     A cast that differs in its type alone is another cast.
     """
-    if part == key:
+    if is_same(part, key):
         return True
     if isinstance(part, ColumnRef):
         return isinstance(key, ColumnRef) and part.column == key.column

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from engine.sql.binder.same_exprs import comparable
 from engine.sql.expr import Expr
 
 
@@ -15,10 +16,12 @@ class KnownExprs:
         self._by_hash: defaultdict[int | None, list[tuple[Expr, int]]] = defaultdict(list)
 
     def add(self, expr: Expr, number: int) -> None:
+        expr = comparable(expr)
         self._by_hash[_hash(expr)].append((expr, number))
 
     def find(self, expr: Expr) -> int | None:
         """The number of the first that equals `expr`; None if there is none."""
+        expr = comparable(expr)
         return next((number for known, number in self._by_hash.get(_hash(expr), ()) if known == expr), None)
 
 

@@ -16,6 +16,7 @@ from sqlglot import exp
 from engine.plan.logical import Limit, Node, Ordering, OrderKey
 from engine.sql.binder.blocks import Bound, extended, refer
 from engine.sql.binder.levels import check_plain, own_columns
+from engine.sql.binder.same_exprs import is_same
 from engine.sql.expr import Expr
 from engine.sql.positions import leftmost
 from engine.sql.scope import Scope, Source, cursor, position
@@ -63,7 +64,7 @@ def find_target(binder: QueryBinder, node: exp.Expression, targets: list[Target]
         return named
     expr = binder.expressions.settle(binder.expressions.bind(node, scope))
     for index, target in enumerate(targets):
-        if target.expr == expr:
+        if is_same(target.expr, expr):
             return index
     targets.append(Target("", expr, hidden=True))
     return len(targets) - 1
@@ -79,7 +80,7 @@ def _by_name(node: exp.Expression, targets: Sequence[Target], scope: Scope, clau
     for index, target in enumerate(targets):
         if target.hidden or target.name != node.name:
             continue
-        if found is not None and targets[found].expr != target.expr:
+        if found is not None and not is_same(targets[found].expr, target.expr):
             raise AmbiguousColumn(f'{clause} "{node.name}" is ambiguous', position=cursor(position(node)))
         found = index if found is None else found
     return found
