@@ -68,6 +68,8 @@ class Expr:
                         yield from (x for x in item if isinstance(x, Expr))
                     elif isinstance(item, OrderItem):
                         yield item.expr
+            elif isinstance(value, Frame):
+                yield from (bound.offset for bound in (value.start, value.end) if bound.offset is not None)
 
     def walk(self) -> Iterator[Expr]:
         """This expression and all below it, parents first; does not enter a subquery's plan."""

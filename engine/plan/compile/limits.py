@@ -13,10 +13,11 @@ from engine.plan.compile.keys import equality_key
 from engine.plan.compile.ordering import in_order, order_by
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.storage import storage_type
-from engine.plan.compile.trees import call, case, cast, equals, integer, operand, ordered, string
-from engine.plan.compile.window_keys import raises
+from engine.plan.compile.trees import call, case, cast, equals, integer, operand, ordered
+from engine.plan.compile.window_keys import may_raise
 from engine.plan.logical import DistinctOn, Limit
 from engine.sql.expr import Column, Const, Expr, ParamRef
+from engine.sql.functions.trees import raises
 from engine.sql.types import of
 from wire import types as t
 from wire.errors import InvalidRowCountInLimit, InvalidRowCountInOffset, SqlError
@@ -29,6 +30,8 @@ def limit(node: Limit, block: Block) -> Block:
     count, offset = (_row_count(e, c, block.scope) for e, c in ((node.count, "LIMIT"), (node.offset, "OFFSET")))
     if node.with_ties and count is not None:
         return _with_ties(node, block, count, offset)
+    if any(map(_is_computed, (node.count, node.offset))) and (block.scope.engine == "spark" or block.scope.is_inside):
+        return _by_number(node, block, count, offset)
     block = in_order(node, block)
     if count is None and offset is None:
         return block
@@ -43,8 +46,9 @@ def _row_count(count: Expr | None, clause: str, scope: Scope) -> exp.Expression 
     """LIMIT's or OFFSET's number as a tree; None for no bound. Raises 2201W or 2201X for a negative constant."""
     if count is None:
         return None
-    if not isinstance(count, (Const, ParamRef)):
+    if _is_computed(count):
         return _computed_row_count(count, clause, scope)
+    assert isinstance(count, (Const, ParamRef))
     value = count.value if isinstance(count, Const) else scope.compilation.bindings.parameters[count.index]
     if value is None:
         return None
@@ -60,14 +64,34 @@ def _negative(clause: str) -> SqlError:
     return error(f"{clause} must not be negative")
 
 
+def _is_computed(count: Expr | None) -> bool:
+    return count is not None and not isinstance(count, (Const, ParamRef))
+
+
 def _computed_row_count(count: Expr, clause: str, scope: Scope) -> exp.Expression:
-    if scope.engine == "spark":
-        raise scope.compilation.unsupported(f"{clause} of an expression")
     value = render(count, scope)
-    error = _negative(clause)
-    raising = call("ERROR", string(f"SQLSTATE:{error.sqlstate}:{error.message}"))
     below_zero = exp.LT(this=operand(value.copy()), expression=integer(0))
-    return exp.Paren(this=case([(below_zero, cast(raising, storage_type(of(t.INT8), "local")))], value))
+    error = _negative(clause)
+    refused = cast(raises(scope.engine, error.sqlstate, error.message), storage_type(of(t.INT8), scope.engine))
+    return exp.Paren(this=case([(below_zero, refused)], value))
+
+
+def _by_number(node: Limit, block: Block, count: exp.Expression | None, offset: exp.Expression | None) -> Block:
+    """The rows whose number is among the first `count` after `offset`: no engine has a LIMIT that is computed in a correlated
+    subquery, and Spark has none at all. A bound that is null is none."""
+    block = _with_plain_keys(in_order(node, block).at_most(Stage.FILTERED), [key.column for key in node.requirement])
+    order = [item.copy() for item in block.order] or [ordered(integer(1), descending=False, nulls_first=False)]
+    number = exp.Window(this=call("ROW_NUMBER"), order=exp.Order(expressions=order))
+    block = block.derived({"number_": number}, move_order=True)
+    skipped = integer(0) if offset is None else call("COALESCE", offset, integer(0))
+    if offset is not None:
+        block.where.append(exp.GT(this=block.extra_column("number_"), expression=skipped))
+    if count is not None:
+        past = exp.Paren(this=exp.Sub(this=block.extra_column("number_"), expression=skipped.copy()))
+        every = integer(2**63 - 1)
+        block.where.append(exp.LTE(this=past, expression=call("COALESCE", count, every)))
+    block.stage = Stage.FILTERED
+    return block
 
 
 def _with_ties(node: Limit, block: Block, count: exp.Expression, offset: exp.Expression | None) -> Block:
@@ -101,5 +125,5 @@ def distinct_on(node: DistinctOn, block: Block) -> Block:
 
 def _with_plain_keys(block: Block, keys: Iterable[Column]) -> Block:
     """A block in which windows may be by these columns (`window_keys`)."""
-    refused = (key.id in block.volatile or raises(block.scope.column(key)) for key in keys)
+    refused = (key.id in block.volatile or may_raise(block.scope.column(key)) for key in keys)
     return block.derived(keep_order=True) if block.scope.engine == "local" and any(refused) else block

@@ -24,7 +24,7 @@ def below(block: Block, calls: Sequence[WindowCall]) -> tuple[Block, Sequence[Wi
     trees: dict[str, exp.Expression] = {}
     for key in (key for call in calls for key in _keys(call)):
         tree = render(key, block.scope)
-        if key not in keys and (is_volatile(key) or raises(tree)):
+        if key not in keys and (is_volatile(key) or may_raise(tree)):
             trees[f"key{len(keys)}"] = tree
             keys.append(key)
     if not keys:
@@ -47,7 +47,7 @@ def below(block: Block, calls: Sequence[WindowCall]) -> tuple[Block, Sequence[Wi
     ]
 
 
-def raises(tree: exp.Expression) -> bool:
+def may_raise(tree: exp.Expression) -> bool:
     """Whether it may raise an error of ours."""
     return any(str(node.this).lower() == "error" for node in tree.find_all(exp.Anonymous))
 

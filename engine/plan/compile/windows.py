@@ -20,8 +20,10 @@ from engine.plan.compile.calls import apply, settle
 from engine.plan.compile.expressions import filter_condition, render
 from engine.plan.compile.keys import equality_key
 from engine.plan.compile.scope import Scope
-from engine.plan.compile.trees import call, case, cast, integer, ordered
+from engine.plan.compile.storage import storage_type
+from engine.plan.compile.trees import call, case, cast, integer, is_null, operand, ordered
 from engine.sql.expr import AggregateCall, Const, Expr, Frame, FrameBound, FrameUnit, ParamRef, WindowCall
+from engine.sql.functions.trees import raises
 from wire import types as t
 from wire.errors import SqlError
 
@@ -114,7 +116,7 @@ def _bound(
         # The same rows, which DuckDB 2.0 does not always find as `0 PRECEDING`: it begins at a place of another row's frame.
         return "CURRENT ROW", None
     if scope.engine == "local":
-        offset = render(bound.offset, scope)
+        offset = _checked(bound.offset, which, frame.unit, scope)
         return (offset if frame.unit is FrameUnit.RANGE else exp.Paren(this=offset)), bound.kind.upper()
     return _spark_offset(bound.offset, frame, scope), bound.kind.upper()
 
@@ -140,15 +142,33 @@ def _check_sign(offset: Expr, which: str, unit: FrameUnit, scope: Scope) -> None
         return
     value = _constant(offset, scope)
     if value is None:
-        raise SqlError(f"frame {which} offset must not be null", sqlstate="22004")
+        raise _null_offset(which)
     if isinstance(value, (int, float)) and value < 0:
-        ranged = unit is FrameUnit.RANGE
-        message = (
-            "invalid preceding or following size in window function"
-            if ranged
-            else f"frame {which} offset must not be negative"
-        )
-        raise SqlError(message, sqlstate="22013")
+        raise _negative_offset(which, unit)
+
+
+def _null_offset(which: str) -> SqlError:
+    return SqlError(f"frame {which} offset must not be null", sqlstate="22004")
+
+
+def _negative_offset(which: str, unit: FrameUnit) -> SqlError:
+    if unit is FrameUnit.RANGE:
+        return SqlError("invalid preceding or following size in window function", sqlstate="22013")
+    return SqlError(f"frame {which} offset must not be negative", sqlstate="22013")
+
+
+def _checked(offset: Expr, which: str, unit: FrameUnit, scope: Scope) -> exp.Expression:
+    """The offset as DuckDB computes it. One that is computed, as by a subquery, raises the error of its value there."""
+    tree = render(offset, scope)
+    if isinstance(offset, (Const, ParamRef)):
+        return tree
+    errors = [(is_null(tree.copy()), _null_offset(which))]
+    if offset.type.pg.category == "N":
+        below_zero = exp.LT(this=operand(tree.copy()), expression=integer(0))
+        errors.append((below_zero, _negative_offset(which, unit)))
+    storage = storage_type(offset.type, scope.engine)
+    wrong = [(test, cast(raises(scope.engine, e.sqlstate, e.message), storage)) for test, e in errors]
+    return case(wrong, tree)
 
 
 def _spark_offset(offset: Expr, frame: Frame, scope: Scope) -> exp.Expression:

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 Text = Callable[[EngineName], str]
 
 
-def _counted(text: str, argument: int, least: int, refusal: SqlError | None) -> Builder:
-    """A template whose `argument` is a constant integer, at least `least` (else `refusal` is raised)."""
+def _counted(text: str, argument: int, refusal: SqlError) -> Builder:
+    """A template whose `argument` is a constant integer, at least 1 (else `refusal` is raised)."""
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         value = constant_int(args[argument])
         given = call.args[argument]
         if value is None and not (isinstance(given, Const) and given.value is None):
             raise FeatureNotSupported(f"not supported: {call.function.name} with an argument that is not a constant")
-        if value is not None and value < least and refusal is not None:
+        if value is not None and value < 1:
             raise refusal
         return place(parse("spark", text), args)
 
@@ -53,8 +53,26 @@ def _ranks() -> Iterator[Function]:
         t.INT4,
         local="CAST(ntile(CASE WHEN $1 <= 0 THEN error('SQLSTATE:22014:argument of ntile must be greater than zero') "
         "ELSE $1 END) AS INTEGER)",
-        spark=_counted("ntile($1)", 0, 1, empty),
+        spark=_counted("ntile($1)", 0, empty),
     )
+
+
+def _offset(name: str) -> Builder:
+    """lag or lead by a constant. Spark takes no null, which gives null, and an offset below zero is one the other way."""
+    opposite = {"lag": "lead", "lead": "lag"}[name]
+
+    def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        value = constant_int(args[1])
+        given = call.args[1]
+        if value is None and not (isinstance(given, Const) and given.value is None):
+            raise FeatureNotSupported(f"not supported: {name} with an argument that is not a constant")
+        if value is None:
+            return place(parse("spark", f"{name}(CASE WHEN false THEN $1 END, 1)"), args)
+        towards = name if value >= 0 else opposite
+        default = ", $3" if len(args) == 3 else ""
+        return place(parse("spark", f"{towards}($1, {min(abs(value), 2**31 - 1)}{default})"), args)
+
+    return build
 
 
 def _offsets() -> Iterator[Function]:
@@ -65,7 +83,7 @@ def _offsets() -> Iterator[Function]:
             (t.ANYELEMENT, t.INT4),
             t.ANYELEMENT,
             local=f"{name}($1, $2)",
-            spark=_counted(f"{name}($1, $2)", 1, 0, None),
+            spark=_offset(name),
             rule=digits.same,
         )
         yield window(
@@ -73,7 +91,7 @@ def _offsets() -> Iterator[Function]:
             (t.ANYCOMPATIBLE, t.INT4, t.ANYCOMPATIBLE),
             t.ANYCOMPATIBLE,
             local=f"{name}($1, $2, $3)",
-            spark=_counted(f"{name}($1, $2, $3)", 1, 0, None),
+            spark=_offset(name),
             rule=digits.value_or_default,
         )
 
@@ -87,7 +105,7 @@ def _framed() -> Iterator[Function]:
         (t.ANYELEMENT, t.INT4),
         t.ANYELEMENT,
         local=f"nth_value($1, CASE WHEN $2 <= 0 THEN error('SQLSTATE:22016:{message}') ELSE $2 END)",
-        spark=_counted("nth_value($1, $2)", 1, 1, SqlError(message, sqlstate="22016")),
+        spark=_counted("nth_value($1, $2)", 1, SqlError(message, sqlstate="22016")),
         rule=digits.same,
     )
 

@@ -56,3 +56,8 @@ select (1, 2) || (select 1, 2);
 select (1, 2) ~ any (select 1, 2);
 select 1 = (select 1, 2);
 select (1, 2) in (select 1, 2), (1, 2) not in (select 1, 3), (1, 2) = some (select 1, 2);
+select r_name, n_name from region, lateral (select n_name from nation where n_regionkey = r_regionkey order by n_name limit (select 2)) t;
+select r_name, n_name from region, lateral (select n_name from nation where n_regionkey = r_regionkey order by n_name desc offset 1 limit r_regionkey) t;
+select r_name, (select n_name from nation where n_regionkey = r_regionkey order by n_name offset r_regionkey limit 1) from region;
+select n_name from nation order by n_name limit (select 3) offset (select 2); -- ordered
+select (select r_name from region where r_regionkey = n_regionkey), count(*) from nation group by (select r_name from region where r_regionkey = n_regionkey);

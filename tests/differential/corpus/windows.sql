@@ -17,3 +17,7 @@ select x, rank() over (order by x desc nulls last) from (values (1),(null),(3)) 
 select row_number() over () from nation where row_number() over () < 3; -- no plan
 with v (i, iv) as (values (1, interval '30 days'), (2, '1 mon 1 us'), (3, '1 day 03:00'), (4, null)) select max(iv) over (order by i) as m, min(iv) over (order by i desc) from v order by 1 desc, 2, m;
 select n_nationkey, row_number() over (order by n_name) as n from nation order by row_number() over (order by n_name) % 3, n limit 5;
+select x, lag(x, -1) over (order by x), lead(x, -1) over (order by x), lag(x, 0) over (order by x), lag(x, -2, 9) over (order by x) from (values (1),(2),(4),(8)) t(x);
+select x, lead(x, null) over (order by x), lag(x, null, 7) over (order by x) from (values (1),(2),(4),(8)) t(x);
+select x, sum(x) over (order by x rows between (select 1) preceding and (select 2) following) from (values (1),(2),(4),(8)) t(x); -- refused: spark
+select n_name, count(*) over (order by n_nationkey rows between (select max(r_regionkey) from region) preceding and current row) from nation; -- refused: spark
