@@ -59,16 +59,23 @@ def bind_with(binder: QueryBinder, with_: exp.With, scope: Scope) -> list[Item]:
     for item in written:
         table = CommonTable(binder.context.new_cte_id(), item.args["alias"].this.name, available=False)
         scope.ctes[table.name] = table
-    return [_bind_item(binder, item, scope, bool(with_.args.get("recursive"))) for item in written]
+    recursive = bool(with_.args.get("recursive"))
+    return [bound for item in written for bound in _bind_item(binder, item, scope, recursive)]
 
 
-def _bind_item(binder: QueryBinder, item: exp.CTE, scope: Scope, recursive: bool) -> Item:
+def _bind_item(binder: QueryBinder, item: exp.CTE, scope: Scope, recursive: bool) -> list[Item]:
+    """The item, after those of a recursive query's own WITH, which both of its terms may read."""
     table = scope.ctes[item.args["alias"].this.name]
     if "changes" in item.this.meta:
         message = "WITH clause containing a data-modifying statement must be at the top level"
         raise FeatureNotSupported(message, position=cursor(position(item)))
+    inner: list[Item] = []
     if recursive and reads(item.this, table.name):
-        cte = _bind_recursive(binder, item, table, scope)
+        _check_form(item, item.this, table.name)
+        around = Scope(binder.context, binder, scope)
+        if (with_ := item.this.args.get("with_")) is not None:
+            inner = bind_with(binder, with_, around)
+        cte = _bind_recursive(binder, item, table, around)
     else:
         search_cycle.refuse_of_plain(item)
         bound = binder.bind(item.this, scope)
@@ -76,7 +83,7 @@ def _bind_item(binder: QueryBinder, item: exp.CTE, scope: Scope, recursive: bool
         table.columns, table.names = plan.columns, _names(item, bound.names)
         cte = Cte(table.id, table.name, plan)
     table.available = True
-    return Item(cte, item.args.get("materialized"))
+    return [*inner, Item(cte, item.args.get("materialized"))]
 
 
 def _names(item: exp.CTE, names: Sequence[str]) -> tuple[str, ...]:
@@ -134,9 +141,6 @@ def _in_order(items: list[exp.CTE]) -> list[exp.CTE]:
 def _bind_recursive(binder: QueryBinder, item: exp.CTE, table: CommonTable, scope: Scope) -> Cte:
     """A recursive item. Its columns' types are the non-recursive term's; a numeric takes as many digits as it needs."""
     tree = item.this
-    _check_form(item, tree, table.name)
-    if tree.args.get("with_") is not None:
-        raise FeatureNotSupported("not supported: WITH in a recursive query")
     table.recursive = True
     first = binder.bind(tree.this, scope)
     names = _names(item, first.names)
@@ -204,6 +208,9 @@ def _check_form(item: exp.CTE, tree: exp.Expression, name: str) -> None:
     within = next(references(tree.this, name), None)
     if within is not None:
         refuse(f'recursive reference to query "{name}" must not appear within its non-recursive term', within)
+    if (with_ := tree.args.get("with_")) is not None:
+        for reference in (r for inner in with_.expressions for r in references(inner.this, name)):
+            refuse(f'recursive reference to query "{name}" must not appear within a subquery', reference)
     for key, what in (("order", "ORDER BY"), ("offset", "OFFSET"), ("limit", "LIMIT")):
         if (clause := tree.args.get(key)) is not None:
             message = f"{what} in a recursive query is not implemented"
@@ -251,7 +258,7 @@ def _forbidden(above: exp.Expr | None, below: exp.Expr) -> str | None:
             return "EXCEPT"
         case exp.Intersect() if not above.args["distinct"]:
             return "INTERSECT"
-        case exp.Exists() | exp.In() | exp.Any() | exp.All() | exp.Array() | exp.CTE():
+        case exp.Exists() | exp.In() | exp.Any() | exp.All() | exp.Array():
             return "a subquery"
         case exp.Subquery() if above.args.get("alias") is None:
             return "a subquery"
