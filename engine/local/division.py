@@ -20,6 +20,7 @@ from engine.local.udf import arrow_function
 from wire.errors import DivisionByZero, NumericValueOutOfRange
 
 _WIDEST: Final = 76
+_NUMERIC: Final = 38
 _GROUP: Final = 4
 _SIGNIFICANT: Final = 16
 _TEN: Final = 10
@@ -68,8 +69,11 @@ def _check_whole(quotient: Any, a: Any, b: Any, short: npt.NDArray[np.bool_]) ->
 
 def _exact(texts: Any, scale: int, digits: Digits) -> Any:
     """The decimals, without the fractional digits that are zero in all of them: they would take room from the quotient."""
-    exact = pc.cast(pa.chunked_array([texts]) if isinstance(texts, pa.Array) else texts, pa.decimal256(38, scale))
-    return pc.cast(exact, pa.decimal256(38, max(0, int(digits.decimals.max()))))
+    column = pa.chunked_array([texts]) if isinstance(texts, pa.Array) else texts
+    # With a point and a sign, a text of a decimal has two characters more than it has digits.
+    precision = _NUMERIC if lengths(column).max() <= _NUMERIC + 2 else _WIDEST
+    exact = pc.cast(column, pa.decimal256(precision, scale))
+    return pc.cast(exact, pa.decimal256(precision, max(0, int(digits.decimals.max()))))
 
 
 def lengths(texts: Any) -> Integers:

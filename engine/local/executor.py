@@ -60,6 +60,7 @@ from engine.local import powers as _powers  # noqa: F401
 from engine.local import ranges as _ranges  # noqa: F401
 from engine.local import roots as _roots  # noqa: F401
 from engine.local import sort_keys as _sort_keys  # noqa: F401
+from engine.local import spreads as _spreads  # noqa: F401
 from engine.local import templates as _templates  # noqa: F401
 from engine.local import whole_values as _whole_values  # noqa: F401
 from engine.local.database import LocalCursor, LocalDatabase

@@ -17,6 +17,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from engine.executor import EngineName
 from engine.sql import types as st
 from engine.sql.expr import AggregateCall, Call, Column, ColumnRef, Expr
 from engine.sql.functions import Builder, Function, Template
@@ -25,10 +26,10 @@ from engine.sql.functions.aggregates import (
     VARIANCES,
     exact_sum,
     in_range,
+    products_of_squares,
     spread,
-    squares,
 )
-from engine.sql.functions.building import snippet
+from engine.sql.functions.building import parse, place, snippet
 from engine.sql.functions.division import divide
 from engine.sql.functions.registry import registry
 from engine.sql.types import SqlType, numeric
@@ -214,19 +215,26 @@ def _variance(call: AggregateCall, kind: t.PgType | None) -> Stages | None:
         return _float_variance(call, sample=sample, root=root)
     given = call.args[0].type
     total = _exact_total(call)
-    wide = numeric(38, 2 * total.type.scale)
-    squared = _first(call, _exact("sum", lambda engine, arg: squares(engine, arg, given)), wide)
+    whole = numeric(38, 0)
+    products = [
+        _first(call, _exact("sum", _sum_of(n, given)), whole) for n in range(len(products_of_squares("local", given)))
+    ]
 
     def second(columns: Sequence[Column]) -> tuple[AggregateCall, ...]:
         again = _row("sum", t.NUMERIC)
-        sums = _over(again, columns[0], wide), _over(again, columns[1], total.type)
-        return *sums, _over(_TOTAL_COUNT, columns[2], _INT8)
+        *of_products, of_values, of_counts = columns
+        sums = (_over(again, column, whole) for column in of_products)
+        return *sums, _over(again, of_values, total.type), _over(_TOTAL_COUNT, of_counts, _INT8)
 
     def value(args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-        return spread("local", (args[0], args[1], args[2]), (given, call.type), sample=sample, root=root)
+        return spread(args, (given, call.type), sample=sample, root=root)
 
-    first = (squared, total, _counted(call))
+    first = (*products, total, _counted(call))
     return Stages(first, second, lambda columns: _of_parts(call.type, value, columns))
+
+
+def _sum_of(number: int, given: SqlType) -> Callable[[EngineName, exp.Expression], exp.Expression]:
+    return lambda engine, arg: place(parse(engine, f"sum({products_of_squares(engine, given)[number]})"), [arg])
 
 
 #: Moments of pairs (y, x), and how two of them make one: n rows each, means, sums of squared deviations and of products.

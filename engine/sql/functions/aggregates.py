@@ -229,16 +229,34 @@ def _spread(*, sample: bool, root: bool) -> EngineBuilder:
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         given = call.args[0].type
         total, _ = exact_sum(engine, args[0], given)
-        squared = _distinct_squares(engine, args[0], given) if _is_distinct(call) else squares(engine, args[0], given)
-        parts = (squared, total, _piece(engine, "count($1)", args[0]))
-        return spread(engine, parts, (given, call.type), sample=sample, root=root)
+        count = _piece(engine, "count($1)", args[0])
+        if engine == "spark":
+            return _spread_in_spark(args[0], total, count, call, sample=sample, root=root)
+        products = [_sum_of(engine, product, args[0], call) for product in products_of_squares(engine, given)]
+        return spread((*products, total, count), (given, call.type), sample=sample, root=root)
 
     return build
 
 
-def squares(engine: EngineName, arg: exp.Expression, given: SqlType) -> exp.Expression:
-    """The sum of an exact argument's squares, with twice its fractional digits."""
-    return _piece(engine, f"sum({_square('$1', given)})", arg)
+def products_of_squares(engine: EngineName, given: SqlType) -> tuple[str, ...]:
+    """What the square of `$1` is made of, each a whole number: of the nearest whole number the square, of it and what is left the
+    product, of what is left the square. A square has twice the digits, the sum of which do not fit 38 even for small numbers of a
+    numeric without a scale. Of a type that has no fraction the first is all."""
+    scale = digits.as_numeric(given).scale
+    if scale == 0:
+        return (_square("$1", given),)
+    whole = "CAST($1 AS DECIMAL(38, 0))"
+    rest = f"CAST($1 - {whole} AS DECIMAL({scale + 1}, {scale}))"
+    whole, fraction = f"CAST({whole} AS {WIDE[engine]})", unscaled(engine, rest, scale + 1, scale)
+    return f"{whole} * {whole}", f"{whole} * {fraction}", f"{fraction} * {fraction}"
+
+
+def _sum_of(engine: EngineName, text: str, arg: exp.Expression, call: Call | AggregateCall) -> exp.Expression:
+    """The sum of an expression of `$1`; of distinct values it is not that of distinct results: 2 and -2 have the same square."""
+    if not _is_distinct(call):
+        return _piece(engine, f"sum({text})", arg)
+    each = text.replace("$1", "v__")
+    return _piece(engine, f"list_sum(list_transform(array_agg($1), lambda v__: {each}))", arg)
 
 
 def _square(value: str, given: SqlType) -> str:
@@ -250,44 +268,54 @@ def _is_distinct(call: Call | AggregateCall) -> bool:
     return isinstance(call, AggregateCall) and call.distinct
 
 
-def _distinct_squares(engine: EngineName, arg: exp.Expression, given: SqlType) -> exp.Expression:
-    """The sum of distinct values' squares, which is not that of distinct squares: 2 and -2 have the same."""
-    if engine == "spark":
-        raise FeatureNotSupported("not supported: a variance of distinct values")
-    listed = f"list_sum(list_transform(array_agg($1), lambda v__: {_square('v__', given)}))"
-    return _piece(engine, f"CAST({listed} AS DECIMAL(38, {2 * digits.as_numeric(given).scale}))", arg)
-
-
 def spread(
-    engine: EngineName,
-    parts: tuple[exp.Expression, exp.Expression, exp.Expression],
-    types: tuple[SqlType, SqlType],
+    parts: Sequence[exp.Expression], types: tuple[SqlType, SqlType], *, sample: bool, root: bool
+) -> exp.Expression:
+    """(n * sum(x^2) - sum(x)^2) / (n * (n - 1) or n * n), or its root, in the local engine.
+
+    parts: the sums of `products_of_squares`, the sum, and the number of values. types: the argument's and the result's.
+    """
+    *products, total, count = parts
+    given, result = types
+    scale = digits.as_numeric(given).scale
+    products += [_piece("local", "0")] * (3 - len(products))
+    texts = ", ".join(f"CAST(${n} AS VARCHAR)" for n in range(1, 5))
+    numerator = _piece("local", f"sluice_spread({texts}, CAST($5 AS BIGINT), {scale})", *products, total, count)
+    squared = digits.variance((given,))
+    denominator = _denominator("local", count, sample=sample)
+    quotient = divide("local", numerator, denominator, (numeric(38, 2 * scale), numeric(38, 0)), squared)
+    return square_root("local", quotient, squared, result, "variance") if root else quotient
+
+
+def _denominator(engine: EngineName, count: exp.Expression, *, sample: bool) -> exp.Expression:
+    """Null where the variance is: of no rows, or of one for a sample."""
+    n = f"CAST($1 AS {WIDE[engine]})"
+    return _piece(engine, f"nullif({n} * {f'({n} - 1)' if sample else n}, 0)", count)
+
+
+def _spread_in_spark(
+    arg: exp.Expression,
+    total: exp.Expression,
+    count: exp.Expression,
+    call: Call | AggregateCall,
     *,
     sample: bool,
     root: bool,
 ) -> exp.Expression:
-    """(n * sum(x^2) - sum(x)^2) / (n * (n - 1) or n * n), or its root.
-
-    parts: the sum of squares, the sum, and the number of values. types: the argument's and the result's.
-    """
-    given, result = types
+    """As `spread`, in the 38 digits that Spark has for the sums and their products."""
+    if _is_distinct(call):
+        raise FeatureNotSupported("not supported: a variance of distinct values")
+    given = call.args[0].type
     scale = digits.as_numeric(given).scale
-    numerator, denominator = _ratio(engine, parts, scale, sample=sample)
+    sum_of_squares = _piece("spark", f"sum({_square('$1', given)})", arg)
+    squares = unscaled("spark", "$1", 38, 2 * scale)
+    wide_total = unscaled("spark", "$2", 38, scale)
+    difference = f"greatest(CAST($3 AS {WIDE['spark']}) * {squares} - {wide_total} * {wide_total}, 0)"
+    numerator = _piece("spark", scaled("spark", difference, 2 * scale), sum_of_squares, total, count)
     squared = digits.variance((given,))
-    quotient = divide(engine, numerator, denominator, (numeric(38, 2 * scale), numeric(38, 0)), squared)
-    return square_root(engine, quotient, squared, result, "variance") if root else quotient
-
-
-def _ratio(
-    engine: EngineName, parts: tuple[exp.Expression, exp.Expression, exp.Expression], scale: int, *, sample: bool
-) -> tuple[exp.Expression, exp.Expression]:
-    """Numerator and denominator of a variance; null where it is (no rows, or one for a sample)."""
-    n = f"CAST($3 AS {WIDE[engine]})"
-    squares = unscaled(engine, "$1", 38, 2 * scale)
-    total = unscaled(engine, "$2", 38, scale)
-    numerator = scaled(engine, f"greatest({n} * {squares} - {total} * {total}, 0)", 2 * scale)
-    others = f"({n} - 1)" if sample else n
-    return _piece(engine, numerator, *parts), _piece(engine, f"nullif({n} * {others}, 0)", *parts)
+    denominator = _denominator("spark", count, sample=sample)
+    quotient = divide("spark", numerator, denominator, (numeric(38, 2 * scale), numeric(38, 0)), squared)
+    return square_root("spark", quotient, squared, call.type, "variance") if root else quotient
 
 
 def _variances() -> Iterator[Function]:
