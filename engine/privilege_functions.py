@@ -7,13 +7,13 @@ An OID that nothing has gives null; a name that nothing has is an error. Source:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from engine import privilege_words as words
 from engine.catalog import acl
 from engine.catalog.acl import PUBLIC, Kind
-from engine.catalog.builtin import functions_named
+from engine.catalog.builtin import functions_named, rows
 from engine.catalog.objects import DATABASE, StoredRelation
 from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.rights import DATABASE_OID
@@ -201,6 +201,8 @@ def _has_function(session: Session, arguments: Arguments) -> bool | None:
     asked = words.asked("function", text)
     if isinstance(said, str) and not functions_named(dotted(said.partition("(")[0])[-1]):
         raise UndefinedFunction(f'function "{said}" does not exist')
+    if not isinstance(said, str) and said not in _oids("pg_proc"):
+        return None
     return _everybodys(session, role, asked)
 
 
@@ -220,11 +222,31 @@ def _everybodys(session: Session, role: int, asked: words.Asked) -> bool:
     return bool(asked.rights) or _is_all_powerful(session, role)
 
 
+#: Kinds of which PostgreSQL's own are all that there are: the relation that has them and the column of their names; None: there are
+#: none.
+_SYSTEM_KINDS: Final = {
+    "language": ("pg_language", "lanname"),
+    "tablespace": ("pg_tablespace", "spcname"),
+    "foreign_data_wrapper": None,
+    "server": None,
+}
+
+
 def _has_of_system(kind: str, session: Session, arguments: Arguments) -> bool | None:
     """Languages are everybody's to use, the rest a superuser's."""
-    role, (_said, text) = _asking(session, arguments, 2)
-    asked = words.asked(kind, text)
+    role, (said, text) = _asking(session, arguments, 2)
+    asked, where = words.asked(kind, text), _SYSTEM_KINDS[kind]
+    if isinstance(said, str) and (where is None or said not in rows(where[0])[where[1]].to_pylist()):
+        name = "foreign-data wrapper" if kind == "foreign_data_wrapper" else kind
+        raise UndefinedObject(f'{name} "{said}" does not exist')
+    if not isinstance(said, str) and (where is None or said not in _oids(where[0])):
+        return None
     return _everybodys(session, role, asked) if kind == "language" else _is_all_powerful(session, role)
+
+
+@cache
+def _oids(relation: str) -> frozenset[int]:
+    return frozenset(rows(relation)["oid"].to_pylist())
 
 
 def _has_role(session: Session, arguments: Arguments) -> bool | None:

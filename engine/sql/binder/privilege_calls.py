@@ -29,6 +29,8 @@ _OF_ROLES: Final = (
     ' as "=p" ("=role", "=rolename", "=kind", "=oid", "=number", "=name", "=rights", "=options")'
 )
 _TYPES: Final = 'from (select oid from pg_catalog.pg_type) as "=t" ("=type")'
+_LANGUAGES: Final = 'from (select oid, lanname::text from pg_catalog.pg_language) as "=l" ("=oid", "=name")'
+_TABLESPACES: Final = 'from (select oid, spcname::text from pg_catalog.pg_tablespace) as "=s" ("=oid", "=name")'
 _IS_ROLE: Final = '("=role"::text = $1::text or "=rolename" = $1::text)'
 _ANY: Final = '(("=rights" & {rights}) <> 0 or ("=options" & {options}) <> 0)'
 _BY_NAME: Final = '("=oid"::text = ${at}::text or "=name" = ${at}::text)'
@@ -50,10 +52,11 @@ _QUERIES: Final = {
         f" {_OWN} where (\"=kind\" = 'S' or \"=kind\" = 'T' and \"=oid\" = ${{at}}))"
         f' {_TYPES} where "=type" = ${{at}}'
     ),
-    "language": "select true where ${at} is not null",
-    "foreign_data_wrapper": f"select \"=rights\" <> 0 {_OWN} where \"=kind\" = 'S' and ${{at}} is not null",
-    "server": f"select \"=rights\" <> 0 {_OWN} where \"=kind\" = 'S' and ${{at}} is not null",
-    "tablespace": f"select \"=rights\" <> 0 {_OWN} where \"=kind\" = 'S' and ${{at}} is not null",
+    "language": f"select true {_LANGUAGES} where {_BY_NAME}",
+    # There are none.
+    "foreign_data_wrapper": "select false where ${at} is null",
+    "server": "select false where ${at} is null",
+    "tablespace": f"select (select \"=rights\" <> 0 {_OWN} where \"=kind\" = 'S') {_TABLESPACES} where {_BY_NAME}",
 }  # fmt: skip
 _ROLE: Final = f'select ("=rights" & {{rights}}) <> 0 {_OWN} where "=kind" = \'R\' and {_BY_NAME}'
 
@@ -87,6 +90,8 @@ def _of_role(text: str, role: exp.Expression, role_oid: RoleOid) -> str:
     said = _bare(role)
     if isinstance(said, exp.Literal) and said.is_string and said.name != "public" and role_oid(said.name) is None:
         raise UndefinedObject(f'role "{said.name}" does not exist')
+    if _OWN not in text:
+        return text
     return text.replace(_OWN, _OF_ROLES).replace(" where ", f" where {_IS_ROLE} and ", 1)
 
 
