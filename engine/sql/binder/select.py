@@ -84,7 +84,9 @@ def select_list(binder: QueryBinder, tree: exp.Select, scope: Scope) -> list[Tar
 
 
 def _item(binder: QueryBinder, item: exp.Expression, scope: Scope) -> list[Target]:
-    """One item of a select list: one target, or what a star stands for."""
+    """One item of a select list: one target, or what a star stands for, whose columns keep their names in `t.* AS name` too."""
+    if isinstance(item, exp.Alias) and _is_star_of_row(item.this):
+        item = item.this
     if isinstance(item, exp.Star):
         if not scope.sources:
             message = "SELECT * with no tables specified is not valid"
@@ -97,6 +99,12 @@ def _item(binder: QueryBinder, item: exp.Expression, scope: Scope) -> list[Targe
         return _fields(binder, item, scope)
     value = item.this if isinstance(item, exp.Alias) else item
     return [Target(label(item), binder.expressions.bind(value, scope))]
+
+
+def _is_star_of_row(item: exp.Expression) -> bool:
+    """`t.*` or `(record).*`."""
+    star = item.this if isinstance(item, exp.Column) else item.expression if isinstance(item, exp.Dot) else None
+    return isinstance(star, exp.Star)
 
 
 def _passed(column: SourceColumn, star: exp.Expression) -> Target:
