@@ -60,6 +60,8 @@ def _texts() -> Iterator[Function]:
         shown = f"sluice_{kind.name}_out($1)"
         local = masked.replace("$2", shown) if kind is t.INET else shown
         yield cast(kind, t.TEXT, local=local, spark=NOTHING, context="assignment")
+        if kind is t.INET:
+            yield cast(kind, t.NAME, local=shown, spark=NOTHING, context="assignment")
     for kind in (kind for kind in _READ if kind is not t.ACLITEM):
         yield cast(t.TEXT, kind, local=f"sluice_{kind.name}_in($1)", spark=NOTHING)
 

@@ -274,6 +274,7 @@ def _moments() -> Iterator[Function]:
         stable: Volatility = "stable" if source is t.TIMESTAMPTZ else "immutable"
         yield cast(source, t.TIME, volatility=stable, **both(_time_of_day))
     yield cast(t.TIMESTAMPTZ, t.TIMETZ, volatility="stable", **both(_zoned_time_of_day))
+    yield cast(t.TIME, t.TIMETZ, volatility="stable", **both(_zoned_time_of_today))
     yield cast(t.TIME, t.INTERVAL, **both(_span_of_time))
     yield cast(t.INTERVAL, t.TIME, **both(_time_of_span))
     yield cast(t.TIMETZ, t.TIME, **both(_time_of_zoned))
@@ -314,6 +315,22 @@ def _zoned_time_of_day(
     none = "NULL" if engine == "local" else "CAST(NULL AS STRUCT<micros: BIGINT, zone: INT>)"
     unknown = "$1 IS NULL OR NOT isfinite($1)" if engine == "local" else "$1 IS NULL"
     return sql(engine, f"CASE WHEN {unknown} THEN {none} ELSE $2 END", args[0], pack(engine, fields_))
+
+
+def _zoned_time_of_today(
+    engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall
+) -> exp.Expression:
+    """The time with the offset that the session's zone has at it today (date.c: time_timetz)."""
+    moment_type = "TIMESTAMP" if engine == "local" else "TIMESTAMP_NTZ"
+    midnight = micros_of(engine, sql(engine, f"CAST(current_date() AS {moment_type})"), t.TIMESTAMP)
+    micros = micros_of(engine, args[0], t.TIME)
+    clock = moment(engine, sql(engine, "$1 + $2", midnight, micros), t.TIMESTAMP)
+    instant = sql(engine, f"CAST($1 AS {'TIMESTAMPTZ' if engine == 'local' else 'TIMESTAMP'})", clock)
+    zone = sql(engine, "($1).zone", _zoned_time_of_day(engine, [instant], call))
+    none = "NULL" if engine == "local" else "CAST(NULL AS STRUCT<micros: BIGINT, zone: INT>)"
+    return sql(
+        engine, f"CASE WHEN $1 IS NULL THEN {none} ELSE $2 END", args[0], pack(engine, {"micros": micros, "zone": zone})
+    )
 
 
 def _span_of_time(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:

@@ -9,3 +9,6 @@ select inet_merge('192.168.1.5/24', '192.168.2.5/24'), inet_same_family('10.0.0.
 select id from n where a << '10.0.0.0/8' order by id;
 select a::cidr from n where id = 2;
 select b::inet from n order by id
+;
+select '::1'::inet::name, '10.0.0.1'::inet::name, '10.0.0.0/8'::cidr::name, '10.0.0.1/8'::inet::name, '10.0.0.1'::inet::text;
+select i::name from (values ('10.0.0.1'::inet), ('::1'), (null)) v(i)
