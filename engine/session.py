@@ -654,11 +654,14 @@ class Session(EngineSession):
         return (*(x for x in _SYSTEM_SCHEMAS if x not in named), *named)
 
     def _schemas_named(self) -> Sequence[str]:
-        """What the setting says, `$user` among it, without schemas that do not exist or may not be used."""
+        """What the setting says without schemas that do not exist or may not be used. `$user` is none of the system's: a role of
+        that name would else find its relations first, and make its own there."""
         snapshot, authority = self.catalog.current(), self.authority()
         names = [_unquoted(part) for part in self.settings.get("search_path").split(",")]
-        named = [self.roles.current_name if name == "$user" else name for name in names if name]
-        there = [name for name in named if snapshot.has_schema(name) or name in _LOOKED_IN]
+        own = self.roles.current_name
+        users = None if own in _LOOKED_IN else own
+        named = [users if name == "$user" else name for name in names if name]
+        there = [name for name in named if name is not None and (snapshot.has_schema(name) or name in _LOOKED_IN)]
         if not authority.role.superuser:
             there = [name for name in there if authority.may_use(snapshot, name)]
         return there

@@ -377,6 +377,12 @@ class DatatypeMismatch(SqlError):
     default_sqlstate = "42804"
 
 
+class AssignedTypeMismatch(DatatypeMismatch):
+    """Drivers tell a value of the wrong type for its column from other mismatches by the routine."""
+
+    routine = "transformAssignedExpr"
+
+
 class WrongObjectType(SqlError):
     default_sqlstate = "42809"
 

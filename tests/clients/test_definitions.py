@@ -50,6 +50,28 @@ def test_a_statement_prepared_before_a_change(local: LocalMember) -> None:
         assert caught.value.diag.source_function == "RevalidateCachedQuery"
 
 
+def test_a_value_of_another_type_is_known_by_the_routine(local: LocalMember) -> None:
+    with local.connect() as connection:
+        connection.execute("create table t (a date, b int[])")
+        for statement in ("insert into t (a) values (1)", "update t set a = 2", "insert into t (b) select 3"):
+            with pytest.raises(psycopg.errors.DatatypeMismatch) as caught:
+                connection.execute(statement)
+            assert caught.value.diag.source_function == "transformAssignedExpr"
+
+
+def test_a_role_by_the_name_of_a_system_schema_makes_its_tables_in_public(local: LocalMember) -> None:
+    for name in ("sluice", "information_schema"):
+        with local.connect(user=name) as connection:
+            assert connection.execute("select current_schema, current_schemas(false)").fetchone() == (
+                "public",
+                ["public"],
+            )
+            connection.execute(f"create table {name}_own (a int)")
+            assert connection.execute(f"select a from public.{name}_own").fetchall() == []
+            connection.execute("set search_path = sluice")
+            assert connection.execute("select current_schema").fetchone() == ("sluice",)
+
+
 def test_a_promise_of_rows_that_another_transaction_breaks_first(local: LocalMember) -> None:
     with local.connect(autocommit=False) as one, local.connect() as two:
         two.execute("create table t (a int)")

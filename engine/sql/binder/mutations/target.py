@@ -28,7 +28,7 @@ from engine.sql.stored_text import read_formula
 from wire import types as t
 from wire.dataclass import dataclass
 from wire.errors import (
-    DatatypeMismatch,
+    AssignedTypeMismatch,
     DuplicateColumn,
     FeatureNotSupported,
     GeneratedAlways,
@@ -235,7 +235,7 @@ def assigned(binder: QueryBinder, value: Expr, column: TableColumn) -> Expr:
     input error."""
     source, target = value.type.pg, column.type.pg
     if not can_coerce(source, target, "assignment"):
-        raise DatatypeMismatch(
+        raise AssignedTypeMismatch(
             f'column "{column.name}" is of type {target.sql_name} but expression is of type {source.sql_name}',
             hint="You will need to rewrite or cast the expression.",
             position=cursor(value.position),
