@@ -27,12 +27,15 @@ _SPACE: Final = " \t\n\r\v\f"
 _BOUNDS: Final = re.compile(
     r"\[[ \t\n\r\v\f]*+(?:([+-]?[0-9]++)[ \t\n\r\v\f]*+:[ \t\n\r\v\f]*+)?([+-]?[0-9]++)[ \t\n\r\v\f]*+\]"
 )
-_TOKEN: Final = re.compile(
-    r"[ \t\n\r\v\f]*(?:(?P<brace>[{}])|(?P<comma>,)"
-    r'|(?P<quoted>"(?:[^"\\]|\\.)*")'
-    r'|(?P<bare>(?:[^{}",\\ \t\n\r\v\f]|\\.)(?:[^{}",\\]|\\.)*))',
-    re.DOTALL,
-)
+_TOKENS: Final = {
+    delimiter: re.compile(
+        rf"[ \t\n\r\v\f]*(?:(?P<brace>[{{}}])|(?P<delimiter>{delimiter})"
+        r'|(?P<quoted>"(?:[^"\\]|\\.)*")'
+        rf'|(?P<bare>(?:[^{{}}"{delimiter}\\ \t\n\r\v\f]|\\.)(?:[^{{}}"{delimiter}\\]|\\.)*))',
+        re.DOTALL,
+    )
+    for delimiter in (",", ";")
+}
 _BACKSLASH: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -41,10 +44,10 @@ class _Item(NamedTuple):
     text: str
 
 
-def read_array(text: str, read_element: Callable[[str], Any]) -> list[Any]:
+def read_array(text: str, read_element: Callable[[str], Any], delimiter: str = ",") -> list[Any]:
     """The (nested) list that an array literal stands for.
 
-    read_element: reads the text of one element; it is not called for NULL.
+    read_element: reads the text of one element; it is not called for NULL. delimiter: of the element's type.
     """
     body, bounds = _dimensions(text)
     if not body.startswith("{"):
@@ -52,7 +55,7 @@ def read_array(text: str, read_element: Callable[[str], Any]) -> list[Any]:
             text,
             "Missing array dimension value." if body.startswith("[") else _OPENING,
         )
-    value, depth = _nested(text, body, read_element)
+    value, depth = _nested(text, body, read_element, delimiter)
     lengths = _lengths(value)
     if bounds and (len(bounds) != depth or [upper - lower + 1 for lower, upper in bounds] != lengths):
         raise _malformed(text, "Specified array dimensions do not match array contents.")
@@ -96,11 +99,11 @@ def _dimensions(text: str) -> tuple[str, list[tuple[int, int]]]:
     return body, bounds
 
 
-def _items(text: str, body: str) -> Iterator[_Item]:
+def _items(text: str, body: str, delimiter: str) -> Iterator[_Item]:
     at = 0
     depth = 0
     while True:
-        match = _TOKEN.match(body, at)
+        match = _TOKENS[delimiter].match(body, at)
         if not match:
             raise _malformed(
                 text, "Unexpected end of input." if not body[at:].strip(_SPACE) else _unexpected(body[at:])
@@ -132,17 +135,17 @@ _MAY_FOLLOW: Final = {
 }
 
 
-def _nested(text: str, body: str, read_element: Callable[[str], Any]) -> tuple[list[Any], int]:
+def _nested(text: str, body: str, read_element: Callable[[str], Any], delimiter: str) -> tuple[list[Any], int]:
     """The nested lists and their depth; every element must be at the same depth."""
     stack: list[list[Any]] = []
     result: list[Any] = []
     leaf_depth = 0
     last = "start"
-    for kind, piece in _items(text, body):
-        symbol = piece if kind in ("brace", "comma") else "element"
+    for kind, piece in _items(text, body, delimiter):
+        symbol = "," if kind == "delimiter" else piece if kind == "brace" else "element"
         if symbol not in _MAY_FOLLOW[last] and not (symbol == "}" and last == "{" and len(stack) == 1):
             raise _malformed(
-                text, "Unexpected array element." if symbol == "element" else f'Unexpected "{symbol}" character.'
+                text, "Unexpected array element." if symbol == "element" else f'Unexpected "{piece}" character.'
             )
         if symbol == "{":
             _open(stack, result)

@@ -11,6 +11,7 @@ Canonical values are described in `engine.sql.expr`; errors are PostgreSQL 15's,
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from wire import types as t
@@ -74,7 +75,8 @@ def parse_text(typ: t.PgType, text: str, *, typmod: int = -1, settings: InputSet
         element = t.element_of(typ)
         if (numbers := read_numbers(text, element)) is not None:
             return numbers
-        return read_array(text, lambda item: parse_text(element, item, typmod=typmod, settings=settings))
+        read = partial(parse_text, element, typmod=typmod, settings=settings)
+        return read_array(text, read, t.delimiter_of(element))
     if typ.category == "E":
         return read_enum(typ, text)
     if typ.category == "C":

@@ -122,7 +122,7 @@ def _array_text(column: EncodedColumn, array: pa.ListArray, settings: OutputSett
 
     if column.type.oid in _VECTORS:
         return vector_text(array, element_text)
-    return array_text(array, element_text, quoted=element.type not in _PLAIN)
+    return array_text(array, element_text, t.delimiter_of(element.type), quoted=element.type not in _PLAIN)
 
 
 def _record_text(column: EncodedColumn, array: pa.StructArray, settings: OutputSettings) -> ByteColumn:

@@ -18,7 +18,7 @@ from wire.byte_columns import ByteColumn, Ints, constant, fixed_array, join, off
 from wire.errors import ArraySubscriptError
 
 #: Texts that need quotes in an array: empty, NULL, or with a delimiter, brace, quote, backslash or blank.
-_ARRAY_QUOTED = r'^$|(?i:^null$)|[{}",\\ \t\n\r\v\f]'
+_ARRAY_QUOTED = {delimiter: rf'^$|(?i:^null$)|[{{}}"{delimiter}\\ \t\n\r\v\f]' for delimiter in (",", ";")}
 _RECORD_QUOTED = r'^$|[()",\\ \t\n\r\v\f]'
 
 
@@ -29,32 +29,34 @@ def elements_of(array: pa.ListArray) -> tuple[Ints, pa.Array]:
     return offsets - first, array.values.slice(first, last - first)
 
 
-def array_text(array: pa.ListArray, element_text: Callable[[pa.Array], pa.BinaryArray], *, quoted: bool) -> ByteColumn:
+def array_text(
+    array: pa.ListArray, element_text: Callable[[pa.Array], pa.BinaryArray], delimiter: str, *, quoted: bool
+) -> ByteColumn:
     """A list column as array literals.
 
-    element_text: the texts of a column of elements. quoted: whether those may need quotes.
+    element_text: the texts of a column of elements. delimiter: of the element's type. quoted: whether the texts may need quotes.
     """
-    text, leaves = _nested_text(array, element_text, quoted=quoted)
+    text, leaves = _nested_text(array, element_text, delimiter, quoted=quoted)
     if not leaves.all():
         text = pc.if_else(pa.array(leaves != 0), text, pa.scalar(b"{}", pa.binary()))
     return ByteColumn(len(array), (text,))
 
 
 def _nested_text(
-    array: pa.ListArray, element_text: Callable[[pa.Array], pa.BinaryArray], *, quoted: bool
+    array: pa.ListArray, element_text: Callable[[pa.Array], pa.BinaryArray], delimiter: str, *, quoted: bool
 ) -> tuple[pa.BinaryArray, Ints]:
     """The literals, and how many elements proper each row has."""
     offsets, elements = elements_of(array)
     if pa.types.is_list(elements.type):
         check_rectangular(offsets, elements)
-        items, leaves = _nested_text(elements, element_text, quoted=quoted)
+        items, leaves = _nested_text(elements, element_text, delimiter, quoted=quoted)
         running = np.concatenate(([0], np.cumsum(leaves)))
         counts = np.diff(running[offsets])
     else:
-        items = _array_items(elements, element_text, quoted=quoted)
+        items = _array_items(elements, element_text, delimiter, quoted=quoted)
         counts = np.diff(offsets)
     rows = len(array)
-    joined = joined_lists(offsets, items, b",")
+    joined = joined_lists(offsets, items, delimiter.encode())
     return join([fixed_array(constant(rows, b"{")), joined, fixed_array(constant(rows, b"}"))]), counts
 
 
@@ -65,11 +67,11 @@ def joined_lists(offsets: Ints, items: pa.BinaryArray, separator: bytes) -> pa.B
 
 
 def _array_items(
-    elements: pa.Array, element_text: Callable[[pa.Array], pa.BinaryArray], *, quoted: bool
+    elements: pa.Array, element_text: Callable[[pa.Array], pa.BinaryArray], delimiter: str, *, quoted: bool
 ) -> pa.BinaryArray:
     text = element_text(elements)
     if quoted:
-        text = _quote(text, _ARRAY_QUOTED, rb"\\\1")
+        text = _quote(text, _ARRAY_QUOTED[delimiter], rb"\\\1")
     if elements.null_count:
         text = pc.if_else(pc.is_valid(elements), text, pa.scalar(b"NULL", pa.binary()))
     return text

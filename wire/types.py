@@ -296,6 +296,11 @@ def element_of(array: PgType) -> PgType:
     return array.element_type or BY_OID[array.element]
 
 
+def delimiter_of(element: PgType) -> str:
+    """typdelim: what stands between the elements of an array's text."""
+    return ";" if element is BOX else ","
+
+
 def base_of(typ: PgType) -> PgType:
     """What is below a domain, and below the domains that it is made of; any other type itself."""
     while typ.domain is not None:

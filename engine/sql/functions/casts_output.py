@@ -366,11 +366,11 @@ def _moments() -> Iterator[Function]:
 
 # --- arrays -----------------------------------------------------------------------------------------------------------
 
-#: Elements that array_out puts in quotes.
+#: Elements that array_out puts in quotes, `@` being the delimiter.
 _QUOTED: Final[dict[EngineName, str]] = {
-    "local": "(CASE WHEN $1 = '' OR lower($1) = 'null' OR regexp_matches($1, '[{}\",\\\\[:space:]]') "
+    "local": "(CASE WHEN $1 = '' OR lower($1) = 'null' OR regexp_matches($1, '[{}\"@\\\\[:space:]]') "
     "THEN '\"' || replace(replace($1, '\\', '\\\\'), '\"', '\\\"') || '\"' ELSE $1 END)",
-    "spark": "(CASE WHEN $1 = '' OR lower($1) = 'null' OR $1 RLIKE '[{}\",\\\\\\\\ \\\\t\\\\n\\\\r\\\\x0B\\\\f]' "
+    "spark": "(CASE WHEN $1 = '' OR lower($1) = 'null' OR $1 RLIKE '[{}\"@\\\\\\\\ \\\\t\\\\n\\\\r\\\\x0B\\\\f]' "
     "THEN concat('\"', replace(replace($1, '\\\\', '\\\\\\\\'), '\"', '\\\\\"'), '\"') ELSE $1 END)",
 }
 
@@ -381,17 +381,21 @@ def _array(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggr
     if call.args[0].type.pg is t.ANYARRAY:
         return array
     one = typed_as_text(engine, exp.column("e__"), element_type(call.args[0].type), call.args[0])
-    item = bound(engine, "i__", one, lambda text: sql(engine, _QUOTED[engine], text))
+    delimiter = t.delimiter_of(t.element_of(call.args[0].type.pg))
+    quoted = _QUOTED[engine].replace("@", delimiter)
+    item = bound(engine, "i__", one, lambda text: sql(engine, quoted, text))
     shown = sql(engine, "coalesce($1, 'NULL')", item)
     if engine == "local":
-        listed = sql(engine, "array_to_string(list_transform($1, lambda e__: $2), ',')", array, shown)
+        listed = sql(
+            engine, "array_to_string(list_transform($1, lambda e__: $2), $3)", array, shown, literal(delimiter)
+        )
         _refuse_nested(call)
         whole = (
             "CASE WHEN typeof($1) LIKE '%[][]' THEN error('SQLSTATE:0A000:not supported: arrays of several dimensions"
         )
         whole += " as text') WHEN $1 IS NOT NULL THEN '{' || $2 || '}' END"
         return sql(engine, whole, array, listed)
-    listed = sql(engine, "array_join(transform($1, e__ -> $2), ',')", array, shown)
+    listed = sql(engine, "array_join(transform($1, e__ -> $2), $3)", array, shown, literal(delimiter))
     whole = (
         "CASE WHEN typeof($1) LIKE 'array<array<%' THEN raise_error('SQLSTATE:0A000:not supported: arrays of several dimensions"
         " as text') WHEN $1 IS NOT NULL THEN concat('{', $2, '}') END"
