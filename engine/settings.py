@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Final, Literal
 
@@ -404,6 +404,10 @@ class SessionSettings:
         for name, value in (defaults or {}).items():
             setting = self._row(name, defining=True)
             self._defaults[setting.name.lower()] = setting.read(value, self.default(setting))
+
+    def custom_names(self) -> Sequence[str]:
+        """The names that the session has defined, in lower case and in order."""
+        return sorted(self._custom)
 
     def _row(self, name: str, *, defining: bool = False) -> Setting:
         key = name.lower()

@@ -340,7 +340,7 @@ _SCALARS: Final[dict[tuple[str, int], str]] = {
         what='case "=kind" when \'r\' then 28 else coalesce("=events", 0) end'
     ),
     ("pg_partition_root", 1): "select null::regclass",
-    ("current_setting", 1): _SETTING,
+    ("current_setting", 1): f'select coalesce(({_SETTING}), "=unknown_setting"($1))',
     ("current_setting", 2): _SETTING,
     (
         "acldefault",

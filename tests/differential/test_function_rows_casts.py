@@ -225,6 +225,7 @@ x::timestamptz(2)
 time | 00:00:00 | 12:34:56.789 | 24:00:00 | 23:59:59.999999 | 23:59:59.5 | 01:02:03.000001
 x::text
 x::interval
+x::timetz
 x::time(0)
 x::time(3)
 x::varchar(5)

@@ -17,5 +17,6 @@ SYNTAX: Final = frozenset(
         "=regclass",
         "=regtype",
         "=aclexplode",
+        "=unknown_setting",
     )
 )

@@ -69,7 +69,7 @@ def _source(value: str, reset: str) -> str:
 
 def _shown(context: SystemContext) -> Iterator[Row]:
     """As SHOW says them: what current_setting() of a name that a query finds looks up."""
-    for name in filter(context.may_examine, SETTINGS):
+    for name in (*filter(context.may_examine, SETTINGS), *context.settings.custom_names()):
         yield name, context.settings.get(name)
 
 

@@ -16,11 +16,12 @@ from engine.executor import EngineName
 from engine.settings import SETTINGS
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
+from engine.sql.functions.decimals import STRING
 from engine.sql.functions.textual import typed_as_text
 from engine.sql.functions.trees import both, concat, on, raises, sql, text
 from wire import types as t
 from wire.client_encodings import NUMBERED
-from wire.errors import FeatureNotSupported
+from wire.errors import FeatureNotSupported, UndefinedObject
 from wire.interval_modifiers import FULL_PRECISION, FULL_RANGE, SPANS
 
 if TYPE_CHECKING:
@@ -129,9 +130,18 @@ def _format_type(engine: EngineName, args: Sequence[exp.Expression], _call: Call
 
 _NO_TEXT: Final = {"local": "CAST(NULL AS VARCHAR)", "spark": "CAST(NULL AS STRING)"}
 
+
+def _unknown_setting(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    named = concat(engine, [text('unrecognized configuration parameter "'), args[0], text('"')])
+    error = raises(engine, UndefinedObject.default_sqlstate, named)
+    return sql(engine, f"CASE WHEN $1 IS NOT NULL THEN CAST($2 AS {STRING[engine]}) END", args[0], error)
+
+
 _SESSION = (
     fn("current_setting", (t.TEXT,), t.TEXT, volatility="stable"),
     fn("current_setting", (t.TEXT, t.BOOL), t.TEXT, volatility="stable"),
+    # What current_setting is of a name that a query finds and that means nothing (`engine.catalog.lookups`).
+    fn("=unknown_setting", (t.TEXT,), t.TEXT, volatility="stable", **both(_unknown_setting)),
     fn("set_config", (t.TEXT, t.TEXT, t.BOOL), t.TEXT, strict=False, volatility="volatile"),
     *(
         fn(f"to_{kind.name}", (t.TEXT,), kind, volatility="stable")
