@@ -48,7 +48,7 @@ from engine.recording_catalog import RecordingCatalog
 from engine.results import RowsStream, StreamExecution
 from engine.row_calls import RowCallStream
 from engine.runtime.mesh import MemberInfo
-from engine.runtime.planning_pool import SHORT_CHARACTERS
+from engine.runtime.planning_pool import SHORT_CHARACTERS, SHORT_NODES
 from engine.sequences import SessionSequences
 from engine.session_roles import SessionRoles
 from engine.session_transaction import SessionTransaction
@@ -233,6 +233,8 @@ class Session(EngineSession):
             if found_types != parameter_types and not planned.of_session:
                 # It is executed with the types that were found for what the client left open: as it was prepared.
                 kept.keep(key_of(found_types), planned.with_plan(planned.plan))
+        if planned.size > SHORT_NODES:
+            self._engine.planning.dispose_with(planned, [planned.plan], planned.size, cached=planned.kept)
         return planned
 
     async def _as_of_now(self, planned: PlannedQuery) -> PlannedQuery:
