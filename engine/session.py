@@ -223,7 +223,8 @@ class Session(EngineSession):
         context, catalog = self.bind_context(parameter_types, digits)
 
         def bind() -> PlannedQuery:
-            bound = bind_query(query, context)
+            with context.binding():
+                bound = bind_query(query, context)
             planned = PlannedQuery(
                 optimise(bound.plan), tuple(bound.columns), tuple(bound.parameters), tuple(catalog.reads.values()),
                 bound.locks, context.accesses.finished(), frozenset(catalog.schemas), length=len(query.text),
