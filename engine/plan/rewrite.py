@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Final, TypeVar
 
 from engine.plan.logical import Aggregator, Cte, Node
-from engine.sql.expr import Expr, Frame, FrameBound, OrderItem, Subquery
+from engine.sql.expr import Constants, Expr, Frame, FrameBound, OrderItem, Subquery
 from engine.sql.interrupts import check_for_interrupts
 
 NodeT = TypeVar("NodeT", bound=Node)
@@ -120,6 +120,8 @@ def size(plan: Node) -> int:
         thing = left.pop()
         if isinstance(thing, (tuple, list)):
             left.extend(thing)
+        elif isinstance(thing, Constants):
+            count += len(thing)
         elif isinstance(thing, (Node, Expr, OrderItem, Cte, Frame, FrameBound)):
             count += 1
             kind: Any = thing.__class__
