@@ -61,4 +61,7 @@ async def compile_aside(
             runs = query.runs
             return replace(query, runs=replace(runs, printed=print_statement(runs.statement, runs.engine)))
 
-    return await engine.planning.run(compile_with_text, long=nodes > SHORT_NODES)
+    query = await engine.planning.run(compile_with_text, long=nodes > SHORT_NODES)
+    if nodes > SHORT_NODES and isinstance(query.runs, CompiledFragment):
+        engine.planning.dispose_with(query.runs, [query.runs.statement], nodes, cached=True)
+    return query

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import itertools
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -60,6 +61,8 @@ T = TypeVar("T")
 #: Statements that are kept parsed: how many, and of how many characters together, each of which takes up to 250 bytes.
 _PARSED: Final = 1024
 _PARSED_ROOM: Final = 1 << 19
+#: Characters of a long text for a node of its trees.
+_NODE_CHARACTERS: Final = 5
 #: What the name of the file of advisory locks has beyond the catalog's.
 _LOCKS: Final = "-locks"
 #: A query's number fits in an int8, however many follow the first.
@@ -162,10 +165,18 @@ class Engine:
     async def parsed(self, sql: str) -> Sequence[Statement]:
         """`parse(sql)`, remembered for texts of ordinary length without passwords; nobody else waits for a long one."""
         if len(sql) > SHORT_CHARACTERS:
-            return await self.planning.run(functools.partial(parse, sql), long=True)
+            statements = await self.planning.run(functools.partial(parse, sql), long=True)
+            self._dispose_after(statements, len(sql) // _NODE_CHARACTERS)
+            return statements
         if names_password(sql):
             return parse(sql)
         return self._parsed.get(sql, lambda: parse(sql))
+
+    def _dispose_after(self, statements: Sequence[Statement], nodes: int) -> None:
+        """Have the trees of a long text taken apart once its last statement is freed."""
+        if statements:
+            *before, last = statements
+            self.planning.dispose_with(last, [*before, *filter(gc.is_tracked, gc.get_referents(last))], nodes)
 
     async def roles(self) -> Roles:
         """The newest ones, whichever member has made them."""
@@ -235,6 +246,7 @@ class Engine:
         await closed_in_turn(
             self._stalls.close,
             self._compactor.close,
+            self.planning.close,
             lambda: None if self._runtime is None else self._runtime.close(),
             self._messages.close,
             *(executor.close for executor in self._executors.values()),

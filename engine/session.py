@@ -48,7 +48,7 @@ from engine.recording_catalog import RecordingCatalog
 from engine.results import RowsStream, StreamExecution
 from engine.row_calls import RowCallStream
 from engine.runtime.mesh import MemberInfo
-from engine.runtime.planning_pool import SHORT_CHARACTERS
+from engine.runtime.planning_pool import SHORT_CHARACTERS, SHORT_NODES
 from engine.sequences import SessionSequences
 from engine.session_roles import SessionRoles
 from engine.session_transaction import SessionTransaction
@@ -196,8 +196,11 @@ class Session(EngineSession):
 
     # -- queries -------------------------------------------------------------------------------------------------
 
-    async def plan(self, query: s.Query, parameter_types: tuple[int, ...], digits: Digits) -> PlannedQuery:
-        """The query bound and optimised against the catalog as it is now."""
+    async def plan(
+        self, query: s.Query, parameter_types: tuple[int, ...], digits: Digits, before: PlannedQuery | None = None
+    ) -> PlannedQuery:
+        """The query bound and optimised against the catalog as it is now. before: it planned earlier, which is used again where
+        nothing has changed that it was planned by, whether the cache has it or not."""
         settings, path = self._input_settings(), self.search_path()
         version = self.catalog.cache_key()
 
@@ -210,14 +213,18 @@ class Session(EngineSession):
         key = key_of(parameter_types)
         own = (key, self.roles.session_name)
         kept = self._engine.statements
-        if version is not None and (found := kept.find(key) or kept.find(own)) and found.fresh():
+        found = None if version is None else kept.find(key) or kept.find(own)
+        if found is None and before is not None and version is not None and not before.keys.isdisjoint((key, own)):
+            found = before
+        if found is not None and found.fresh():
             for schema in found.schemas:
                 self.authority().require_usage(self.catalog.current(), schema)
             return await self._as_of_now(found) if found.of_session else found
         context, catalog = self.bind_context(parameter_types, digits)
 
         def bind() -> PlannedQuery:
-            bound = bind_query(query, context)
+            with context.binding():
+                bound = bind_query(query, context)
             planned = PlannedQuery(
                 optimise(bound.plan), tuple(bound.columns), tuple(bound.parameters), tuple(catalog.reads.values()),
                 bound.locks, context.accesses.finished(), frozenset(catalog.schemas), length=len(query.text),
@@ -228,11 +235,15 @@ class Session(EngineSession):
 
         planned = await self._engine.planning.run(bind, long=len(query.text) > SHORT_CHARACTERS)
         if version is not None and context.stable:
+            planned.keys = frozenset((own if planned.of_session else key,))
             kept.keep(own if planned.of_session else key, planned)
             found_types = tuple(parameter.oid for parameter in planned.parameters)
             if found_types != parameter_types and not planned.of_session:
                 # It is executed with the types that were found for what the client left open: as it was prepared.
+                planned.keys |= {key_of(found_types)}
                 kept.keep(key_of(found_types), planned.with_plan(planned.plan))
+        if planned.size > SHORT_NODES:
+            self._engine.planning.dispose_with(planned, [planned.plan], planned.size, cached=planned.kept)
         return planned
 
     async def _as_of_now(self, planned: PlannedQuery) -> PlannedQuery:
@@ -274,7 +285,7 @@ class Session(EngineSession):
     async def _replan(self, prepared: Prepared, query: s.Query, arguments: Sequence[Any]) -> PlannedQuery:
         """The prepared query as of now, with the digits of this execution's numeric parameters."""
         oids = tuple(p.oid for p in prepared.parameters)
-        planned = await self.plan(query, oids, digits_of(prepared.parameters, arguments))
+        planned = await self.plan(query, oids, digits_of(prepared.parameters, arguments), prepared.plan)
         _require_same_columns(prepared.plan.columns, planned.columns)
         return planned
 

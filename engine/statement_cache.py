@@ -49,7 +49,8 @@ class PlannedQuery:
     schemas: those that it names, which have to be usable already when it is prepared.
     primary_keys: OIDs of those without which its GROUP BY would be an error.
     compiled: what it was compiled to, by the session's terms, the members, parameter values and context; the last few.
-    length: of its text. kept: whether the cache has it. of_session: it reads rows that are the session's (`engine.system_rows`).
+    length: of its text. keys: those of the cache under which it is what it would be if it were planned anew. kept: whether the
+    cache has it. of_session: it reads rows that are the session's (`engine.system_rows`).
     """
 
     plan: FinalNode
@@ -62,12 +63,13 @@ class PlannedQuery:
     primary_keys: tuple[int, ...] = ()
     compiled: OrderedDict[Hashable, CompiledQuery] = field(default_factory=OrderedDict)
     length: int = 0
+    keys: frozenset[Hashable] = frozenset()
     kept: bool = False
     of_session: bool = False
 
     def with_plan(self, plan: FinalNode) -> PlannedQuery:
         """The same over other rows of the system's, which nobody keeps."""
-        return replace(self, plan=plan, compiled=OrderedDict(), kept=False)
+        return replace(self, plan=plan, compiled=OrderedDict(), keys=frozenset(), kept=False)
 
     @functools.cached_property
     def tables(self) -> tuple[Table, ...]:

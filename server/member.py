@@ -41,6 +41,7 @@ from server.config_errors import AccessError, ConfigurationError
 from server.cursor_routing import CursorRouter
 from server.descriptors import raise_limit
 from server.ended_line import ENDED_LINE
+from server.full_collections import FullCollections
 from server.gate import Access, Gate
 from server.listener import Listener, ListenerOptions
 from server.lite import ROUTING, LiteDoor
@@ -65,9 +66,6 @@ log: Final = logging.getLogger(__name__)
 _FOR_TASKS: Final = Address("127.0.0.1", 0)
 #: How long everything that is left may take to end, once what had begun had its time.
 _END_SECONDS: Final = 15.0
-#: How many collections of the middle generation come before a full one, by default 10: some 175,000 objects more than before. A
-#: tree of sqlglot's is garbage that only collections find, 40 objects and 7 kB of the shortest statement: 30 MB between two.
-_FULL_COLLECTIONS: Final = 25
 
 
 class CannotStart(Exception):
@@ -309,10 +307,12 @@ async def _serve(config: Config) -> None:
     # What has come so far stays: to look through it again and again for garbage stops every session for 0.1 s and more.
     gc.collect()
     gc.freeze()
-    # A long statement makes hundreds of thousands of objects. With the interpreter's own threshold all of them are looked through
-    # each time that they are a quarter more, which stops every session for tenths of a second and finds nothing.
-    gc.set_threshold(*gc.get_threshold()[:2], _FULL_COLLECTIONS)
-    unused = UnusedMemory(member.engine.background.supervise("trim"))
+    engine = member.engine
+    collections = FullCollections(
+        lambda: engine.planning.live_nodes, engine.config.memory_bytes, engine.background.supervise("collections")
+    )
+    collections.start()
+    unused = UnusedMemory(engine.background.supervise("trim"))
     unused.start()
     reloads: set[asyncio.Task[None]] = set()
 
@@ -332,6 +332,7 @@ async def _serve(config: Config) -> None:
             await member.close()
         finally:
             unused.close()
+            collections.close()
             last.cancel()
             # What DuckDB's binding finds frozen when the interpreter ends, it takes for leaked and says so on and on.
             gc.unfreeze()

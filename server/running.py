@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 from engine.api import QueryState
-from engine.sql.masking import masked
+from engine.sql.masking import masked, shown
 from engine.sql.statements import Statement
 from server.commands import EXITS, Commands, Fetching
 from server.log_text import tabbed
@@ -52,13 +52,15 @@ class Running:
         self._counts = counts
         #: When the statement began, by the monotonic clock.
         self._begun = 0.0
+        self._text = ""
         self._timeout: asyncio.TimerHandle | None = None
 
     def begin(self, text: str, *, shared: bool = False) -> None:
         """A statement begins, or a step towards one: its transaction and its clock start unless they have."""
         if not self.commands.block.open:
             self.transaction_start = time.time()
-        self.query, self.query_start, self._begun = masked(text), time.time(), time.monotonic()
+        self.query, self.query_start, self._begun = shown(text), time.time(), time.monotonic()
+        self._text = text
         self.start_clock()
         self.commands.start_transaction(shared=shared)
 
@@ -120,7 +122,7 @@ class Running:
         seconds = time.monotonic() - self._begun
         self._counts.completed(tag, seconds)
         if 0 <= self.settings.now.log_min_duration <= seconds:
-            log.info("duration: %.3f ms  statement: %s", seconds * 1000, tabbed(self.query))
+            log.info("duration: %.3f ms  statement: %s", seconds * 1000, tabbed(masked(self._text)))
 
     def over(self) -> None:
         """The command is over."""

@@ -99,7 +99,12 @@ async def plan(
 ) -> PlannedMutation:
     """Bind a statement, on an operation thread."""
     long = len(statement.text) > SHORT_CHARACTERS
-    bound = await engine.planning.run(lambda: bind_mutation(statement, context), long=long)
+
+    def bind() -> BoundMutation:
+        with context.binding():
+            return bind_mutation(statement, context)
+
+    bound = await engine.planning.run(bind, long=long)
     return PlannedMutation(bound, key if context.stable else None, tuple(reads()), context.accesses.finished(), long)
 
 

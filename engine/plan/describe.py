@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -78,7 +79,7 @@ def expression(expr: e.Expr) -> str:
             return type(expr).__name__.lower()
 
 
-def _list(items: tuple[e.Expr, ...]) -> str:
+def _list(items: Sequence[e.Expr]) -> str:
     return ", ".join(expression(item) for item in items)
 
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -137,7 +137,7 @@ class _Judge:
 
         return test
 
-    def _of_list(self, arg: ColumnRef, items: tuple[Expr, ...], *, truth: bool) -> Test | None:
+    def _of_list(self, arg: ColumnRef, items: Sequence[Expr], *, truth: bool) -> Test | None:
         """IN: one of the equalities; NOT IN: none of them."""
         tests = [self._of_comparison(arg, "=" if truth else "<>", item) for item in items]
         known = tuple(test for test in tests if test is not None)

@@ -11,8 +11,8 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import Any, Final, TypeVar
 
-from engine.plan.logical import Cte, Node
-from engine.sql.expr import Expr, Frame, FrameBound, OrderItem, Subquery
+from engine.plan.logical import Aggregator, Cte, Node
+from engine.sql.expr import Constants, Expr, Frame, FrameBound, OrderItem, Subquery
 from engine.sql.interrupts import check_for_interrupts
 
 NodeT = TypeVar("NodeT", bound=Node)
@@ -112,7 +112,7 @@ def subplans(node: Node) -> Iterator[Node]:
 
 
 def size(plan: Node) -> int:
-    """How many nodes and expressions there are, those of subqueries included."""
+    """How many nodes and expressions there are, those of subqueries included; of each grouping set its columns."""
     count = 0
     left: list[Any] = [plan]
     while left:
@@ -120,10 +120,14 @@ def size(plan: Node) -> int:
         thing = left.pop()
         if isinstance(thing, (tuple, list)):
             left.extend(thing)
+        elif isinstance(thing, Constants):
+            count += len(thing)
         elif isinstance(thing, (Node, Expr, OrderItem, Cte, Frame, FrameBound)):
             count += 1
             kind: Any = thing.__class__
             left.extend(getattr(thing, name) for name in _holding(kind))
+            if isinstance(thing, Aggregator) and thing.grouping_sets is not None:
+                count += sum(map(len, thing.grouping_sets))
     return count
 
 

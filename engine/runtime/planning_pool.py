@@ -1,9 +1,11 @@
 """Threads for reading, planning and compiling statements: interruptible, in turns, within the member's memory.
 
-The work runs on the operation threads. Three things keep one client's statement from being everybody's:
+The work runs on the operation threads. Four things keep one client's statement from being everybody's:
 
 - *Interrupts.* When the wait of the session's task ends (a cancel request, `statement_timeout`, a termination), the work is marked
   and ends at its next step (`engine.sql.interrupts`). Nobody waits for that: the client is told at once.
+- *Disposal.* What long work has made is taken apart a piece at a time (`engine.runtime.disposal`), as a long work of its own: by
+  the thread of a work that failed, and for a result that its owner has dropped (`dispose_with`) by the next turn.
 - *Turns.* Work on long statements leaves at least one operation thread to the others. A session has one statement at a time,
   and turns are given in the order in which they were asked for, so each client gets its share of them. Work that was
   interrupted keeps its turn until its thread is free.
@@ -16,20 +18,25 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from engine.catalog.asking import asked_now
+from engine.runtime.disposal import frames_of, take_apart
 from engine.runtime.operation_pool import OperationPool
+from engine.runtime.shielded import shielded
 from engine.settings import size_text
 from engine.sql.interrupts import StatementWork, working
-from wire.errors import OutOfMemory
+from wire.errors import OutOfMemory, SqlError
 
 T = TypeVar("T")
 #: Characters of a statement, nodes of a plan: up to here the work takes some ten milliseconds.
 SHORT_CHARACTERS: Final = 4096
 SHORT_NODES: Final = 1000
+#: Tokens, nodes and expressions: with fewer, what a failed work leaves is freed within a few milliseconds.
+_SHORT_STEPS: Final = 10_000
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -53,6 +60,9 @@ class PlanningPool:
         self._resident = resident
         self._turns = asyncio.Semaphore(max(operations.threads - 1, 1))
         self._waiting = 0
+        self._works: set[StatementWork] = set()
+        self._held = 0
+        self._disposals: set[asyncio.Task[None]] = set()
         self._interrupted = 0
         self._refused = 0
 
@@ -70,17 +80,60 @@ class PlanningPool:
             self._waiting -= 1
         return await self._started(call, self._turns.release)
 
+    @property
+    def live_nodes(self) -> int:
+        """About how many tokens, nodes and expressions of long statements there are. May be asked from any thread."""
+        return self._held + sum(work.steps for work in list(self._works))
+
+    def dispose_with(self, owner: object, parts: list[Any], nodes: int, *, cached: bool = False) -> None:
+        """When `owner` is freed, have its parts taken apart as long work, as far as nobody else refers to them.
+
+        owner: whatever takes weak references. parts: values that only the owner refers to; not the owner itself. nodes: how many
+        they have, about. cached: the owner outlives its statement, so that its nodes count when it is gone.
+        """
+        loop = asyncio.get_running_loop()
+        finalizer = weakref.finalize(owner, _tell, loop, functools.partial(self._dispose, parts, nodes, cached=cached))
+        finalizer.atexit = False
+        self._held += 0 if cached else nodes
+
+    async def close(self) -> None:
+        """Take no more apart; what is left ends with the process. Idempotent."""
+        for task in self._disposals:
+            task.cancel()
+        if self._disposals:
+            await asyncio.wait(self._disposals)
+
+    def _dispose(self, parts: list[Any], nodes: int, *, cached: bool) -> None:
+        self._held += nodes if cached else 0
+        task = asyncio.get_running_loop().create_task(self._disposed(parts, nodes))
+        self._disposals.add(task)
+        task.add_done_callback(self._disposals.discard)
+
+    async def _disposed(self, parts: list[Any], nodes: int) -> None:
+        await self._turns.acquire()
+        try:
+            await shielded(asyncio.wrap_future(self._operations.submit(None, functools.partial(take_apart, parts))))
+        finally:
+            self._held -= nodes
+            self._turns.release()
+
     def statistics(self) -> Mapping[str, int]:
-        """waiting: long statements that wait for their turn. interrupted, refused: statements that were ended while they were
-        planned, by an interrupt and for want of memory, since the member's start."""
-        return {"waiting": self._waiting, "interrupted": self._interrupted, "refused": self._refused}
+        """waiting: long statements that wait for their turn. live_nodes: as the property. interrupted, refused: statements that
+        were ended while they were planned, by an interrupt and for want of memory, since the member's start."""
+        return {
+            "waiting": self._waiting,
+            "live_nodes": self.live_nodes,
+            "interrupted": self._interrupted,
+            "refused": self._refused,
+        }
 
     async def _started(self, call: Callable[[], T], release: Callable[[], None] | None) -> T:
         work = StatementWork(self._require_memory)
         future = self._operations.submit(None, asked_now(functools.partial(_worked, work, call)))
         if release is not None:
-            loop = asyncio.get_running_loop()
-            future.add_done_callback(functools.partial(_tell, loop, release))
+            self._works.add(work)
+            ended = functools.partial(self._ended, work, release)
+            future.add_done_callback(functools.partial(_tell, asyncio.get_running_loop(), ended))
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
@@ -90,6 +143,10 @@ class PlanningPool:
         except OutOfMemory:
             self._refused += 1
             raise
+
+    def _ended(self, work: StatementWork, release: Callable[[], None]) -> None:
+        self._works.discard(work)
+        release()
 
     def _require_memory(self) -> None:
         taken = self._resident()
@@ -102,11 +159,16 @@ class PlanningPool:
 
 
 def _worked(work: StatementWork, call: Callable[[], T]) -> T:
-    with working(work):
-        return call()
+    try:
+        with working(work):
+            return call()
+    except SqlError as error:
+        if work.steps > _SHORT_STEPS:
+            take_apart(frames_of(error))
+        raise
 
 
-def _tell(loop: asyncio.AbstractEventLoop, release: Callable[[], None], _ended: Future[T]) -> None:
-    """Give a turn back, from whichever thread; a loop that is closed gives none any more."""
+def _tell(loop: asyncio.AbstractEventLoop, call: Callable[[], None], _ended: Future[T] | None = None) -> None:
+    """Run a call on the loop's thread, from whichever thread; a loop that is closed runs none any more."""
     if not loop.is_closed():
-        loop.call_soon_threadsafe(release)
+        loop.call_soon_threadsafe(call)

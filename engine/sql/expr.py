@@ -15,10 +15,10 @@ None for null. `wire.text_input` produces the same from text.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field, fields, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from engine.sql.interrupts import check_for_interrupts
 from engine.sql.types import SqlType
@@ -101,6 +101,59 @@ class Const(Expr):
     value: Any
 
 
+class Constants(Sequence[Const]):
+    """Many constants of one type as one value, such as a long list of IN. What walks over a plan or rewrites it passes it by, as
+    nothing is below it; who needs the constants iterates over it.
+
+    values: canonical. An item has no position.
+    """
+
+    __slots__ = ("type", "values")
+
+    def __init__(self, type: SqlType, values: Sequence[Any]) -> None:  # noqa: A002 (the name that expressions have for it)
+        self.type = type
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, index: int) -> Const: ...
+    @overload
+    def __getitem__(self, index: slice) -> Constants: ...
+    def __getitem__(self, index: int | slice) -> Const | Constants:
+        if isinstance(index, slice):
+            return Constants(self.type, self.values[index])
+        return Const(self.type, self.values[index])
+
+    def __iter__(self) -> Iterator[Const]:
+        for value in self.values:
+            check_for_interrupts()
+            yield Const(self.type, value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constants) and (self.type, self.values) == (other.type, other.values)
+
+    def __hash__(self) -> int:
+        return hash((self.type, len(self.values)))
+
+    def __repr__(self) -> str:
+        return f"Constants({self.type!r}, {self.values!r})"
+
+
+def gathered(items: Sequence[Expr], at_least: int) -> Sequence[Expr]:
+    """The items as one value where they are that many, and all constants of one type; else as they are."""
+    if len(items) < at_least:
+        return items
+    typ, values = items[0].type, []
+    for item in items:
+        check_for_interrupts()
+        if not isinstance(item, Const) or item.type != typ:
+            return items
+        values.append(item.value)
+    return Constants(typ, tuple(values))
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnRef(Expr):
     column: Column
@@ -178,7 +231,7 @@ class InList(Expr):
     """arg IN (items), all of one type; NOT IN is Not(InList)."""
 
     arg: Expr
-    items: tuple[Expr, ...]
+    items: Sequence[Expr]
 
 
 @dataclass(frozen=True, slots=True)

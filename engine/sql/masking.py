@@ -1,7 +1,8 @@
 """Statements as they may be shown: the passwords in them are not.
 
 What stands behind the word PASSWORD as a string is one, wherever it stands; a text that cannot be read is cut there. A query that
-compares a column of that name is shown with a value less, which is no harm.
+compares a column of that name is shown with a value less, which is no harm. A text that takes long to read is cut at the word, too:
+who shows it may be the event loop.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ from wire.errors import SqlError
 
 _PASSWORD: Final = re.compile("password", re.IGNORECASE)
 _MASK: Final = "'***'"
+#: Characters of a text that is read within some hundredths of a second.
+_READ: Final = 1 << 14
+#: Bytes of a running statement that are shown: track_activity_query_size, less the byte that ends a text in C.
+_SHOWN_BYTES: Final = 1023
 
 
 def names_password(sql: str) -> bool:
@@ -27,6 +32,8 @@ def masked(sql: str) -> str:
     found = _PASSWORD.search(sql)
     if found is None:
         return sql
+    if len(sql) > _READ:
+        return f"{sql[: found.end()]} {_MASK}"
     try:
         tokens = tokenize(sql)
     except SqlError:
@@ -37,3 +44,8 @@ def masked(sql: str) -> str:
             parts += [sql[at : value.start], _MASK]
             at = value.end
     return "".join((*parts, sql[at:]))
+
+
+def shown(sql: str) -> str:
+    """The beginning of a text, as long as pg_stat_activity shows it, without its passwords."""
+    return masked(sql[:_SHOWN_BYTES].encode()[:_SHOWN_BYTES].decode(errors="ignore"))

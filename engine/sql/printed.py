@@ -10,6 +10,7 @@ Source: PostgreSQL 15, ruleutils.c (get_rule_expr, get_const_expr, get_coercion_
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final
 
@@ -88,7 +89,7 @@ class _Printer:
     def _enclosed(self, text: str) -> str:
         return text if self._pretty else f"({text})"
 
-    def _list(self, items: tuple[e.Expr, ...]) -> str:
+    def _list(self, items: Sequence[e.Expr]) -> str:
         return ", ".join(map(self.text, items))
 
     def _operand(self, expr: e.Expr, parent: e.Expr) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
@@ -256,6 +257,16 @@ class BindContext:
 
     def new_cte_id(self) -> int:
         return next(self._ctes)
+
+    @contextmanager
+    def binding(self) -> Iterator[None]:
+        """Around the binding of the whole statement: afterwards nothing of the context refers to the statement's trees and scopes,
+        which refer to the context, so that they can be freed without a garbage collection."""
+        try:
+            yield
+        finally:
+            self.owners.clear()
+            self.column_names.clear()
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from engine.catalog.objects import Deferrable, KeyAction
 from wire.dataclass import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
 class Statement:
     """text: the statement's own source, without its semicolon. offset: where it begins in the query string, in
     characters, so that an error's position can be told."""

@@ -53,6 +53,7 @@ FIGURES: Final[Mapping[tuple[str, str], Figure]] = {
     ("operations", "running"): _gauge("operations_running", "Operations of sessions that run on a thread."),
     ("operations", "aside"): _gauge("operations_aside", "Operations that wait for a lock and have given their thread to others."),
     ("planning", "waiting"): _gauge("planning_waiting", "Statements that wait to be planned."),
+    ("planning", "live_nodes"): _gauge("planning_live_nodes", "Tokens and nodes of long statements that are in memory."),
     ("planning", "interrupted"): _counter("planning_interrupted", "Statements that were cancelled while they were planned."),
     ("planning", "refused"): _counter("planning_refused", "Statements whose planning would have taken too much memory."),
     ("stalls", "loop_ms_max"): _gauge("loop_stall_max_seconds", "The longest time that the event loop stood still.", 1e-3),

@@ -104,3 +104,31 @@ def test_what_is_closed_stays_closed(sluice: LocalMember, connection: Connection
             other.execute(query)
         assert other.execute("select current_user, session_user").fetchone() == ("limited", "limited")
         assert connection.execute("select current_user, session_user").fetchone() != ("limited", "limited")
+
+
+def test_a_plan_too_large_to_be_kept_is_made_once_a_run(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was planned to prepare the statement is what runs."""
+    texts = bound(monkeypatch)
+    query = f"select count(*) from t where {' or '.join(f'a = {number}' for number in range(12_000))}"
+    for _ in range(2):
+        assert connection.execute(query.encode()).fetchone() == (0,)
+    assert texts == [query, query]
+
+
+def test_a_large_plan_is_made_anew_after_a_change(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = f"select n from w where n not in (-1) or {' or '.join(f'n = {number}' for number in range(10_000, 22_000))}"
+    connection.execute("create view w as select 1 as n")
+    connection.pgconn.prepare(b"large", query.encode())
+    texts = bound(monkeypatch)
+
+    def answered() -> list[bytes | None]:
+        result = connection.pgconn.exec_prepared(b"large", [])
+        return [result.get_value(row, 0) for row in range(result.ntuples)]
+
+    assert answered() == [b"1"]
+    assert texts == []
+    connection.execute("create or replace view w as select 2 as n")
+    assert answered() == [b"2"]
+    connection.execute("drop view w")

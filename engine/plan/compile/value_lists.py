@@ -3,7 +3,7 @@
 `x IN (1, 2, ...)` costs DuckDB several passes over as many expressions, during which it looks for no interrupt: 200,000 numbers
 take it ten seconds. The same numbers as one text, `x IN (SELECT CAST(UNNEST(FROM_JSON('["1","2",...]', ...)) AS INTEGER))`, are
 read by vectorised functions and looked up in a hash table. So it is with VALUES of many rows. The answer is the same where the
-condition of a WHERE or HAVING stands: a null on the left gives null, and the list has none.
+condition of a WHERE or HAVING stands: what is null on the left, or meets a null in the list and no equal, is not kept either way.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.plan.compile.literals import fits
 from engine.plan.compile.storage import storage_type
 from engine.plan.compile.trees import aliased, call, cast, column, string, table_alias
 from engine.plan.logical import Values
-from engine.sql.expr import Const, Expr, InList
+from engine.sql.expr import Const, Constants, Expr, InList
 from engine.sql.types import SqlType
 from wire import types as t
 
@@ -32,19 +32,17 @@ _TEXTS: Final = (t.TEXT, t.VARCHAR)
 
 
 def is_long(expr: Expr, engine: EngineName) -> bool:
-    """Whether the expression is IN over a list that is better read as rows: constants of one type, none of them null."""
-    if engine != "local" or not isinstance(expr, InList) or len(expr.items) < _LONG:
+    """Whether the expression is IN over a list that is better read as rows."""
+    if engine != "local" or not isinstance(expr, InList) or not isinstance(expr.items, Constants):
         return False
-    pg = expr.arg.type.pg
-    return pg in (*_INTEGERS, *_TEXTS) and all(
-        isinstance(item, Const) and item.type.pg is pg and item.value is not None for item in expr.items
-    )
+    return expr.items.type.pg is expr.arg.type.pg and expr.items.type.pg in (*_INTEGERS, *_TEXTS)
 
 
 def rows(items: Sequence[Expr]) -> exp.Expression:
     """The values of a long list as a query of one column."""
-    typ = items[0].type
-    column = _column([item.value for item in items if isinstance(item, Const)], typ)
+    assert isinstance(items, Constants), "a long list"
+    typ = items.type
+    column = _column(items.values, typ)
     assert column is not None, "types whose values all have a text"
     return exp.Subquery(this=exp.Select(expressions=[_typed(call("UNNEST", column), typ)]))
 

@@ -38,6 +38,7 @@ from engine.sql.expr import (
     IsNull,
     Not,
     Or,
+    gathered,
 )
 from engine.sql.functions import Function
 from engine.sql.functions.arrays import quantified
@@ -72,6 +73,8 @@ SYMBOLS: Final[Mapping[type[exp.Expression], str]] = {
 }
 _PATTERNS: Final[Mapping[type[exp.Expression], str]] = {exp.Like: "~~", exp.ILike: "~~*", exp.SimilarTo: "~"}
 _COMPARISONS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
+#: Constants of a list that are one value from then on.
+_MANY: Final = 1000
 _QUERIES: Final = (exp.Query, exp.Subquery, exp.Values)
 #: Types whose stored values are equal exactly when PostgreSQL's `=` says so, on both engines.
 _PLAIN_EQUALITY: Final = frozenset(
@@ -374,7 +377,7 @@ def _in_common(binder: ExpressionBinder, left: Expr, items: Sequence[Expr], pg: 
     sides = comparable(binder, [left, *typed])
     if sides is None:
         return _or([binder.operator("=", [left, i], at) for i in typed], at)
-    return InList(st.of(t.BOOL), sides[0], tuple(sides[1:]), position=at)
+    return InList(st.of(t.BOOL), sides[0], gathered(tuple(sides[1:]), _MANY), position=at)
 
 
 # -- ANY and ALL -----------------------------------------------------------------------------------------------------
@@ -423,7 +426,7 @@ def _as_list(binder: ExpressionBinder, symbol: str, left: Expr, array: Expr, eve
     sides = comparable(binder, [left, *items])
     if sides is None:
         return None
-    found = InList(st.of(t.BOOL), sides[0], tuple(sides[1:]), position=at)
+    found = InList(st.of(t.BOOL), sides[0], gathered(tuple(sides[1:]), _MANY), position=at)
     return negate(found, at) if every else found
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
+from sqlglot import exp
 from support.local_member import LocalMember, local_member
 from support.member_process import wait_until
+from support.session_server import eventually
 
 from engine.runtime.operation_pool import OperationPool
 from engine.runtime.planning_pool import PlanningPool
@@ -84,9 +87,77 @@ async def test_above_the_limit_long_statements_are_refused_and_short_ones_are_no
     assert await planning.run(lambda: parse("select 1"))
 
 
+class _Owner:
+    """Whatever takes weak references."""
+
+
+class _Part:
+    def __init__(self, freed: list[str], name: str) -> None:
+        self.freed, self.name = freed, name
+
+    def __del__(self) -> None:
+        self.freed.append(self.name)
+
+
+async def test_what_an_owner_had_is_taken_apart_after_it(operations: OperationPool) -> None:
+    planning = PlanningPool(operations, _ROOM)
+    freed: list[str] = []
+    owner, kept = _Owner(), _Part(freed, "kept")
+    planning.dispose_with(owner, [[_Part(freed, "freed")], kept], 100)
+    assert planning.live_nodes == 100
+    assert freed == []
+    del owner
+    await eventually(lambda: planning.live_nodes == 0)
+    assert freed == ["freed"]
+    await planning.close()
+
+
+async def test_live_nodes_are_those_of_long_work_under_way(operations: OperationPool) -> None:
+    planning = PlanningPool(operations, _ROOM)
+    began = threading.Event()
+    task = asyncio.ensure_future(planning.run(lambda: _endless(began), long=True))
+    await _wait(began)
+    await eventually(lambda: planning.live_nodes > 1000)
+    task.cancel()
+    await eventually(lambda: planning.live_nodes == 0)
+
+
+def _nodes() -> int:
+    return sum(isinstance(thing, exp.Expression) for thing in gc.get_objects())
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select count(*) from few where a in (" + ", ".join(map(str, range(10_000))) + ")",
+        "select " + ", ".join(f"a as c{i}" for i in range(8_000)) + " from few limit 1",
+        "insert into few values " + ", ".join(f"({i})" for i in range(2_000)),
+        ";".join(["select 1"] * 1_000),
+    ],
+    ids=["list", "columns", "rows", "statements"],
+)
+def test_a_long_statement_leaves_no_garbage(member: LocalMember, sql: str) -> None:
+    """Its trees are freed though they are cycles, and nothing looks for cycles meanwhile."""
+    with member.connect() as connection:
+        connection.execute(sql.encode())
+        gc.collect()
+        gc.disable()
+        try:
+            before = _nodes()
+            # Another text, which no cache has.
+            connection.execute(f"{sql} -- again".encode())
+            connection.execute("select 1")
+            wait_until(lambda: member.engine.planning.live_nodes == 0)
+            assert _nodes() - before < 500
+        finally:
+            gc.enable()
+
+
 @pytest.fixture(scope="module")
 def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMember]:
     with local_member(tmp_path_factory.mktemp("planning")) as running:
+        with running.connect() as connection:
+            connection.execute("create table few (a int)")
         yield running
 
 

@@ -66,6 +66,15 @@ def test_interrupted_work_ends_at_its_next_step(name: str) -> None:
         run()
 
 
+def test_grouping_sets_count_by_their_columns() -> None:
+    """A plan of few nodes may be compiled to a long statement."""
+    of_one, of_many = (
+        size(bind(f"select count(*) from orders group by {group}", TestCatalog()).plan)
+        for group in ("o_orderkey, o_custkey, o_comment", "cube (o_orderkey, o_custkey, o_comment)")
+    )
+    assert of_many == of_one + 12
+
+
 @pytest.mark.parametrize("name", _PARTS)
 def test_steps_grow_with_the_statement(name: str) -> None:
     work = StatementWork()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from engine.sql.masking import masked
+from engine.sql.masking import masked, shown
 
 
 @pytest.mark.parametrize(
-    ("sql", "shown"),
+    ("sql", "told"),
     [
         ("select 1", "select 1"),
         ("create role a password 'x' login", "create role a password '***' login"),
@@ -19,5 +19,18 @@ from engine.sql.masking import masked
         ("create role a password 'never ended", "create role a password '***'"),
     ],
 )
-def test_masked(sql: str, shown: str) -> None:
-    assert masked(sql) == shown
+def test_masked(sql: str, told: str) -> None:
+    assert masked(sql) == told
+
+
+def test_a_long_text_is_cut_at_the_word() -> None:
+    long = "select 1" + " + 1" * 10_000
+    assert masked(long) == long
+    assert masked(f"/* password */ {long}") == "/* password '***'"
+
+
+def test_as_much_is_shown_as_postgresql_shows() -> None:
+    assert shown("select '" + "a" * 2_000) == "select '" + "a" * 1_015
+    assert shown("select '" + "é" * 2_000) == "select '" + "é" * 507
+    assert shown("create role a password 'x' --" + "a" * 2_000).startswith("create role a password '***' --aaa")
+    assert shown("create role a password '" + "x" * 2_000) == "create role a password '***'"

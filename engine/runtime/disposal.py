@@ -1,0 +1,59 @@
+"""Taking apart large values that nobody needs any more, a piece at a time.
+
+Theory. The tree of a long statement has hundreds of thousands of objects, and the interpreter frees what nothing refers to in one
+go: whoever drops the last reference holds the interpreter's lock for tenths of a second. A tree of sqlglot's is worse, since its
+nodes refer to their parents: it is a cycle, which only a full collection finds, and that looks at all other objects of the process
+too, for up to a second, while every session waits. So such a value is taken apart by a loop in Python, during which other
+threads get their turns (`sys.getswitchinterval`).
+
+Whatever else refers to a part keeps the part. The loop counts references: a value goes to pieces only where the list that it was
+taken from had the only one, a node of a tree where all others are those of its children. Else it is left to whom it belongs.
+Nothing is changed but the parents of nodes which nobody can reach.
+
+Considered and rejected: weak references to parents (sqlglot sets them itself); a free list of nodes.
+"""
+
+from __future__ import annotations
+
+import gc
+from sys import getrefcount
+from typing import Any, Final
+
+from sqlglot import exp
+
+#: How many references are looked at in one go.
+_SLICE: Final = 10_000
+#: References to a value that nobody else has: the variable of the loop, and the argument of `getrefcount`.
+_OWN: Final = 2
+
+
+def take_apart(left: list[Any]) -> None:
+    """Free the values of the list, as far as nobody else refers to them. left: the only reference to them; emptied."""
+    while left:
+        item = left.pop()
+        children = _children(item) if isinstance(item, exp.Expression) else ()
+        if getrefcount(item) > _OWN + len(children):
+            continue
+        for child in children:
+            child.parent = None
+        child = children = None  # type: ignore[assignment]  # else the last of them would be another's, too
+        parts = gc.get_referents(item)
+        for start in range(0, len(parts), _SLICE):
+            left += filter(gc.is_tracked, parts[start : start + _SLICE])
+        del parts
+
+
+def _children(node: exp.Expression) -> list[Any]:
+    return [child for child in node.iter_expressions() if child.parent is node]
+
+
+def frames_of(error: BaseException) -> list[Any]:
+    """Take the tracebacks off an exception and off those that it came from, and return them: their frames refer to whatever the
+    work that failed had made."""
+    taken: list[Any] = []
+    seen: BaseException | None = error
+    while seen is not None:
+        taken.append(seen.__traceback__)
+        seen.__traceback__ = None
+        seen = seen.__cause__ or seen.__context__
+    return taken

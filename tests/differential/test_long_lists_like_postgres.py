@@ -1,0 +1,94 @@
+"""IN over a thousand constants and more, which a plan has as one value, against PostgreSQL 15: types, nulls, places, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import psycopg
+import pytest
+from support.local_member import local_member
+from support.postgres_server import PostgresServer
+
+pytestmark = pytest.mark.postgres
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+_TABLE: Final = (
+    "create table listed (id int, s smallint, i int, b bigint, n numeric(12, 2), f float8, t text, v varchar(9), c char(5), "
+    "d date, m timestamp)"
+)
+_ROWS: Final = """insert into listed values
+    (1, 7, 7, 7, 7, 7, '7', '7', '7', '2001-01-08', '2001-01-01 00:00:07'),
+    (2, 5000, 5000, 5000000000, 0.5, 0.5, 'it''s', 'ü', 'ü', '1901-01-01', '1901-01-01'),
+    (3, null, null, null, null, null, null, null, null, null, null),
+    (4, 1199, 1199, 1199, 1199.00, 'nan', '1199 ', '1199', '1199', 'infinity', 'infinity'),
+    (5, -1, -1, -1, -1, '-0', '', '', '', '2004-04-13', '2001-01-01 00:19:59')"""
+
+
+def _of_numbers(written: str) -> list[str]:
+    return [written.format(number) for number in range(1200)]
+
+
+_LISTS: Final = {
+    "s": _of_numbers("{}"),
+    "i": _of_numbers("{}"),
+    "b": [*_of_numbers("{}"), "5000000000"],
+    "n": [*_of_numbers("{}.00"), "0.50"],
+    "f": [*_of_numbers("{}.5"), "float8 'NaN'"],
+    "t": [*_of_numbers("'{}'"), "'it''s'", "''"],
+    "v": [*_of_numbers("'{}'"), "'ü'"],
+    "c": _of_numbers("'{} '"),
+    "d": [*_of_numbers("date '2001-01-01' + {}"), "'infinity'"],
+    "m": [f"'2001-01-01 00:{number // 60:02}:{number % 60:02}'" for number in range(1200)],
+}
+_FORMS: Final = (
+    "select id from listed where {column} in ({values})",
+    "select id from listed where {column} not in ({values})",
+    "select id, {column} in ({values}) from listed",
+    "select id from listed where case when {column} in ({values}) then id < 4 else id > 4 end",
+    "select count(*) filter (where {column} in ({values})), bool_or({column} not in ({values})) from listed",
+    "select a.id, b.id from listed a left join listed b on a.id = b.id and b.{column} in ({values})",
+    "select id from listed where {column} = any (array[{values}])",
+    "select id from listed where {column} <> all (array[{values}])",
+    "select {column} in ({values}), count(*) from listed group by {column} in ({values})",
+)
+
+
+@pytest.fixture(scope="module")
+def both(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Connection, Connection]]:
+    with (
+        local_member(tmp_path_factory.mktemp("lists")) as member,
+        postgres.database("lists") as database,
+        member.connect() as ours,
+        database.connect() as theirs,
+    ):
+        for connection in (ours, theirs):
+            connection.autocommit = True
+            connection.execute(_TABLE.encode())
+            connection.execute(_ROWS.encode())
+        yield ours, theirs
+
+
+def _answer(connection: Connection, statement: str) -> object:
+    try:
+        rows = connection.execute(statement.encode()).fetchall()
+    except psycopg.Error as error:
+        return error.sqlstate, error.diag.message_primary, error.diag.statement_position
+    return sorted(map(str, rows))
+
+
+@pytest.mark.parametrize("null", [False, True], ids=["", "null"])
+@pytest.mark.parametrize("column", _LISTS)
+@pytest.mark.parametrize("form", _FORMS)
+def test_a_long_list(both: tuple[Connection, Connection], form: str, column: str, *, null: bool) -> None:
+    values = ", ".join([*_LISTS[column][:600], *(["null"] if null else []), *_LISTS[column][600:]])
+    statement = form.format(column=column, values=values)
+    ours, theirs = (_answer(connection, statement) for connection in both)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("odd", ["'x'", "true", "1.5", "100000000000", "'1'", "b", "array[1]", "(select 1)", "-'a'"])
+def test_a_list_with_something_else_in_it(both: tuple[Connection, Connection], odd: str) -> None:
+    values = ", ".join([*_LISTS["i"], odd])
+    ours, theirs = (_answer(connection, f"select id from listed where i in ({values})") for connection in both)
+    assert ours == theirs
