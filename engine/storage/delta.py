@@ -168,7 +168,11 @@ def create(folder: Path, columns: Sequence[TableColumn], partition_by: Sequence[
 
 def opened(folder: str, version: int) -> Version:
     """A version's files. Raises DataCorrupted."""
-    return _VERSIONS.get((folder, version), lambda: _version(_open(folder, version)))
+
+    def read() -> Version:
+        return _version(_open(folder, version))
+
+    return _VERSIONS.get((folder, version), lambda: disk.current().let_read(Path(folder) / LOG, version, read))
 
 
 def forget_opened() -> None:
@@ -201,6 +205,24 @@ class Published:
 
     version: int
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest version of a table's log: where it stands, and its files."""
+
+    published: Published
+    files: Version
+
+
+def newest(folder: str) -> Newest:
+    """Raises DataCorrupted where the log cannot be read."""
+
+    def read() -> Newest:
+        log = Log(folder)
+        return Newest(log.published, log.files)
+
+    return disk.current().let_read(Path(folder) / LOG, "newest", read)
 
 
 class Log:
@@ -275,6 +297,9 @@ class Log:
             raise IoError(f'could not write to the log of the table in "{self._folder}": {error}') from error
         self.refresh()
         self.make_durable()
+        # The catalog pins this version next, and readers then find it opened. Not before it is durable: a version that a power
+        # failure takes is made again with other files.
+        _ = self.files
         return True
 
     def make_durable(self) -> None:

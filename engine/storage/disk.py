@@ -6,8 +6,8 @@ name by a sync of the folder. docs/storage.md ("What outlives a power failure") 
 A process has one disk. The simulation (`server.simulation.disk`) puts another in its place, which stops processes between two
 changes, fails them, and takes back what was not synced.
 
-delta-rs writes its files by itself: `Disk.let_write` stands around each of its writes. Arrow writes the bytes of Parquet files into
-what `Disk.create` gives. SQLite's files are its own affair.
+delta-rs reads and writes its files by itself: `Disk.let_write` stands around each of its writes, `Disk.let_read` around what it is
+asked of a log as a whole. Arrow writes the bytes of Parquet files into what `Disk.create` gives. SQLite's files are its own affair.
 
 Rejected: to give the disk to each object that writes (a parameter of some twenty functions, for one that never differs in a
 member); a file system in user space (root, a kernel module, ten times the cost of a run).
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -64,6 +64,11 @@ class Disk:
     def touch(self, path: Path) -> None:
         """Set the time of a file's or folder's last change to now."""
         os.utime(path)
+
+    def let_read(self, log: Path, what: Hashable, read: Callable[[], T]) -> T:
+        """Have a library read the files of a log. what: says which part of them; equal files and equal parts give equal results."""
+        del log, what
+        return read()
 
     def let_write(self, folder: Path, write: Callable[[], T]) -> T:
         """Have a library change what is below a folder."""

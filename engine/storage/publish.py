@@ -15,10 +15,10 @@ A folder of a dropped table is removed here too, an hour after the commit that d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from engine.storage import delta, tables
 from engine.storage.claims import is_held
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from engine.catalog.store import CatalogDatabase
 
 _ATTEMPTS: Final = 50
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +119,22 @@ def readable_log(database: CatalogDatabase, folder: Path, pinned: int) -> delta.
 
     Raises DataCorrupted, IoError.
     """
+    return _read_repaired(database, folder, pinned, lambda: delta.Log(str(folder), pinned))
+
+
+def readable_version(database: CatalogDatabase, folder: Path, pinned: int) -> delta.Newest:
+    """The newest version of a table's log, which is repaired as `readable_log` does. Raises DataCorrupted, IoError."""
+    return _read_repaired(database, folder, pinned, lambda: delta.newest(str(folder)))
+
+
+def _read_repaired(database: CatalogDatabase, folder: Path, pinned: int, read: Callable[[], T]) -> T:
     try:
-        return delta.Log(str(folder), pinned)
+        return read()
     except DataCorrupted:
         if pinned < 0 or not (folder / delta.LOG).is_dir():
             raise
         delta.repair(folder, lambda: _pinned_now(database, folder))
-        return delta.Log(str(folder), pinned)
+        return read()
 
 
 def _pinned_now(database: CatalogDatabase, folder: Path) -> int:

@@ -39,7 +39,7 @@ import msgspec
 from engine.catalog.objects import Table
 from engine.storage import delta, disk, tables
 from engine.storage.claims import is_held
-from engine.storage.publish import readable_log
+from engine.storage.publish import readable_version
 from engine.storage.underway import UNDERWAY
 from wire.dataclass import dataclass
 from wire.errors import DataCorrupted, IoError
@@ -142,14 +142,14 @@ class Vacuum:
         """The paths that the catalog and Delta's log name. number: of the catalog's last commit. Raises DataCorrupted where the
         log has a later one: a catalog of yesterday does not know what is dead."""
         assert table.storage is not None, "a stored table"
-        log = readable_log(self._database, Path(table.path), table.storage.version)
-        if log.published.number > number:
+        newest = readable_version(self._database, Path(table.path), table.storage.version)
+        if newest.published.number > number:
             raise DataCorrupted(
                 f'the log of the table in "{table.path}" is newer than the catalog',
                 hint="Where the catalog was restored from a copy, restore the tables' folder from one of the same time.",
             )
         pinned = delta.opened(table.path, table.storage.version)
-        return {*pinned.paths, *log.files.paths, *(file.path for file in table.storage.added)}
+        return {*pinned.paths, *newest.files.paths, *(file.path for file in table.storage.added)}
 
 
 def _by_location(snapshot: Snapshot) -> dict[str, Table]:

@@ -207,5 +207,5 @@ def _run_seed_of_writes(seed: int) -> StorageOutcome:
 
 
 def _run_storage(ground: StorageGround, seed: int, *, trace: bool = False) -> StorageOutcome:
-    with ground.run(seed) as folder:
-        return StorageRun(seed, folder, trace=trace).outcome()
+    with ground.run(seed) as first:
+        return StorageRun(seed, first, trace=trace).outcome()

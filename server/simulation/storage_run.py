@@ -15,8 +15,9 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -35,7 +36,7 @@ from engine.storage.tables import DROPPED_SECONDS
 from engine.storage.underway import TOUCH_SECONDS, Keeper
 from server.simulation.databases import Durability, SimulatedDatabase
 from server.simulation.disk import SimulatedDisk
-from server.simulation.history import History, Transaction
+from server.simulation.history import History, State, Transaction
 from server.simulation.quiet import quiet
 from server.simulation.stage import Actor, Process, Stage
 from server.simulation.writers import COLUMNS, RETENTION, TABLES, Writers, path_below, rows
@@ -69,6 +70,19 @@ class StorageOutcome:
     trace: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a run begins with. folder: its own. version: the catalog's. state, contents: those of a `History` that begins there."""
+
+    folder: Path
+    version: int
+    state: State
+    contents: Mapping[tuple[str, str], int]
+
+    def history(self) -> History:
+        return History(self.version, self.state, self.contents)
+
+
 class StorageGround:
     """A folder in memory in which runs have theirs, and the tables that each begins with. Its owner closes it."""
 
@@ -84,6 +98,7 @@ class StorageGround:
                 table = Table(catalog.new_oid(), "public", name, COLUMNS, "parquet", "", ())
                 self._fill(catalog, catalog.create_table(table))
             store.publish()
+            self._first = _beginning(self.folder / "first", store)
             store.close()
         _age_files(self.folder / "first", AGE_SECONDS)
 
@@ -96,18 +111,30 @@ class StorageGround:
             catalog.change_data(table, writer.finish(), (), appends_only=True)
 
     @contextmanager
-    def run(self, seed: int) -> Iterator[Path]:
-        """A folder of a run, as it begins."""
+    def run(self, seed: int) -> Iterator[Beginning]:
+        """What a run of this seed begins with, in a folder of its own."""
         folder = self.folder / str(seed)
-        shutil.copytree(self.folder / "first", folder / "data")
+        shutil.copytree(self._first.folder, folder / "data")
         (folder / "kept").mkdir()
         try:
-            yield folder
+            yield replace(self._first, folder=folder)
         finally:
             shutil.rmtree(folder)
 
     def close(self) -> None:
         self._folder.cleanup()
+
+
+def _beginning(folder: Path, store: CatalogStore) -> Beginning:
+    """The catalog and the files in a folder, as they are."""
+    state: dict[str, frozenset[str]] = {}
+    contents: dict[tuple[str, str], int] = {}
+    for table in map(refresh, store.snapshot.tables()):
+        assert table.storage is not None, "a stored table"
+        location = table.storage.location
+        state[location] = frozenset(path_below(table, file) for file in table.files)
+        contents.update(((location, path_below(table, file)), crc32(Path(file).read_bytes())) for file in table.files)
+    return Beginning(folder, store.snapshot.version, state, contents)
 
 
 class _Member:
@@ -121,21 +148,22 @@ class _Member:
 
 
 class StorageRun:
-    """A run under way. folder: its own (`StorageGround.run`)."""
+    """A run under way."""
 
-    def __init__(self, seed: int, folder: Path, *, trace: bool = False) -> None:
+    def __init__(self, seed: int, first: Beginning, *, trace: bool = False) -> None:
         self.seed = seed
         self.chance = Random(seed)
         self.stage = Stage(self.chance, trace=trace)
-        self._data = folder / "data"
-        self.disk = SimulatedDisk(self.stage, self._data, folder / "kept", _CATALOG)
+        self._data = first.folder / "data"
+        self.disk = SimulatedDisk(self.stage, self._data, first.folder / "kept", _CATALOG)
         self._durability = Durability(self._data / _CATALOG)
         self._transactions: dict[Actor, Transaction] = {}
         self._members: list[_Member] = []
         self._starts = 0
         self._mishaps = 0
         self._bad_until = -1
-        self.history = self._first()
+        self._first = first
+        self.history = first.history()
 
     def outcome(self) -> StorageOutcome:
         with quiet(), _names(self.seed), disk.replaced(self.disk):
@@ -146,27 +174,10 @@ class StorageRun:
             failure,
             stage.digest,
             stage.steps,
-            history.newest - self._begins_at,
+            history.newest - self._first.version,
             self._mishaps,
             tuple(stage.trace or ()),
         )
-
-    def _first(self) -> History:
-        store = CatalogStore(self._data / _CATALOG)
-        state: dict[str, frozenset[str]] = {}
-        contents: dict[tuple[str, str], int] = {}
-        for table in map(refresh, store.snapshot.tables()):
-            assert table.storage is not None, "a stored table"
-            location = table.storage.location
-            state[location] = frozenset(path_below(table, file) for file in table.files)
-            contents.update(
-                ((location, path_below(table, file)), crc32(Path(file).read_bytes())) for file in table.files
-            )
-        self._begins_at = store.snapshot.version
-        store.close()
-        delta.forget_opened()
-        tables.forget_files()
-        return History(self._begins_at, state, contents)
 
     def _phases(self) -> str | None:
         try:
@@ -339,8 +350,8 @@ class StorageRun:
 def _age_files(folder: Path, seconds: float) -> None:
     """Have everything changed so many seconds earlier than it was."""
     for base, folders, names in os.walk(folder):
-        for path in (Path(base, name) for name in (*folders, *names)):
-            changed = path.stat().st_mtime - seconds
+        for path in (f"{base}/{name}" for name in (*folders, *names)):
+            changed = os.stat(path).st_mtime - seconds
             os.utime(path, (changed, changed))
 
 

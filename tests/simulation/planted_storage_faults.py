@@ -217,12 +217,16 @@ def hunt(fault: Fault) -> str | None:
     """Run seeds in this process until one fails: what was found."""
     plant(fault)
     from server.simulation.storage_run import StorageGround, StorageRun
+    from wire.errors import SqlError
 
-    ground = StorageGround()
+    try:
+        ground = StorageGround()
+    except (SqlError, OSError) as error:
+        return f"before the first seed: {error}".split("\n", 1)[0]
     try:
         for seed in range(SEEDS):
-            with ground.run(seed) as folder:
-                if (failure := StorageRun(seed, folder).outcome().failure) is not None:
+            with ground.run(seed) as first:
+                if (failure := StorageRun(seed, first).outcome().failure) is not None:
                     return f"seed {seed}: {failure}".split("\n", 1)[0]
     finally:
         ground.close()

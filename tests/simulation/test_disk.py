@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -104,3 +105,23 @@ def test_a_bad_disk_says_so_and_does_nothing(tmp_path: Path) -> None:
     disk.make_folder(tmp_path / "data" / "folder")
     with pytest.raises(FileExistsError):
         disk.make_folder(tmp_path / "data" / "folder")
+
+
+def test_a_log_is_read_again_when_its_files_have_changed(tmp_path: Path) -> None:
+    log = tmp_path / "data" / "log"
+    log.mkdir(parents=True)
+    (tmp_path / "kept").mkdir()
+    disk = SimulatedDisk(Stage(Random(1)), tmp_path / "data", tmp_path / "kept", "catalog")
+    times_read = itertools.count(1)
+
+    def ask(what: int) -> int:
+        return disk.let_read(log, (str(tmp_path), what), lambda: next(times_read))
+
+    (log / "0.json").write_bytes(_BYTES)
+    assert [ask(0), ask(0), ask(1)] == [1, 1, 2]
+    (log / "1.json").write_bytes(b"")
+    assert [ask(0), ask(0)] == [3, 3]
+    (log / "1.json").write_bytes(b"\0")
+    assert ask(0) == 4
+    (log / "1.json").rename(log / "2.json")
+    assert ask(0) == 5

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 import pytest
@@ -23,12 +24,16 @@ from engine.storage.tables import DROPPED_SECONDS
 from wire import types as t
 from wire.errors import DataCorrupted, IoError
 
+T = TypeVar("T")
+
 
 class Watched(disk.Disk):
-    """The disk, with the names of what was synced in `synced`; `refuses` names what fails to be."""
+    """The disk, with the names of what was synced in `synced`; `refuses` names what fails to be. read: the versions of logs that
+    were read."""
 
     def __init__(self) -> None:
         self.synced: list[str] = []
+        self.read: list[Hashable] = []
         self.refuses: Callable[[Path], bool] = lambda path: False
 
     def sync(self, path: Path) -> None:
@@ -36,6 +41,10 @@ class Watched(disk.Disk):
             raise OSError(5, "Input/output error", str(path))
         super().sync(path)
         self.synced.append(path.name)
+
+    def let_read(self, log: Path, what: Hashable, read: Callable[[], T]) -> T:
+        self.read.append(what)
+        return super().let_read(log, what, read)
 
 
 @contextmanager
@@ -201,6 +210,27 @@ def test_a_commit_that_is_gone_when_it_is_to_be_made_durable_is_not_settled(stor
     (_log(store) / _commit(1)).unlink()
     with pytest.raises(IoError):
         log.make_durable()
+
+
+def test_readers_find_a_published_version_opened(store: CatalogStore) -> None:
+    insert(SessionCatalog(store), 1)
+    with watched() as watching:
+        store.publish()
+        watching.read.clear()
+        assert values(SessionCatalog(store)) == [1]
+        assert watching.read == []
+
+
+def test_a_version_that_is_not_durable_is_not_kept_opened(store: CatalogStore) -> None:
+    """A power failure may take it, and then it is made again with other files."""
+    insert(SessionCatalog(store), 1)
+    with watched() as watching:
+        watching.refuses = lambda path: path.name == _commit(1)
+        with pytest.raises(IoError):
+            store.publish()
+        watching.read.clear()
+        delta.opened(str(_log(store).parent), 1)
+        assert watching.read == [1]
 
 
 def test_a_removed_folder_is_gone_for_good_before_the_catalog_forgets_it(
