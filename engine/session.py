@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import functools
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from engine import analyzing, defining, session_functions, upkeep
 from engine.advisory_locks import SessionLocks
 from engine.api import Client, EngineSession, Execution, Prepared, ResultColumn
 from engine.authority import Authority
+from engine.catalog import acl
 from engine.catalog.objects import Relation, Table
+from engine.catalog.objects import Sequence as NumberSequence
 from engine.catalog.rights import Judge, Rights
 from engine.catalog.roles import Roles
 from engine.catalog.snapshot import SLUICE, TEMPORARY
@@ -33,7 +39,7 @@ from engine.explaining import ExplainRequest, explain, summarised
 from engine.explaining_changes import explain_change
 from engine.fault_policy import Policy, RepeatableQuery
 from engine.locking import lock_tables
-from engine.memory_share import MemoryShare, page_bytes, share_of
+from engine.memory_share import MemoryShare, page_bytes, share_of, writer_bytes
 from engine.mutation import deferred, with_running
 from engine.mutation import statement as mutations
 from engine.mutation.alone import needs_turn
@@ -49,6 +55,7 @@ from engine.results import RowsStream, StreamExecution
 from engine.row_calls import RowCallStream
 from engine.runtime.mesh import MemberInfo
 from engine.runtime.planning_pool import SHORT_CHARACTERS, SHORT_NODES
+from engine.runtime.shielded import shielded
 from engine.sequences import SessionSequences
 from engine.session_roles import SessionRoles
 from engine.session_transaction import SessionTransaction
@@ -61,6 +68,7 @@ from engine.sql.copy_statement import CopyFrom, CopyTo
 from engine.sql.scope import BindContext, ParameterTypes, RowLock
 from engine.sql.value_sizes import are_long
 from engine.statement_cache import PlannedQuery
+from engine.storage.staging import KEPT_BYTES
 from engine.system_rows import with_rows_of_now
 from engine.text_styles import check_styles, foreign_styles
 from engine.told_once import ToldOnce
@@ -74,6 +82,7 @@ from wire import types as t
 from wire.errors import (
     CachedPlanChanged,
     FeatureNotSupported,
+    InternalError,
     Notice,
     ReadOnlySqlTransaction,
     UndefinedObject,
@@ -92,6 +101,8 @@ _LOOKED_IN: Final = (PG_CATALOG, INFORMATION_SCHEMA, SLUICE)
 _DEFINING: Final = (*DEFINITIONS, *defining.STATEMENTS, *ROLE_STATEMENTS, s.Truncate, s.CreateForeignTable, s.Drop)
 #: Of these, what writes rows of a query, however many.
 _WRITING: Final = (s.CreateTableAs, s.CreateMaterializedView, s.RefreshMaterializedView)
+#: Statements of which a session keeps how their rows are made directly.
+_DIRECT: Final = 32
 #: Values of the context that are others each time.
 _MOMENTS: Final = ("now", "statement_timestamp")
 Bound = tuple[FinalNode, Bindings]
@@ -119,6 +130,8 @@ class Session(EngineSession):
         #: The client's turn for which commits were looked for, until a statement has made use of it.
         self._seen: int | None = None
         self._input: tuple[int, InputSettings] | None = None
+        #: INSERTs whose rows are made directly, by text and types of parameters; the last ones.
+        self._direct: OrderedDict[tuple[str, tuple[int, ...]], mutations.PlannedMutation] = OrderedDict()
 
     # -- statements ----------------------------------------------------------------------------------------------
 
@@ -129,12 +142,14 @@ class Session(EngineSession):
         await self._engine.see_commits()
         self._seen = self.client.turn
         await self._claim_snapshot()
+        if not isinstance(statement, s.MutationStatement):
+            await self.write_kept()
         match statement:
             case s.Query():
                 planned = await self.plan(statement, tuple(parameter_types), {})
                 return Prepared(statement, planned.parameters, planned.columns, planned)
             case s.MutationStatement():
-                change = await self._plan_mutation(statement, tuple(parameter_types), {})
+                change = await self._prepare_mutation(statement, tuple(parameter_types))
                 return Prepared(statement, change.bound.parameters, change.bound.columns, change)
             case s.WithChanges():
                 parts = await with_running.bind(self, self._engine, statement, parameter_types, {})
@@ -160,12 +175,7 @@ class Session(EngineSession):
 
     async def execute(self, prepared: Prepared, arguments: Sequence[Any], *, single: bool = False) -> Execution:
         alone = self._transaction.executes(single=single, query=isinstance(prepared.statement, s.Query))
-        if self._seen != self.client.turn:
-            await self._engine.see_commits()
-        self._seen = None
-        self._notices.begin()
-        await self._claim_snapshot()
-        require_permitted(prepared.statement, self.authority)
+        await self._begin_statement(prepared)
         arguments = regnames.with_oids(prepared.parameters, arguments, lambda: self.bind_context((), {})[0])
         match prepared.statement:
             case s.Query() as statement:
@@ -193,6 +203,25 @@ class Session(EngineSession):
                 return await self._define(prepared, arguments, alone=alone)
             case statement:
                 return await self._run_utility(statement)
+
+    async def _begin_statement(self, prepared: Prepared) -> None:
+        """See what others have committed, and let the statement see what the transaction has done. Raises SqlError."""
+        if self._seen != self.client.turn:
+            await self._engine.see_commits()
+        self._seen = None
+        self._notices.begin()
+        await self._claim_snapshot()
+        require_permitted(prepared.statement, self.authority)
+        if not self._only_appends(prepared):
+            await self.write_kept()
+
+    @staticmethod
+    def _only_appends(prepared: Prepared) -> bool:
+        """Whether a statement does not look at rows that the transaction has kept: those of tables without keys."""
+        plan = prepared.plan
+        return (
+            isinstance(plan, mutations.PlannedMutation) and plan.direct is not None and not plan.bound.plan.foreign_keys
+        )
 
     # -- queries -------------------------------------------------------------------------------------------------
 
@@ -384,11 +413,26 @@ class Session(EngineSession):
 
     # -- statements that change rows -----------------------------------------------------------------------------
 
+    async def _prepare_mutation(
+        self, statement: s.MutationStatement, parameter_types: tuple[int, ...]
+    ) -> mutations.PlannedMutation:
+        if (found := self._find_direct(statement, parameter_types)) is not None:
+            return found
+        planned = await self._plan_mutation(statement, parameter_types, {})
+        self._keep_direct(statement, parameter_types, planned)
+        return planned
+
     async def _plan_mutation(
         self, statement: s.MutationStatement, parameter_types: tuple[int, ...], digits: Digits
     ) -> mutations.PlannedMutation:
         context, catalog = self.bind_context(parameter_types, digits)
-        return await mutations.plan(self._engine, statement, context, catalog.reads.values, self._mutation_key(digits))
+        key, definitions = self._mutation_key(digits), self._definitions_key()
+        return await mutations.plan(self._engine, statement, context, catalog.reads.values, key, definitions)
+
+    def _definitions_key(self) -> Hashable | None:
+        """Binding a statement that reads no rows again under the same key gives the same but for the files of its table."""
+        key = self.catalog.definition_key()
+        return None if key is None else (key, self.search_path(), self.settings.version)
 
     def _mutation_key(self, digits: Digits) -> Hashable | None:
         """Binding a statement again under the same key gives the same."""
@@ -413,14 +457,19 @@ class Session(EngineSession):
         """The statement run to its end. columns: what Describe told of RETURNING. alone: it is all of its transaction so far
         (`engine.mutation.alone`)."""
         self._engine.initiation.require_for_statement(statement)
-        planned, digits = prepared.plan, digits_of(prepared.parameters, arguments)
+        planned = prepared.plan
 
         async def outcome() -> Outcome:
             nonlocal planned
-            if planned.key is None or planned.key != self._mutation_key(digits) or not planned.fresh():
-                planned = await self._plan_mutation(statement, tuple(p.oid for p in prepared.parameters), digits)
+            planned = await self._planned_now(prepared, planned, statement, arguments)
             _require_same_columns(columns, planned.bound.columns or ())
             self.authority().require(planned.requirements)
+            if planned.direct is not None:
+                told = await mutations.direct_outcome(self, self._engine, planned, [arguments], keeps=not alone)
+                if told is not None:
+                    return told
+                await self.write_kept()
+                planned = await self._planned_for(prepared, planned, statement, arguments)
             await self.guard(planned.bound.locks, planned.reads)
             return await mutations.outcome(self, self._engine, planned, arguments)
 
@@ -431,6 +480,75 @@ class Session(EngineSession):
             await self._engine.see_commits()
         told = await (self._transaction.change(outcome) if alone else outcome())
         return planned, told
+
+    async def _planned_now(
+        self,
+        prepared: Prepared,
+        planned: mutations.PlannedMutation,
+        statement: s.MutationStatement,
+        arguments: Sequence[Any],
+    ) -> mutations.PlannedMutation:
+        """A prepared statement as it is bound now; where its rows can be made directly, whatever digits its arguments have."""
+        types = tuple(p.oid for p in prepared.parameters)
+        if planned.direct is not None and (found := self._find_direct(statement, types, planned)) is not None:
+            return found
+        return await self._planned_for(prepared, planned, statement, arguments)
+
+    async def _planned_for(
+        self,
+        prepared: Prepared,
+        planned: mutations.PlannedMutation,
+        statement: s.MutationStatement,
+        arguments: Sequence[Any],
+    ) -> mutations.PlannedMutation:
+        """The same for these arguments."""
+        digits = digits_of(prepared.parameters, arguments)
+        if planned.key is not None and planned.key == self._mutation_key(digits) and planned.fresh():
+            return planned
+        types = tuple(p.oid for p in prepared.parameters)
+        found = await self._plan_mutation(statement, types, digits)
+        self._keep_direct(statement, types, found)
+        return found
+
+    def _find_direct(
+        self, statement: s.MutationStatement, types: tuple[int, ...], known: mutations.PlannedMutation | None = None
+    ) -> mutations.PlannedMutation | None:
+        """An INSERT whose rows are made directly, as it was bound under the definitions that there are, over its table as it is."""
+        definitions = self._definitions_key()
+        for planned in (known, self._direct.get((statement.text, types))):
+            if planned is not None and definitions is not None and planned.definitions == definitions:
+                table = planned.bound.plan.table
+                present = self.catalog.current().relations[table.schema, table.name]
+                assert isinstance(present, Table), "as it was defined"
+                return planned.over(present)
+        return None
+
+    def _keep_direct(
+        self, statement: s.MutationStatement, types: tuple[int, ...], planned: mutations.PlannedMutation
+    ) -> None:
+        if planned.direct is not None and len(statement.text) <= SHORT_CHARACTERS:
+            self._direct[statement.text, types] = planned
+            self._direct.move_to_end((statement.text, types))
+            if len(self._direct) > _DIRECT:
+                self._direct.popitem(last=False)
+
+    def taken(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
+        """The values of a sequence (by OID) for so many rows. May block."""
+        found = self.sequence_of(sequence)
+        self.authority().require_sequence(found, acl.USAGE, acl.UPDATE)
+        return self.sequences.take(found, count)
+
+    def sequence_of(self, oid: int) -> NumberSequence:
+        for relation in self.catalog.current().relations.values():
+            if relation.oid == oid and isinstance(relation, NumberSequence):
+                return relation
+        raise InternalError(f"could not open relation with OID {oid}")
+
+    async def write_kept(self) -> None:
+        """Write the rows that the transaction has kept, for whatever may read them. Raises SqlError."""
+        if self.catalog.keeps_rows:
+            most = writer_bytes(self.memory, KEPT_BYTES)
+            await shielded(self._engine.in_writer_pool(functools.partial(self.catalog.write_kept, most)))
 
     # -- EXPLAIN -------------------------------------------------------------------------------------------------
 
@@ -567,6 +685,8 @@ class Session(EngineSession):
         return StreamExecution(None, "SET CONSTRAINTS")
 
     async def _judge_deferred(self) -> None:
+        """Before a commit."""
+        await self.write_kept()
         if self.deferral.events:
             await deferred.judge(mutations.SessionGround(self, self._engine, ()), everything=True)
 

@@ -5,6 +5,9 @@ every statement sees what was committed when the first one began. Either way the
 meets what others have committed. Outside a transaction every change is committed at once; a statement that makes several, which
 are to be committed together, makes them within `statement`.
 
+Rows that a transaction appends one by one are kept in memory (`keep_rows`) until they are written as files: before anything reads
+the tables, and before the commit (`write_kept`).
+
 Files that a change adds, and folders of tables that it makes, are removed when the change is taken back. A commit that fails
 because of a conflict is taken back; one of which nobody knows how it ended leaves everything where it is.
 """
@@ -17,6 +20,8 @@ from collections.abc import Sequence as Sequential
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+
+import pyarrow as pa
 
 from engine.catalog.acl import Acl, Kind
 from engine.catalog.objects import DataFile, Schema, Sequence, StoredRelation, Table
@@ -41,6 +46,7 @@ from engine.catalog.user_types import UserType, retyped
 from engine.sql.statements import OnCommit
 from engine.storage import tables
 from engine.storage.claims import Claim
+from engine.storage.kept_rows import KeptRows, kept_size
 from engine.storage.tables import FileChange
 from engine.storage.underway import UNDERWAY
 from wire.errors import InternalError, IoError, SqlError, StatementCompletionUnknown
@@ -71,7 +77,12 @@ class SessionCatalog:
         self._frozen: Snapshot | None = None
         #: What one statement sees from its beginning to its end.
         self._held: Snapshot | None = None
-        self._changes: list[AnyChange] = []
+        self._changes: list[AnyChange | KeptRows] = []
+        #: Of `_changes`, the rows to which more may be added, by the locations of tables, and the bytes of all that are kept.
+        self._kept: dict[str, KeptRows] = {}
+        self._kept_bytes = 0
+        #: Grows with each change of the transaction's to definitions, and whenever such changes may have been taken back.
+        self._definitions = 0
         #: The folders that this transaction has made.
         self._made: list[str] = []
         #: By the locations of tables.
@@ -113,10 +124,10 @@ class SessionCatalog:
         """The committed state with the changes of this transaction. Rows that were added since are added to the state that was
         seen last, so that what a statement costs does not grow with the statements before it."""
         if self._seen is not None and self._seen[0] is committed and self._seen[1] < count:
-            latest = self._changes[self._seen[1] :]
+            latest = _recorded(self._changes[self._seen[1] :])
             if all(isinstance(change, DataChange | Guard) for change in latest):
                 return replace(self._seen[2].replay(latest), version=committed.version + 1)
-        return committed.replay(self._changes) if count else committed
+        return committed.replay(_recorded(self._changes)) if count else committed
 
     def _base(self) -> Snapshot:
         """The committed state that this session sees now."""
@@ -140,9 +151,13 @@ class SessionCatalog:
 
     def cache_key(self) -> tuple[int, int, int] | None:
         """Equal keys see equal catalogs; None while this session's view is its own, and nothing may be cached."""
-        if self._temporary or not all(isinstance(change, Guard) for change in self._changes):
+        if self._temporary or not all(isinstance(change, Guard | KeptRows) for change in self._changes):
             return None
         return (self._base().version, 0, 0)
+
+    def definition_key(self) -> tuple[int, int] | None:
+        """Equal keys see equal definitions, whatever rows the open transaction has changed; None where nothing may be concluded."""
+        return None if self._temporary else (self._base().version, self._definitions)
 
     def own_folders(self) -> set[str]:
         """Folders of tables that nobody else knows. May be asked from any thread."""
@@ -358,7 +373,7 @@ class SessionCatalog:
         if table.schema == TEMPORARY:
             return [file.path for file in self.files(table)]
         location = _location(table)
-        whole = net_changes(self._changes)
+        whole = net_changes(_recorded(self._changes))
         return [file.path for file in whole[location].added] if location in whole else []
 
     def appended(self, table: Table) -> Sequential[DataFile]:
@@ -366,13 +381,66 @@ class SessionCatalog:
         it and defined nothing, oldest first."""
         location, added = _location(table), list[Sequential[DataFile]]()
         for change in reversed(self._changes if self.in_transaction else ()):
-            if not isinstance(change, DataChange | Guard):
+            if not isinstance(change, DataChange | Guard | KeptRows):
                 break
             if isinstance(change, DataChange) and change.location == location:
                 if change.files.removed:
                     break
                 added.append(change.files.added)
         return [file for files in reversed(added) for file in files]
+
+    # -- rows that are kept --------------------------------------------------------------------------------------
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the open transaction has appended rows that are in no file yet."""
+        return self._kept_bytes > 0
+
+    def has_room(self, batch: pa.RecordBatch, bound: int) -> bool:
+        """Whether no more than `bound` bytes are kept together with this batch."""
+        return self._kept_bytes + kept_size(batch) <= bound
+
+    def keep_rows(self, table: Table, batch: pa.RecordBatch) -> None:
+        """Rows come to a stored table, in the transaction that is open, and depend on nothing that is in the table. They are the
+        transaction's at once, but its statements see them only after `write_kept`. table: as for `change_data`, not temporary."""
+        assert self.in_transaction, "somebody writes them before the commit"
+        assert table.schema != TEMPORARY, "its changes are recorded at once"
+        location = _location(table)
+        assert location is not None, "a stored table"
+        rows = self._kept.get(location)
+        if rows is None or not rows.fits(table):
+            rows = self._kept[location] = KeptRows(table)
+            self._changes.append(rows)
+        rows.add(batch)
+        self._kept_bytes += kept_size(batch)
+
+    def write_kept(self, writer_bytes: int) -> None:
+        """Write the rows that are kept into files, each where it stands among the changes. May block on the disk.
+
+        writer_bytes: as `kept_bytes` of `TableWriter`. Raises SerializationFailure where another transaction has changed a
+        table's definition; after any SqlError the transaction can only be rolled back, as far as before the rows.
+        """
+        now, changes, seen = self.current(), self._changes, self._seen
+        self._kept, self._seen = {}, None
+        missed: list[DataChange] = []
+        for index, rows in enumerate(changes):
+            if isinstance(rows, KeptRows):
+                # A table that is gone has no folder to write to: that is a conflict, and no error of the disk.
+                now.replay([DataChange(rows.table, FileChange())])
+                change = DataChange(rows.table, FileChange(rows.write(writer_bytes)))
+                changes[index] = change
+                if seen is not None and index < seen[1]:
+                    missed.append(change)
+        self._kept_bytes = 0
+        if seen is not None:
+            # Appended files are the same in whatever order they are recorded.
+            shown = replace(seen[2].replay(missed), version=seen[0].version + 1) if missed else seen[2]
+            self._seen = (seen[0], seen[1], shown)
+
+    def _forget_kept(self) -> None:
+        """Some of the changes are gone: count what is kept, and add nothing to it."""
+        self._kept = {}
+        self._kept_bytes = sum(change.bytes for change in self._changes if isinstance(change, KeptRows))
 
     # -- changes -------------------------------------------------------------------------------------------------
 
@@ -382,6 +450,8 @@ class SessionCatalog:
             self._record_temporary(change)
         elif self.in_transaction:
             self._changes += (change, *more)
+            if not isinstance(change, DataChange):
+                self._definitions += 1
         else:
             self._commit([change, *more])
 
@@ -412,7 +482,7 @@ class SessionCatalog:
             raise
         self._remove_unused(changes, made, committed)
 
-    def _take_back(self, changes: Iterable[AnyChange], made: Iterable[str]) -> None:
+    def _take_back(self, changes: Iterable[AnyChange | KeptRows], made: Iterable[str]) -> None:
         """Remove what changes that will never be committed have written."""
         for location in made:
             tables.discard(self._store.tables, location)
@@ -468,7 +538,8 @@ class SessionCatalog:
         self._begun = self._temporary
 
     def commit(self) -> None:
-        """Raises SerializationFailure; the transaction is then over, with nothing changed."""
+        """Raises SerializationFailure; the transaction is then over, with nothing changed. Rows that were kept are written."""
+        assert not self.keeps_rows, "written before"
         begun, self._begun = self._begun, None
         changes, made = self._taken()
         try:
@@ -490,13 +561,21 @@ class SessionCatalog:
         """What the transaction has changed and made, given to one caller: a session that ends may roll back while its
         commit still runs on a thread, and must not take back what that commits."""
         with self._ending:
-            changes, self._changes = self._changes, []
+            changes, self._changes = _recorded(self._changes), []
             made, self._made = self._made, []
         self._frozen = self._seen = None
+        self._forget_kept()
+        self._definitions += 1
         self._unused.clear()
         return changes, made
 
     def savepoint(self) -> _Token:
+        # Rows that come after it stand by themselves.
+        self._kept = {}
+        return self.mark()
+
+    def mark(self) -> _Token:
+        """A savepoint for `rollback_to` before which no rows are kept that come after it."""
         return len(self._changes), self._temporary, len(self._made)
 
     def rollback_to(self, token: _Token) -> None:
@@ -504,6 +583,8 @@ class SessionCatalog:
         changes, made = self._changes[count:], self._made[folders:]
         del self._changes[count:], self._made[folders:]
         self._seen = None
+        self._definitions += 1
+        self._forget_kept()
         self._take_back(changes, made)
 
     def discard_temporary(self) -> None:
@@ -527,6 +608,11 @@ def _lost(snapshot: Snapshot, relation: StoredRelation) -> list[RightsChange]:
         if kept != rights.columns
         else []
     )
+
+
+def _recorded(changes: Iterable[AnyChange | KeptRows]) -> list[AnyChange]:
+    """The changes that the catalog can have: without rows that are in no file yet."""
+    return [change for change in changes if not isinstance(change, KeptRows)]
 
 
 def _same(guard: Guard, table: Table) -> bool:

@@ -16,8 +16,7 @@ from engine import session_functions
 from engine.api import Execution, Prepared
 from engine.catalog import acl
 from engine.catalog.files import refresh
-from engine.catalog.objects import Constraint, Relation, Table
-from engine.catalog.objects import Sequence as NumberSequence
+from engine.catalog.objects import Constraint, DataFile, Relation, Table
 from engine.catalog.snapshot import TEMPORARY
 from engine.compiling import compile_aside
 from engine.distribution import CompiledQuery, DistributedQuery, Terms
@@ -27,11 +26,13 @@ from engine.memory_share import MemoryShare, writer_bytes
 from engine.mutation import foreign_keys
 from engine.mutation.collector import collected, told_by_all
 from engine.mutation.deferral import Cause, Deferral, Event
+from engine.mutation.direct_rows import DirectRows, direct_rows
 from engine.mutation.intents import Intents
 from engine.mutation.moved_keys import is_told
 from engine.mutation.named_tables import NamedTables
 from engine.mutation.run import Outcome, run, told_in_order
 from engine.mutation.shown import shown_columns, with_shown
+from engine.mutation.sink import RowSink
 from engine.mutation.spark_files import by_spark_alone
 from engine.mutation.tasks import by_members, by_tasks, write
 from engine.mutation.write_anew import write_anew
@@ -54,11 +55,12 @@ from engine.sql.binder.mutations.target import find_table
 from engine.sql.binder.queries import QueryBinder
 from engine.sql.scope import BindContext
 from engine.sql.statements import MutationStatement, Truncate
+from engine.storage.kept_rows import KEPT_ROWS_BYTES
 from engine.storage.staging import KEPT_BYTES
 from engine.storage.staging_area import new_name
 from engine.utility.sequence import restart_owned
 from wire.dataclass import dataclass
-from wire.errors import FeatureNotSupported, InternalError, ReadOnlySqlTransaction, SqlError
+from wire.errors import FeatureNotSupported, ReadOnlySqlTransaction, SqlError
 from wire.text_output import OutputSettings
 
 if TYPE_CHECKING:
@@ -68,6 +70,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 #: Files of a transaction's INSERTs that are written anew as one.
 COALESCED: Final = 64
+#: Rows that are made directly on the loop's thread.
+_ROWS_HERE: Final = 64
 _TAGS: Final = {"insert": "INSERT 0", "update": "UPDATE", "delete": "DELETE", "merge": "MERGE"}
 
 
@@ -76,7 +80,8 @@ class PlannedMutation:
     """A bound statement, and under what it is valid: equal keys mean that binding it again would give the same.
 
     key: None where it never would. reads: the relations that it names. requirements: what has to be permitted whenever it runs.
-    long: whether it waits for its turn to be planned.
+    long: whether it waits for its turn to be planned. direct: how its rows are made without an engine, where they can be; then the
+    statement is valid under `definitions`, too, whatever rows there are.
     """
 
     bound: BoundMutation
@@ -84,6 +89,14 @@ class PlannedMutation:
     reads: tuple[Relation, ...]
     requirements: tuple[Requirement, ...] = ()
     long: bool = False
+    direct: DirectRows | None = None
+    definitions: Hashable | None = None
+
+    def over(self, table: Table) -> PlannedMutation:
+        """The same over the table as it is now; for one whose rows are made directly."""
+        if table is self.bound.plan.table:
+            return self
+        return replace(self, key=None, bound=replace(self.bound, plan=replace(self.bound.plan, table=table)))
 
     def fresh(self) -> bool:
         """Whether the files of its tables are still those it was bound for."""
@@ -96,8 +109,9 @@ async def plan(
     context: BindContext,
     reads: Callable[[], Iterable[Relation]],
     key: Hashable | None,
+    definitions: Hashable | None = None,
 ) -> PlannedMutation:
-    """Bind a statement, on an operation thread."""
+    """Bind a statement, on an operation thread. key, definitions: see `PlannedMutation`."""
     long = len(statement.text) > SHORT_CHARACTERS
 
     def bind() -> BoundMutation:
@@ -105,15 +119,76 @@ async def plan(
             return bind_mutation(statement, context)
 
     bound = await engine.planning.run(bind, long=long)
-    return PlannedMutation(bound, key if context.stable else None, tuple(reads()), context.accesses.finished(), long)
+    stable = context.stable
+    return PlannedMutation(
+        bound, key if stable else None, tuple(reads()), context.accesses.finished(), long,
+        direct_rows(bound.plan) if stable and not bound.locks else None, definitions if stable else None,
+    )  # fmt: skip
 
 
-async def outcome(session: Session, engine: Engine, planned: PlannedMutation, arguments: Sequence[Any]) -> Outcome:
-    """Run a statement to its end. Raises SqlError with nothing changed."""
+async def direct_outcome(
+    session: Session, engine: Engine, planned: PlannedMutation, rows: Sequence[Sequence[Any]], *, keeps: bool
+) -> Outcome | None:
+    """Run an INSERT once for each of these arguments, all at once; None where its rows cannot be made directly, and nothing was
+    done. keeps: whether rows that depend on nothing may be kept in memory, since the transaction goes on. Raises SqlError, with
+    nothing changed but values taken of sequences."""
+    assert planned.direct is not None, "asked before"
+    make = functools.partial(planned.direct.batch, rows, session.context_value, session.taken)
+    aside = planned.direct.takes_numbers or len(rows) > _ROWS_HERE
+    batch = await engine.in_operation_pool(make) if aside else make()
+    if batch is None:
+        return None
+    change = planned.bound.plan
+    if change.keys or change.foreign_keys:
+        # What is asked of its rows is asked of the files that it has now.
+        planned = planned.over(await engine.in_operation_pool(lambda: refresh(change.table)))
+    elif keeps and change.table.schema != TEMPORARY:
+        return await _kept(session, planned, batch)
+    return await outcome(session, engine, planned, (), batch)
+
+
+async def _kept(session: Session, planned: PlannedMutation, batch: pa.RecordBatch) -> Outcome:
+    """The rows judged and kept for the transaction."""
+    change = with_shown(planned.bound.plan, session.authority(), planned.requirements)
+    require_writable(session, _TAGS[change.kind].split()[0], change.table)
+    rows = _Collected()
+    sink = RowSink(change, rows, session.taken, OutputSettings.read(session.settings.get), memory=session.memory)
+    sink.write(batch)
+    if not session.catalog.has_room(batch, writer_bytes(session.memory, KEPT_ROWS_BYTES)):
+        await session.write_kept()
+    for written in rows.batches:
+        session.catalog.keep_rows(change.table, written)
+    return Outcome(sink.count, sink.written(()).returned)
+
+
+class _Collected:
+    """A writer (`engine.mutation.parts.Writer`) that leaves rows where they are."""
+
+    def __init__(self) -> None:
+        self.batches: list[pa.RecordBatch] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self.batches.append(batch)
+
+    def finish(self) -> tuple[DataFile, ...]:
+        return ()
+
+    def abandon(self) -> None:
+        self.batches.clear()
+
+
+async def outcome(
+    session: Session,
+    engine: Engine,
+    planned: PlannedMutation,
+    arguments: Sequence[Any],
+    batch: pa.RecordBatch | None = None,
+) -> Outcome:
+    """Run a statement to its end. batch: its input where that was made directly. Raises SqlError with nothing changed."""
     change = planned.bound.plan
     change = with_shown(change, session.authority(), planned.requirements)
     require_writable(session, _TAGS[change.kind].split()[0], change.table)
-    ground = SessionGround(session, engine, tuple(arguments), long=planned.long)
+    ground = SessionGround(session, engine, tuple(arguments), long=planned.long, direct=batch)
     told = await run(change, ground, ground)
     await ground.judge(change, told.moved)
     if change.kind == "insert":
@@ -184,7 +259,8 @@ def keeps_order(plan: Mutate, compiled: CompiledQuery) -> bool:
 class SessionGround:
     """`engine.mutation.run.Ground` of one execution. values: of the session, the same for all of its queries.
     judges_later: whether constraints that are not deferred are judged by whoever runs it, who finds them in `later`. long: whether
-    the statement waits for its turn to be planned (`engine.runtime.planning_pool`)."""
+    the statement waits for its turn to be planned (`engine.runtime.planning_pool`). direct: the MUTATE's input where it was made
+    without an engine."""
 
     session: Session
     engine: Engine
@@ -193,6 +269,7 @@ class SessionGround:
     judges_later: bool = False
     later: tuple[Event, ...] = ()
     long: bool = False
+    direct: pa.RecordBatch | None = None
     _recorded: Intents = field(default_factory=Intents)
 
     async def open(self, plan: FinalNode, *, here: bool) -> BatchStream:
@@ -209,6 +286,8 @@ class SessionGround:
 
     async def feed(self, plan: Mutate, query: FinalNode) -> Written | BatchStream:
         """Participants write what they make, Spark's tasks where Spark alone makes the rows."""
+        if self.direct is not None:
+            return BatchesStream((self.direct,))
         repeatable = await self._query(query, change=plan)
         compiled, context = await repeatable.compiled(), repeatable.context
         if isinstance(compiled.runs, DistributedQuery) and compiled.runs.area is None:
@@ -243,7 +322,7 @@ class SessionGround:
         """
         if self.engine.config.base is None or not by_members(plan):
             return None
-        sequences = {oid: self._sequence(oid) for _, oid in plan.filled}
+        sequences = {oid: self.session.sequence_of(oid) for _, oid in plan.filled}
         tasks = by_tasks(plan)
         return StagedChange(
             rules(plan), new_name(), self.output, sequences, tasks=tasks, alone=tasks and by_spark_alone(plan),
@@ -253,7 +332,7 @@ class SessionGround:
     def _note(self, written: Written) -> None:
         """The last value of each sequence, for currval: the one that a single writer would have taken last."""
         for oid in {oid for oid, _ in written.given}:
-            sequence = self._sequence(oid)
+            sequence = self.session.sequence_of(oid)
             values = [value for given, value in written.given if given == oid]
             self.session.sequences.note(sequence, max(values) if sequence.increment > 0 else min(values))
 
@@ -301,15 +380,7 @@ class SessionGround:
         return await self.engine.in_writer_pool(call)
 
     def take(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
-        found = self._sequence(sequence)
-        self.session.authority().require_sequence(found, acl.USAGE, acl.UPDATE)
-        return self.session.sequences.take(found, count)
-
-    def _sequence(self, oid: int) -> NumberSequence:
-        for relation in self.session.catalog.current().relations.values():
-            if relation.oid == oid and isinstance(relation, NumberSequence):
-                return relation
-        raise InternalError(f"could not open relation with OID {oid}")
+        return self.session.taken(sequence, count)
 
     @property
     def deferral(self) -> Deferral:

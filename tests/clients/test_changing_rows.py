@@ -234,6 +234,7 @@ def test_a_lost_client_leaves_nothing(changed: LocalMember) -> None:
         first.execute("create table t (a int)")
         first.execute("begin")
         first.execute("insert into t values (1)")
+        assert first.execute("select a from t").fetchall() == [(1,)]
         assert len(data_files(changed)) == 1
         first.pgconn.finish()
     with changed.connect() as second:

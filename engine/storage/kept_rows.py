@@ -1,0 +1,74 @@
+"""Rows that an open transaction has appended to a table and that are not in a file yet.
+
+A transaction that inserts a row at a time would write, sync and record a file for each. Its rows are kept instead, and written
+as one file before another statement of the transaction may read them, before the commit, and where they are too many
+(`KEPT_ROWS_BYTES`). Only its own session could see them meanwhile, and a crash loses no more than the transaction, which is not
+committed. They stand among the transaction's changes (`engine.catalog.transaction`), where the file's change will stand, so
+that a savepoint takes them back as it takes back files.
+
+Rejected: rows in memory as an input of the statements that read the table. Each reader of files (pruning, counting, keys, Spark,
+other members) would need a second way for a state that lasts until the next statement.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from engine.catalog.objects import DataFile, Table
+from engine.storage.staging import TableWriter
+
+#: Bytes that a session's transaction keeps, of all tables together.
+KEPT_ROWS_BYTES: Final = 16 << 20
+#: What a batch takes beside its values: of a row, that is most.
+_BATCH_BYTES: Final = 2048
+#: Batches of few rows that are made one.
+_BATCHES_MAX: Final = 256
+
+
+def kept_size(batch: pa.RecordBatch) -> int:
+    """About how many bytes a batch takes that is kept."""
+    return int(batch.nbytes) + _BATCH_BYTES
+
+
+class KeptRows:
+    """table: as the first of the statements saw it. Rows are carriers (`wire.carriers`), in the table's order of columns."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._whole: list[pa.RecordBatch] = []
+        self._few: list[pa.RecordBatch] = []
+
+    def fits(self, table: Table) -> bool:
+        """Whether rows of the table, as a later statement sees it, may stand beside these."""
+        return self.table.columns == table.columns
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self._few.append(batch)
+        if len(self._few) >= _BATCHES_MAX:
+            self._combine()
+
+    @property
+    def bytes(self) -> int:
+        return sum(kept_size(batch) for batch in (*self._whole, *self._few))
+
+    def write(self, kept_bytes: int) -> tuple[DataFile, ...]:
+        """Write the rows into files, durable, which nobody names yet. kept_bytes: as in `TableWriter`. Blocks on the disk; raises
+        SqlError, and no files are left."""
+        assert self.table.storage is not None, "a stored table"
+        writer = TableWriter(Path(self.table.path), self.table.columns, self.table.storage, kept_bytes)
+        try:
+            self._combine()
+            for batch in self._whole:
+                writer.write(batch)
+            return writer.finish()
+        except BaseException:
+            writer.abandon()
+            raise
+
+    def _combine(self) -> None:
+        if self._few:
+            self._whole += pa.Table.from_batches(self._few).combine_chunks().to_batches()
+            self._few = []

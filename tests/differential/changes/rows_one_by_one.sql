@@ -1,0 +1,167 @@
+-- Rows that a transaction inserts one at a time: what its own statements see of them, what savepoints and errors take back.
+create table events (id bigint not null, name varchar(8), amount numeric(6,2), flag boolean default true, code char(3));
+create table parents (id int primary key, name text unique);
+create table children (id int, parent int references parents, check (id < 1000));
+create table numbered (n serial, t text, twice int generated always as (7 * 2) stored);
+
+begin;
+insert into events values (1, 'one', 1.5), (2, 'two', 2.25);
+insert into events (id, name) values (3, 'three');
+insert into events values (4, 'four', 4, false, 'ab');
+select * from events order by id;
+insert into events values (5, 'five', 5.125);
+insert into events values (6, 'six   ', 99.995, null, 'x');
+select id, amount, code || '|', length(name) from events where id > 4 order by id;
+update events set amount = amount + 1 where id = 5;
+insert into events values (7, 'seven', -0.5);
+delete from events where id = 7;
+insert into events select id + 10, name, amount from events where id = 5;
+insert into events values (8, 'eight');
+select count(*), sum(amount) from events;
+commit;
+select * from events order by id;
+
+-- Savepoints.
+begin;
+insert into events values (20, 'a');
+savepoint one;
+insert into events values (21, 'b');
+savepoint two;
+insert into events values (22, 'c');
+rollback to two;
+insert into events values (23, 'd');
+release two;
+select id from events where id >= 20 order by id;
+rollback to one;
+insert into events values (24, 'e');
+select id from events where id >= 20 order by id;
+commit;
+select id from events where id >= 20 order by id;
+
+-- Rows from before a savepoint that are written after it.
+begin;
+insert into events values (30, 'a');
+savepoint one;
+insert into events values (31, 'b');
+select count(*) from events where id >= 30;
+rollback to one;
+select count(*) from events where id >= 30;
+insert into events values (32, 'c');
+rollback to one;
+insert into events values (33, 'd');
+commit;
+select id from events where id >= 30 order by id;
+
+-- Errors.
+begin;
+insert into events values (40, 'a');
+savepoint one;
+insert into events values (null, 'b', 1);
+rollback to one;
+insert into events values (41, 'too long a name');
+rollback to one;
+insert into events values (42, 'c', 12345.678);
+rollback to one;
+insert into events values (9223372036854775808, 'c');
+rollback to one;
+select id, amount from events where id >= 40 order by id;
+rollback;
+select count(*) from events where id >= 40;
+begin;
+insert into events values (44, 'a');
+insert into events values (null, 'b');
+insert into events values (45, 'c');
+commit;
+select count(*) from events where id >= 44;
+
+-- Keys, foreign keys, checks, sequences.
+begin;
+insert into parents values (1, 'a');
+insert into parents values (2, 'b');
+insert into children values (1, 1);
+insert into children values (2, 2);
+savepoint one;
+insert into parents values (3, 'b');
+rollback to one;
+insert into parents values (1, 'c');
+rollback to one;
+insert into children values (3, 3);
+rollback to one;
+insert into children values (1000, 1);
+rollback to one;
+insert into parents values (3, null);
+insert into children values (3, 3);
+commit;
+select * from parents order by id;
+select * from children order by id;
+begin;
+insert into numbered (t) values ('a') returning n;
+insert into numbered (t) values ('b') returning *;
+insert into numbered (t) values ('c');
+select currval('numbered_n_seq'), lastval();
+select * from numbered order by n;
+commit;
+
+-- Definitions in between.
+begin;
+create table made (a int, b text);
+insert into made values (1, 'x');
+alter table made add column c int default 5;
+insert into made values (2, 'y');
+alter table made rename column b to d;
+insert into made (a, d) values (3, 'z');
+select * from made order by a;
+truncate made;
+insert into made values (4, 'w');
+commit;
+select * from made;
+begin;
+insert into made values (5, 'v');
+drop table made;
+rollback;
+select * from made;
+begin;
+insert into made values (6, 'u');
+alter table made add primary key (a);
+insert into made values (6, 't');
+rollback;
+select * from made;
+
+-- Prepared.
+prepare put (int, text, numeric) as insert into events values ($1, $2, $3);
+begin;
+execute put (50, 'a', 1.5);
+execute put (51, 'b', 100);
+execute put (52, 'c', 0.001);
+execute put (53, null, null);
+select id, name, amount from events where id >= 50 order by id;
+create table other (events int);
+execute put (54, 'd', 2);
+insert into other values (1);
+select count(*) from events, other where id >= 50;
+commit;
+begin;
+execute put (55, 'e', 3);
+declare rows cursor for select id from events where id >= 55 order by id;
+execute put (56, 'f', 4);
+fetch all from rows;
+execute put (57, 'g', 1e9);
+commit;
+select count(*) from events where id >= 55;
+create view big as select * from events where id > 100 with check option;
+begin;
+insert into big values (101, 'h');
+insert into big values (5, 'i');
+rollback;
+drop view big;
+
+begin isolation level repeatable read;
+insert into events values (60, 'a');
+select count(*) from events where id >= 60;
+insert into events values (61, 'b');
+commit;
+select count(*) from events where id >= 60;
+begin read only;
+insert into events values (70, 'a');
+rollback;
+drop table children, parents, numbered, made, other, events;
