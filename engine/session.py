@@ -85,6 +85,7 @@ from wire.errors import (
     InternalError,
     Notice,
     ReadOnlySqlTransaction,
+    SqlError,
     UndefinedObject,
 )
 from wire.text_settings import InputSettings
@@ -531,6 +532,47 @@ class Session(EngineSession):
             self._direct.move_to_end((statement.text, types))
             if len(self._direct) > _DIRECT:
                 self._direct.popitem(last=False)
+
+    # -- many executions of one INSERT ---------------------------------------------------------------------------
+
+    def takes_rows(self, prepared: Prepared) -> bool:
+        plan = prepared.plan
+        return (
+            isinstance(prepared.statement, s.MutationStatement)
+            and prepared.columns is None
+            and isinstance(plan, mutations.PlannedMutation)
+            and plan.direct is not None
+        )
+
+    async def execute_rows(self, prepared: Prepared, rows: Sequence[Sequence[Any]]) -> bool:
+        statement = prepared.statement
+        assert isinstance(statement, s.MutationStatement), "asked before"
+        # What follows a failure is not told apart from what did not: it is all taken back, and each row runs by itself.
+        point, deferral = self.catalog.mark(), self.deferral
+        try:
+            return await self._executed_rows(prepared, statement, rows)
+        except SqlError:
+            await self._engine.in_operation_pool(functools.partial(self.catalog.rollback_to, point))
+            self.deferral = deferral
+            return False
+
+    async def _executed_rows(
+        self, prepared: Prepared, statement: s.MutationStatement, rows: Sequence[Sequence[Any]]
+    ) -> bool:
+        self._transaction.executes(single=False, query=False)
+        await self._begin_statement(prepared)
+        self._engine.initiation.require_for_statement(statement)
+        types = tuple(p.oid for p in prepared.parameters)
+        planned = self._find_direct(statement, types, prepared.plan)
+        if planned is None:
+            planned = await self._planned_for(prepared, prepared.plan, statement, rows[0])
+        if planned.direct is None or planned.bound.columns:
+            return False
+        self.authority().require(planned.requirements)
+        if needs_turn(planned.bound.plan):
+            await self._engine.in_operation_pool(functools.partial(self.catalog.claim, planned.bound.plan.table))
+            await self._engine.see_commits()
+        return await mutations.direct_outcome(self, self._engine, planned, rows, keeps=True) is not None
 
     def taken(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
         """The values of a sequence (by OID) for so many rows. May block."""

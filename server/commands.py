@@ -233,6 +233,17 @@ class Commands:
         with located(_query_of(statement)):
             return await self.engine.execute(command.prepared, arguments, single=self.block.single)
 
+    def takes_rows(self, command: Command) -> bool:
+        """Whether many executions of a command may be run as one (`execute_rows`)."""
+        return command.prepared is not None and self.engine.takes_rows(command.prepared)
+
+    async def execute_rows(self, command: Command, rows: Sequence[Sequence[Any]]) -> bool:
+        """Run a command once for each of these arguments, all at once; False where nothing was done and each has to be run by
+        itself, which tells what is wrong with one of them."""
+        assert command.prepared is not None, "asked before"
+        self.block.require_usable()
+        return await self.engine.execute_rows(command.prepared, rows)
+
     def _warn_outside_block(self, what: str) -> None:
         if warning := self.block.outside_block_warning(what):
             self._warn(warning)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from server.client_stream import ClientStream
 from server.commands import Commands
 from server.cursors import Run
+from server.pipelined_rows import PipelinedRows
 from server.portal import Portal
 from server.results import row_encoder, send_rows
 from server.running import Running
@@ -35,6 +36,8 @@ class Exchange(Running):
     ) -> None:
         super().__init__(commands, settings, interrupt, others, counts)
         self.stream = stream
+        #: Executions that wait for those that follow them (`server.pipelined_rows`).
+        self.rows: PipelinedRows | None = None
 
     @property
     def now_micros(self) -> int:
@@ -42,7 +45,11 @@ class Exchange(Running):
         return int((self.transaction_start or time.time()) * 1_000_000)
 
     def send(self, message: m.BackendMessage) -> None:
-        self.stream.send(message)
+        """Tell the client, after what it is to be told of executions that wait."""
+        if self.rows is not None:
+            self.rows.answers.append(message)
+        else:
+            self.stream.send(message)
 
     # -- running -------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from engine.sql import statements as s
+from server import pipelined_rows
 from server.commands import EXITS
 from server.copying import copy
 from server.exchange import Exchange
@@ -137,6 +138,8 @@ async def execute(exchange: Exchange, message: m.Execute) -> None:
     exchange.begin(portal.source)
     exchange.require_usable(portal.command.statement)
     portal.require_runnable()
+    if portal.columns is None and portal.cursor is None and pipelined_rows.waits(exchange, portal):
+        return
     exchange.active = portal
     if portal.cursor is None:
         await exchange.open(portal)

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from engine.api import Activity, QueryState, SessionFactory
 from engine.runtime.shielded import shielded
-from server import extended_query
+from server import extended_query, pipelined_rows
 from server.cancel import SessionRegistry
 from server.client import ConnectionClient
 from server.client_stream import ClientStream
@@ -408,16 +408,34 @@ class Session:
         assert self._interrupts is not None
         with self._interrupts.command():
             await self.visits.over()
+            if exchange.rows is not None and not pipelined_rows.continues(exchange, message):
+                await pipelined_rows.run(exchange)
             await _HANDLERS[type(message)](exchange, message)
+            if exchange.rows is not None and not self._stream.connection.is_executing_on:
+                await pipelined_rows.run(exchange)
         if self._stream.connection.state in (State.SIMPLE, State.SYNCING):
             exchange.ready()
 
     async def _failed(self, exchange: Exchange, error: SqlError) -> None:
         """Clean up after a command that failed, then tell the client. Nothing here is interrupted."""
+        if exchange.rows is not None:
+            error = await self._failed_before(exchange, error)
         await exchange.abandon(error)
         exchange.send(m.ErrorResponse.of(error))
         if self._stream.connection.state in (State.SIMPLE, State.SYNCING):
             exchange.ready()
+
+    async def _failed_before(self, exchange: Exchange, error: SqlError) -> SqlError:
+        """Run what waited when a later message failed. Returns the error that came first."""
+        assert self._interrupts is not None
+        try:
+            with self._interrupts.command():
+                await pipelined_rows.run(exchange)
+        except FatalError:
+            raise
+        except SqlError as earlier:
+            return earlier
+        return error
 
     # -- waiting for the client ----------------------------------------------------------------------------------
 

@@ -240,6 +240,12 @@ class DuckSession:
                 return Running(None, Empty(), "CREATE SCHEMA")
         raise InternalError(f"the test engine has no {type(prepared.statement).__name__}")
 
+    def takes_rows(self, prepared: Prepared) -> bool:
+        return False
+
+    async def execute_rows(self, prepared: Prepared, rows: Sequence[Sequence[Any]]) -> bool:
+        raise InternalError("the test engine inserts no rows")
+
     async def _query(self, text: str, prepared: Prepared, arguments: Sequence[Any]) -> Execution:
         assert prepared.columns is not None
         if match := re.search(r"tell_from_thread\('(\w+)'\)", text):

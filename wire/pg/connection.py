@@ -48,6 +48,10 @@ _COMPACT_BYTES: Final = 1 << 16
 #: Shorter messages are never refused for what others hold.
 LONG_MESSAGE_BYTES: Final = 1 << 16
 _LENGTH: Final = struct.Struct("!i")
+#: Bind, Describe and Execute.
+_EXECUTING: Final = b"BDE"
+#: A message's type and length.
+_HEAD_BYTES: Final = 5
 _LARGE: Final = frozenset((m.Query, m.Parse, m.Bind, m.FunctionCall, m.CopyData))
 
 
@@ -238,6 +242,15 @@ class Connection:
     def buffered(self) -> int:
         """Bytes received and not yet taken as messages."""
         return len(self._buffer) - self._at
+
+    @property
+    def is_executing_on(self) -> bool:
+        """Whether a whole Bind, Describe or Execute waits to be taken: `next_event` gives it, or raises, without more data, and
+        what came before it can still be answered afterwards."""
+        if self.buffered < _HEAD_BYTES or self._buffer[self._at] not in _EXECUTING:
+            return False
+        (length,) = _LENGTH.unpack_from(self._buffer, self._at + 1)
+        return bool(self.buffered > length)
 
     def set_client_encoding(self, encoding: str) -> None:
         """Apply a (valid) value of `client_encoding` to every message from now on."""
