@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
+import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,8 @@ from psycopg import sql
 
 from benchmarks.ground import Ground
 
-_SERVER: Final = Path(__file__).parents[1] / "tests" / "support" / "postgres_server.py"
+#: Where the package `support` is, of which the server of the tests is.
+_TESTS: Final = Path(__file__).parents[1] / "tests"
 _TYPES: Final = {"DATE": "date", "INTEGER": "int", "BIGINT": "bigint", "VARCHAR": "text"}
 _CHUNK_BYTES: Final = 1 << 20
 
@@ -23,13 +24,9 @@ _CHUNK_BYTES: Final = 1 << 20
 @contextlib.contextmanager
 def running(ground: Ground, table: str) -> Iterator[str]:
     """A server that has the table; what to connect to. Raises RuntimeError where PostgreSQL 15 is not installed."""
-    spec = importlib.util.spec_from_file_location("postgres_server", _SERVER)
-    assert spec is not None
-    assert spec.loader is not None
-    module: Any = importlib.util.module_from_spec(spec)
-    # Where its dataclasses look for it.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    if str(_TESTS) not in sys.path:
+        sys.path.append(str(_TESTS))
+    module: Any = importlib.import_module("support.postgres_server")
     with module.PostgresServer() as server:
         _load(server.dsn, ground, table)
         yield server.dsn

@@ -16,8 +16,9 @@ from benchmarks.member import started
 _ROWS: Final = 20_000
 _BAR_SECONDS: Final = 20.0
 _RATIO_BAR: Final = 1.2
-#: Rows whose median stands for that of one: those around row 100, and the last ones.
-_AROUND: Final = 100
+#: Where one of two transactions stands, and how many rows are inserted into both in turns.
+_EARLY: Final = 100
+_TURNS: Final = 1_000
 _TABLES: Final = (
     ("without keys", "create table measured (id bigint not null, name text, price numeric(10,2), at timestamptz default now())"),
     ("primary key", "create table measured (id bigint primary key, name text, price numeric(10,2), at timestamptz default now())"),
@@ -35,14 +36,10 @@ def _run(ground: Ground) -> Iterator[Figure]:
             with member.connect("auto", autocommit=False) as ours, psycopg.connect(dsn) as theirs:
                 yield Figure(f"executemany, {name}", _many(ours, ddl), "s", _BAR_SECONDS)
                 yield Figure(f"executemany, {name}: PostgreSQL", _many(theirs, ddl), "s")
-        with member.connect("auto", autocommit=False) as ours, psycopg.connect(dsn) as theirs:
-            early, late = _each(ours, _TABLES[0][1])
-            yield Figure("a statement each: p50 around row 100", early, "ms")
-            yield Figure(f"a statement each: p50 up to row {_ROWS:,}", late, "ms")
-            yield Figure("the last over the first", late / early, "", _RATIO_BAR)
-            early, late = _each(theirs, _TABLES[0][1])
-            yield Figure("a statement each: p50 around row 100: PostgreSQL", early, "ms")
-            yield Figure(f"a statement each: p50 up to row {_ROWS:,}: PostgreSQL", late, "ms")
+        with member.connect("auto", autocommit=False) as late, member.connect("auto", autocommit=False) as early:
+            yield from _turns(late, early, "", _RATIO_BAR)
+        with psycopg.connect(dsn) as late, psycopg.connect(dsn) as early:
+            yield from _turns(late, early, ": PostgreSQL", None)
 
 
 def _many(connection: psycopg.Connection[Any], ddl: str) -> float:
@@ -58,17 +55,26 @@ def _many(connection: psycopg.Connection[Any], ddl: str) -> float:
     return taken
 
 
-def _each(connection: psycopg.Connection[Any], ddl: str) -> tuple[float, float]:
-    """Milliseconds of a row: early in the transaction, and at its end."""
-    _made(connection, ddl)
-    taken = []
-    for number in range(_ROWS):
-        begun = time.perf_counter()
-        connection.execute(_INSERT, (number, f"row {number}"), prepare=True)
-        taken.append((time.perf_counter() - begun) * 1000)
-    connection.commit()
-    _require_all(connection)
-    return percentile(taken[_AROUND // 2 : _AROUND * 3 // 2], 50), percentile(taken[-_AROUND:], 50)
+def _turns(
+    late: psycopg.Connection[Any], early: psycopg.Connection[Any], whose: str, bar: float | None
+) -> Iterator[Figure]:
+    """A statement each, of a transaction that has inserted nearly all rows and of one that has inserted few."""
+    _made(late, _TABLES[0][1])
+    for connection, rows in ((late, _ROWS - _TURNS), (early, _EARLY)):
+        connection.cursor().executemany(_INSERT, [(number, f"row {number}") for number in range(rows)])
+    taken: dict[psycopg.Connection[Any], list[float]] = {late: [], early: []}
+    for number in range(_ROWS - _TURNS, _ROWS):
+        for connection, milliseconds in taken.items():
+            begun = time.perf_counter()
+            connection.execute(_INSERT, (number, f"row {number}"), prepare=True)
+            milliseconds.append((time.perf_counter() - begun) * 1000)
+    early.rollback()
+    late.commit()
+    _require_all(late)
+    at_last, at_first = (percentile(milliseconds, 50) for milliseconds in taken.values())
+    yield Figure(f"a statement each, from row {_EARLY} on: p50{whose}", at_first, "ms")
+    yield Figure(f"a statement each, up to row {_ROWS:,}: p50{whose}", at_last, "ms")
+    yield Figure(f"the last over the first{whose}", at_last / at_first, "", bar)
 
 
 def _made(connection: psycopg.Connection[Any], ddl: str) -> None:
@@ -88,7 +94,8 @@ MEASURE: Final = Measure(
     "rows_one_by_one",
     "Many rows inserted one at a time",
     f"{_ROWS:,} rows of `insert into measured (id, name) values ($1, $2)` in one transaction, through psycopg: `executemany` up to "
-    "the answer to COMMIT, and prepared statements each of which is awaited, where the median of 100 rows stands for one. At the "
-    "end the rows are counted. PostgreSQL 15 does the same beside it.",
+    "the answer to COMMIT. Prepared statements that are awaited one by one are sent in turns by two transactions, one of which has "
+    f"inserted {_EARLY} rows before and the other {_ROWS - _TURNS:,}, so that other work on the machine is the same for both. At "
+    "the end the rows are counted. PostgreSQL 15 does the same in the same run.",
     _run,
 )

@@ -14,6 +14,7 @@ waits for the client. It is bounded in rows; what it holds of values has arrived
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
 from server.portal import Portal
@@ -76,12 +77,15 @@ async def run(exchange: Exchange) -> None:
     rows, exchange.rows = exchange.rows, None
     if rows is None:
         return
+    begun = time.monotonic()
     arguments = [portal.arguments for portal in rows.portals]
     together = len(arguments) > 1 and await exchange.commands.execute_rows(rows.command, arguments)
+    seconds = (time.monotonic() - begun) / len(arguments)
     for answer in rows.answers:
         if not isinstance(answer, Portal):
             exchange.send(answer)
         elif together:
+            exchange.completed(_TAG, seconds)
             exchange.send(m.CommandComplete(_TAG))
         else:
             await _run_alone(exchange, answer)
@@ -89,8 +93,10 @@ async def run(exchange: Exchange) -> None:
 
 
 async def _run_alone(exchange: Exchange, portal: Portal) -> None:
+    begun = time.monotonic()
     await exchange.open(portal)
     await portal.running.close()
     portal.finish()
     exchange.active = None
-    exchange.send(m.CommandComplete(portal.tag(0)))
+    exchange.completed(_TAG, time.monotonic() - begun)
+    exchange.send(m.CommandComplete(_TAG))

@@ -117,9 +117,10 @@ class Running:
         self.active = portal
         await self.commands.open(portal)
 
-    def completed(self, tag: str) -> None:
-        """A statement has run to its end: count it, and log it where it took `log_min_duration_statement` and longer."""
-        seconds = time.monotonic() - self._begun
+    def completed(self, tag: str, seconds: float | None = None) -> None:
+        """A statement has run to its end: count it, and log it where it took `log_min_duration_statement` and longer. seconds:
+        what it took, where that is not the time since `begin`."""
+        seconds = time.monotonic() - self._begun if seconds is None else seconds
         self._counts.completed(tag, seconds)
         if 0 <= self.settings.now.log_min_duration <= seconds:
             log.info("duration: %.3f ms  statement: %s", seconds * 1000, tabbed(masked(self._text)))
