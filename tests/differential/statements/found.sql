@@ -42,3 +42,8 @@ select sqrt(x) from (values (1.000000000000003::numeric),(2),(null),(0),(1.00000
 select 0.0009995::numeric(3,6)
 select 999500000::numeric(3,-6)
 select x::numeric(3,-2) from (values (99950.0::numeric)) v(x)
+select x.n from r o, lateral (select count(o.i) as n from q) x
+select x.n from r o join lateral (select (select max(o.i) from q) as n) x on true
+select x.n from r o, lateral (select grouping(o.i) as n) x
+select (select x.n from q, lateral (select count(o.i) as n) x limit 1) from r o
+select x.n from r o, lateral (select sum(v) as n from (select o.i as v from q) z) x
