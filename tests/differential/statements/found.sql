@@ -47,3 +47,4 @@ select x.n from r o join lateral (select (select max(o.i) from q) as n) x on tru
 select x.n from r o, lateral (select grouping(o.i) as n) x
 select (select x.n from q, lateral (select count(o.i) as n) x limit 1) from r o
 select x.n from r o, lateral (select sum(v) as n from (select o.i as v from q) z) x
+select greatest(a, b)::text, least(a, b)::text, greatest(b, null, a)::text, least(null, c, a) = c, greatest(c, c)::text from (values ('25:00'::interval, '1 day'::interval, null::interval), ('30 days', '1 mon', '-1 day'), (null, '1 mon', '1 year')) t(a, b, c)
