@@ -19,7 +19,7 @@ from engine.plan.compile.aggregate_names import AGGREGATES
 from engine.plan.compile.block import is_volatile
 from engine.plan.compile.calls import apply, is_argument, settle
 from engine.plan.compile.expressions import filter_condition, render
-from engine.plan.compile.keys import equality_key, needs_key, order_keys
+from engine.plan.compile.keys import equality_key, needs_key, order_keys, sorts_as_stored
 from engine.plan.compile.literals import struct
 from engine.plan.compile.scope import Scope
 from engine.plan.compile.storage import storage_type
@@ -33,6 +33,9 @@ ORDER_SENSITIVE: Final = frozenset(
     {"array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "xmlagg"}
 )
 
+#: Those of them that list the values of one argument.
+_LISTS: Final = frozenset({"array_agg", "json_agg", "jsonb_agg"})
+
 
 def render_aggregate(aggregate: AggregateCall, scope: Scope, input_order: Sequence[exp.Ordered] = ()) -> exp.Expression:
     """The aggregate over the rows of the SELECT whose scope this is, in the storage type of its result.
@@ -44,11 +47,21 @@ def render_aggregate(aggregate: AggregateCall, scope: Scope, input_order: Sequen
         tree = _ordered_set(aggregate, scope)
     else:
         sensitive = aggregate.function.name in ORDER_SENSITIVE
+        aggregate = _sorted_to_be_distinct(aggregate, scope)
         order = (order_items(aggregate.order_by, scope) or list(input_order)) if sensitive else []
         tree = (
             _in_spark(aggregate, order, scope) if order and scope.engine == "spark" else _plain(aggregate, order, scope)
         )
     return settle(tree, aggregate.type, scope.engine)
+
+
+def _sorted_to_be_distinct(aggregate: AggregateCall, scope: Scope) -> AggregateCall:
+    """PostgreSQL sorts values to find the distinct ones, and lists show that order. Templates sort as the engine does; where that
+    is another order, the values are sorted by ORDER BY."""
+    lists = aggregate.distinct and not aggregate.order_by and aggregate.function.name in _LISTS
+    if not lists or sorts_as_stored(aggregate.args[0].type, scope.engine):
+        return aggregate
+    return replace(aggregate, order_by=(OrderItem(aggregate.args[0]),))
 
 
 def guarded(aggregate: AggregateCall, scope: Scope) -> AggregateCall:

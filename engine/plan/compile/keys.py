@@ -62,7 +62,7 @@ def order_keys(tree: exp.Expression, typ: SqlType, engine: EngineName) -> list[e
     pg = typ.pg
     if pg in SORTED_BY_BYTES:
         return [_bytes(tree, typ, engine)]
-    if (pg.is_array or pg.is_row) and (engine == "spark" or not _sorts_as_stored(typ)):
+    if (pg.is_array or pg.is_row) and not sorts_as_stored(typ, engine):
         raise Unsupported(engine, f"sorting by {typ}")
     if pg is t.TIMETZ:
         micros, zone = (_field(tree, name) for name in ("micros", "zone"))
@@ -77,13 +77,13 @@ def _bytes(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.Expres
     return call(f"SLUICE_{typ.pg.name.upper()}_KEY", tree)
 
 
-def _sorts_as_stored(typ: SqlType) -> bool:
-    """Whether DuckDB sorts an array or a row as PostgreSQL does."""
+def sorts_as_stored(typ: SqlType, engine: EngineName) -> bool:
+    """Whether an engine's own order of stored values is PostgreSQL's, and values are the same if they are equal."""
     if typ.pg.is_array:
-        return _sorts_as_stored(element_type(typ))
+        return engine == "local" and sorts_as_stored(element_type(typ), engine)
     if typ.pg.is_row:
-        return all(_sorts_as_stored(field) for _, field in typ.fields)
-    return typ.pg not in SORTED_BY_BYTES and typ.pg is not t.TIMETZ and not needs_key(typ, "local")
+        return engine == "local" and all(sorts_as_stored(field, engine) for _, field in typ.fields)
+    return typ.pg not in SORTED_BY_BYTES and typ.pg is not t.TIMETZ and not needs_key(typ, engine)
 
 
 def _field(tree: exp.Expression, name: str) -> exp.Expression:

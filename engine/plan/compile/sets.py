@@ -32,7 +32,7 @@ _CLASSES: dict[str, type[exp.Union] | type[exp.Intersect] | type[exp.Except]] = 
 def set_operation(node: SetOperation, scope: Scope, relation: Relation) -> Block:
     """UNION, INTERSECT or EXCEPT, a chain of one kind without parentheses."""
     distinct = not node.all
-    if (distinct or node.kind != "union") and any(needs_key(c.type, scope.engine) for c in node.columns):
+    if (distinct or node.kind != "union") and _need_keys(node.columns, scope):
         if node.kind == "union":
             return relation(Aggregator(node.columns, replace(node, all=True), node.columns), scope)
         raise scope.compilation.unsupported(f"{node.kind.upper()} over values whose equals differ in store")
@@ -41,6 +41,10 @@ def set_operation(node: SetOperation, scope: Scope, relation: Relation) -> Block
     chains = type(left) is kind and bool(left.args.get("distinct")) == distinct and not left.args.get("with_")
     query = kind(this=left if chains else _enclosed(left), expression=_enclosed(right), distinct=distinct)
     return _whole(query, node.columns, scope)
+
+
+def _need_keys(columns: Sequence[Column], scope: Scope) -> bool:
+    return any(needs_key(c.type, scope.engine) for c in columns)
 
 
 def _operand(node: Node, columns: Sequence[Column], scope: Scope, relation: Relation) -> QueryTree:
@@ -137,6 +141,9 @@ def _definition(cte: Cte, scope: Scope, relation: Relation) -> exp.CTE:
 def _recursion(cte: Cte, base: QueryTree, step: Node, scope: Scope, relation: Relation) -> QueryTree:
     if scope.engine == "spark" and not cte.union_all:
         raise scope.compilation.unsupported("WITH RECURSIVE with UNION that is not ALL")
+    if not cte.union_all and _need_keys(cte.plan.columns, scope):
+        # The engine drops rows that are the same, and would go on with rows that are equal to earlier ones.
+        raise scope.compilation.unsupported("WITH RECURSIVE with UNION over values whose equals differ in store")
     scope.compilation.recursing.add(cte.id)
     recursive = _operand(step, cte.plan.columns, scope, relation)
     scope.compilation.recursing.discard(cte.id)

@@ -21,6 +21,7 @@ from engine.plan.free_columns import free_columns
 from engine.plan.logical import CteReader, Join, JoinKind, Node, TableReader, Values
 from engine.sql.binder import joins, sampling, system_columns, table_functions, versions
 from engine.sql.binder.blocks import passed, project
+from engine.sql.binder.levels import check_lateral
 from engine.sql.binder.seen import SeenCatalog
 from engine.sql.expr import Column
 from engine.sql.parser import parse
@@ -161,6 +162,8 @@ def _derived(binder: QueryBinder, item: exp.Subquery, scope: Scope) -> Item:
         bound = binder.bind(item.this, scope)
     alias = item.args["alias"]
     node = bound.closed()
+    if item.meta.get("lateral"):
+        check_lateral(node, scope)
     names = aliased_names(alias, bound.names, alias.this.name)
     source = source_of(node, alias.this.name, names)
     source.rows = bound.rows

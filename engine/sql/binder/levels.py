@@ -38,8 +38,8 @@ def _replace_in_plan(node: Node, change: Change, depth: int) -> Node:
     return map_expressions(below, lambda expr: replace_parts(expr, change, depth))
 
 
-def walk_deep(expr: Expr, depth: int = 0) -> Iterator[tuple[Expr, int]]:
-    """Every part of an expression with its depth, parents first, those in subqueries' plans too."""
+def walk_deep(expr: Expr | Node, depth: int = 0) -> Iterator[tuple[Expr, int]]:
+    """Every part of an expression or a plan with its depth, parents first, those in subqueries' plans too."""
     left: list[tuple[Expr | Node, int]] = [(expr, depth)]
     while left:
         check_for_interrupts()
@@ -75,10 +75,13 @@ def is_set_returning(expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.function.returns_set
 
 
-def own_aggregates(expr: Expr, scope: Scope) -> Iterator[AggregateCall | GroupingCall]:
-    """The aggregates of `scope`'s level in an expression; not the calls that windows run over."""
+def own_aggregates(expr: Expr | Node, scope: Scope, start: int = 0) -> Iterator[AggregateCall | GroupingCall]:
+    """The aggregates of `scope`'s level in an expression or a plan; not the calls that windows run over.
+
+    start: the depth of `expr`: 0 for an expression of `scope`, 1 for the plan of a subquery in its FROM clause.
+    """
     windowed = {id(part.call) for part, _ in walk_deep(expr) if isinstance(part, WindowCall)}
-    for part, depth in walk_deep(expr):
+    for part, depth in walk_deep(expr, start):
         if (
             isinstance(part, AggregateCall | GroupingCall)
             and id(part) not in windowed
@@ -92,11 +95,20 @@ def check_plain(expr: Expr, clause: str, scope: Scope) -> None:
 
     clause: as PostgreSQL names it in these messages: `WHERE`, `JOIN conditions`, `functions in FROM`.
     """
-    for aggregate in own_aggregates(expr, scope):
-        what = "grouping operations" if isinstance(aggregate, GroupingCall) else "aggregate functions"
-        raise GroupingError(f"{what} are not allowed in {clause}", position=cursor(aggregate.position))
+    _check_no_aggregates(expr, clause, scope)
     check_no_windows(expr, clause)
     check_no_sets(expr, clause)
+
+
+def check_lateral(plan: Node, scope: Scope) -> None:
+    """Raise for an aggregate of `scope`'s level in a LATERAL subquery of its FROM clause."""
+    _check_no_aggregates(plan, "FROM clause of their own query level", scope, start=1)
+
+
+def _check_no_aggregates(expr: Expr | Node, clause: str, scope: Scope, start: int = 0) -> None:
+    for aggregate in own_aggregates(expr, scope, start):
+        what = "grouping operations" if isinstance(aggregate, GroupingCall) else "aggregate functions"
+        raise GroupingError(f"{what} are not allowed in {clause}", position=cursor(aggregate.position))
 
 
 def check_no_windows(expr: Expr, clause: str) -> None:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.executor import EngineName
-from engine.plan.compile.keys import EQUAL_BY_BYTES
+from engine.plan.compile.keys import sorts_as_stored
 from engine.plan.compile.literals import literal
 from engine.sql.expr import AggregateCall, Const, ParamRef
-from engine.sql.functions import Function, digits, intervals
+from engine.sql.functions import Builder, Function, digits, intervals
 from engine.sql.functions.building import Templates, agg, ordered_set, parse, place
 from engine.sql.functions.byte_strings import byte_text
 from engine.sql.functions.decimals import WIDE, scaled, unscaled
@@ -138,7 +138,15 @@ def _extremes() -> Iterator[Function]:
         yield agg(name, (t.TIMETZ,), t.TIMETZ, local=local, spark=spark)
         yield agg(name, (t.INTERVAL,), t.INTERVAL, local=f"{name}($1)", spark=_fields_of(f"{by}($1, {_SPAN})"))
         # Spark orders null elements first, PostgreSQL and DuckDB last.
-        yield agg(name, (t.ANYARRAY,), t.ANYARRAY, local=f"{name}($1)", rule=digits.same)
+        yield agg(name, (t.ANYARRAY,), t.ANYARRAY, local=_extreme_array(name), rule=digits.same)
+
+
+def _extreme_array(name: str) -> Builder:
+    def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        _check_sorts("local", name, call.args[0].type)
+        return _piece("local", f"{name}($1)", *args)
+
+    return build
 
 
 def _fields_of(text: str) -> str:
@@ -446,8 +454,7 @@ def _discrete(engine: EngineName, args: Sequence[exp.Expression], call: Call | A
     _checked(call)
     assert isinstance(call, AggregateCall)
     (item,) = call.order_by
-    if item.expr.type.pg is t.TIMETZ or (engine == "spark" and item.expr.type.pg is t.INTERVAL):
-        raise FeatureNotSupported(f"not supported: percentile_disc of {item.expr.type}")
+    _check_sorts(engine, "percentile_disc", item.expr.type)
     if args[0].find(exp.Null):
         return _null_fraction(engine, args[1])
     if engine == "local":
@@ -457,16 +464,17 @@ def _discrete(engine: EngineName, args: Sequence[exp.Expression], call: Call | A
     return _piece(engine, text, *args)
 
 
+def _check_sorts(engine: EngineName, name: str, typ: SqlType) -> None:
+    """An engine's aggregate that sorts values knows its own order only."""
+    if not sorts_as_stored(typ, engine):
+        raise FeatureNotSupported(f"not supported: {name} of {typ}")
+
+
 def _mode(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """The engines tell values apart by their bytes."""
+    """The engines tell values apart by their bytes; of those that come equally often, the first in their order is the mode."""
     assert isinstance(call, AggregateCall)
     typ = call.order_by[0].expr.type
-    if (
-        typ.pg in EQUAL_BY_BYTES
-        or (typ.pg is t.BPCHAR and typ.typmod == -1)
-        or (engine == "spark" and typ.pg is t.INTERVAL)
-    ):
-        raise FeatureNotSupported(f"not supported: mode of {typ}")
+    _check_sorts(engine, "mode", typ)
     # Of two zeros the one without a sign is told.
     zero = {t.FLOAT4: "$1 + CAST(0 AS FLOAT)", t.FLOAT8: "$1 + CAST(0 AS DOUBLE)"}.get(typ.pg, "$1")
     return _piece(engine, f"mode() WITHIN GROUP (ORDER BY {zero})", *args)

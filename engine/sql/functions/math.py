@@ -400,6 +400,12 @@ def _extreme(engine: EngineName, args: Sequence[exp.Expression], call: Call | Ag
         raise FeatureNotSupported(f"not supported: {call.function.name} of {call.args[0].type}")
     if len(args) == 1:
         return args[0]
+    if kind is t.INTERVAL:
+        # DuckDB's own compare months before days, and days before hours: 25 hours are less than a day to them.
+        sign = ">=" if call.function.name == "greatest" else "<="
+        listed = ", ".join(f"${number}" for number in range(1, len(args) + 1))
+        better = f"lambda x__, y__: CASE WHEN x__ {sign} y__ OR y__ IS NULL THEN x__ ELSE y__ END"
+        return place(parse(engine, f"list_reduce([{listed}], {better})"), args)
     return exp.Anonymous(this=call.function.name, expressions=[arg.copy() for arg in args])
 
 

@@ -42,3 +42,12 @@ select sqrt(x) from (values (1.000000000000003::numeric),(2),(null),(0),(1.00000
 select 0.0009995::numeric(3,6)
 select 999500000::numeric(3,-6)
 select x::numeric(3,-2) from (values (99950.0::numeric)) v(x)
+select x.n from r o, lateral (select count(o.i) as n from q) x
+select x.n from r o join lateral (select (select max(o.i) from q) as n) x on true
+select x.n from r o, lateral (select grouping(o.i) as n) x
+select (select x.n from q, lateral (select count(o.i) as n) x limit 1) from r o
+select x.n from r o, lateral (select sum(v) as n from (select o.i as v from q) z) x
+with recursive t(v) as (select '1 day'::interval union select '24:00'::interval from t) select count(*) from t
+select greatest(a, b)::text, least(a, b)::text, greatest(b, null, a)::text, least(null, c, a) = c, greatest(c, c)::text from (values ('25:00'::interval, '1 day'::interval, null::interval), ('30 days', '1 mon', '-1 day'), (null, '1 mon', '1 year')) t(a, b, c)
+select array_agg(distinct v)::text, count(distinct v) from (values ('12:00+00'::timetz), ('13:00+01'), (null), ('11:00-01'), ('12:00+00')) t(v)
+select array_agg(distinct v)::text, json_agg(distinct v)::text from (values ('[10,12)'::int4range), ('[3,9)'), ('[3,8]'), (null)) t(v)
