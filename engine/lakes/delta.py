@@ -30,9 +30,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, VariantType
@@ -40,6 +42,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.schema import ArrayType, MapType, PrimitiveType, StructType
 
 from engine.catalog import partitions
+from engine.catalog.file_types import FileType
 from engine.lakes import stores
 from engine.lakes.state import LakeColumn, LakeState, digest, lake_column
 from engine.remembered import Remembered
@@ -264,7 +267,28 @@ def _column(arrow: pa.Field, field: Any, mapping: bool) -> LakeColumn:
     stored = field.metadata[f"{_MAPPING}physicalName"] if mapping else field.name
     if not _is_plain(field.type):
         return LakeColumn(field.name, stored, None, field.nullable, field.type.to_json().strip('"'))
-    return lake_column(field.name, stored, arrow.type, nullable=field.nullable)
+    column = lake_column(field.name, stored, arrow.type, nullable=field.nullable)
+    if not mapping or column.nested is None:
+        return column
+    return replace(column, nested=_mapped(column.nested, field.type))
+
+
+def _mapped(nested: FileType, typ: Any) -> FileType:
+    """What files hold, with the names that they have for the fields of structs."""
+    match nested.kind:
+        case "list":
+            inside: tuple[Any, ...] = (typ.element_type,)
+        case "map":
+            inside = (typ.key_type, typ.value_type)
+        case "struct":
+            inside = tuple(field.type for field in typ.fields)
+        case "value":
+            return nested
+    parts = tuple(_mapped(part, of) for part, of in zip(nested.parts, inside, strict=True))
+    if nested.kind != "struct":
+        return msgspec.structs.replace(nested, parts=parts)
+    stored = tuple(field.metadata[f"{_MAPPING}physicalName"] for field in typ.fields)
+    return msgspec.structs.replace(nested, parts=parts, stored=stored)
 
 
 def _files(path: str, named: Sequence[str]) -> list[str]:

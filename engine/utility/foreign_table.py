@@ -16,8 +16,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, cast, get_args
 
+import pyarrow as pa
+
 from engine.authority import UNBOUNDED, Authority
 from engine.catalog import partitions
+from engine.catalog.file_types import nested_type
 from engine.catalog.files import DataRoots, list_files, listed_from
 from engine.catalog.folder_contents import contents, format_at
 from engine.catalog.infer import infer_columns, read_schema
@@ -27,6 +30,7 @@ from engine.lakes import iceberg
 from engine.lakes import tables as lakes
 from engine.sql.statements import CreateForeignTable
 from engine.sql.type_names import resolve_type
+from wire import types as t
 from wire.dataclass import dataclass
 from wire.errors import (
     DuplicateColumn,
@@ -93,12 +97,16 @@ def create_foreign_table(
     if statement.if_not_exists and (schema, statement.name.name) in snapshot.relations:
         notify(f'relation "{statement.name.name}" already exists, skipping')
         return
+
+    def leave_out(column: str, typ: str) -> None:
+        notify(f'column "{column}" of "{statement.name.name}" is left out: its type in the files is {typ}')
+
     source = _source(statement)
     path = source.path if source.path.startswith(iceberg.SCHEME) else roots.absolute(source.path)
     lake = source.lake if source.lake is not None else lakes.kind_of(path)
     if lake:
         _require_known(source.options, lake)
-        catalog.put(_lake_table(statement, catalog.new_oid(), schema, lake, path))
+        catalog.put(_lake_table(statement, catalog.new_oid(), schema, lake, path, leave_out))
         return
     file_format = source.format or format_at(path)
     _require_known(source.options, file_format)
@@ -107,7 +115,7 @@ def create_foreign_table(
     roots.require(files)
     keys = _folder_keys(source, files, path)
     declared = _declared(statement, files, file_format, keys)
-    shape = declared if declared.columns else _inferred(source, files, file_format, keys)
+    shape = declared if declared.columns else _inferred(source, files, file_format, keys, leave_out)
     partitions.require_readable(statement.name.name, shape.columns, shape.partition_by, files)
     catalog.put(
         Table(
@@ -186,11 +194,13 @@ def _invalid_option(name: str, known: Sequence[str], kind: str) -> InvalidForeig
     )
 
 
-def _lake_table(statement: CreateForeignTable, oid: int, schema: str, lake: Lake, path: str) -> Table:
+def _lake_table(
+    statement: CreateForeignTable, oid: int, schema: str, lake: Lake, path: str, leave_out: Callable[[str, str], None]
+) -> Table:
     """A table whose log says what it is; the columns that are declared must be as it says."""
     state = lakes.newest(lake, path)
     wanted = _columns_of(statement)
-    columns = state.declared(wanted, path) if wanted else state.table_columns(path)
+    columns = state.declared(wanted, path) if wanted else state.table_columns(path, leave_out)
     return Table(
         oid, schema, statement.name.name, columns, "parquet", path, state.files, state.digest,
         partition_by=state.partition_by, lake=lake,
@@ -213,9 +223,10 @@ def _inferred(
     files: tuple[str, ...],
     file_format: FileFormat,
     keys: Sequence[str],
+    leave_out: Callable[[str, str], None],
 ) -> _Shape:
     """The columns of the first file, and after them those that only folders say."""
-    columns = {column.name: column for column in infer_columns(files, file_format, source.of_reading)}
+    columns = {column.name: column for column in infer_columns(files, file_format, source.of_reading, leave_out)}
     if file_format == "csv":
         keys = _not_in_header(source, columns, keys)
     for key in keys:
@@ -225,7 +236,7 @@ def _inferred(
             columns[key] = TableColumn(key, typ, len(columns) + 1)
         else:
             fitting = inside.type if partitions.may_hold(inside.type) else typ
-            columns[key] = replace(inside, type=fitting, nullable=True)
+            columns[key] = replace(inside, type=fitting, nullable=True, nested=None)
     return _Shape(tuple(columns.values()), tuple(keys))
 
 
@@ -245,14 +256,30 @@ def _declared(
     columns = _columns_of(statement)
     names = [column.name for column in columns]
     if names and file_format == "parquet":
-        there = {*read_schema(files[0]).names, *keys}
+        schema = read_schema(files[0])
+        there = {*schema.names, *keys}
         for name in names:
             if name not in there:
                 raise UndefinedColumn(
                     f'column "{name}" does not exist in "{files[0]}"',
                     hint=f"Its columns are: {', '.join(sorted(there))}.",
                 )
+        columns = tuple(column if column.name in keys else _of_schema(column, schema) for column in columns)
     return _Shape(columns, tuple(key for key in keys if key in names))
+
+
+def _of_schema(column: TableColumn, schema: pa.Schema) -> TableColumn:
+    """A declared column with what the files hold of a jsonb. Raises FeatureNotSupported for a struct or map as another type."""
+    arrow = schema.field(column.name).type
+    nested = nested_type(arrow)
+    if column.type.pg in (t.JSON, t.JSONB):
+        return replace(column, nested=nested)
+    if nested is not None and not column.type.pg.is_row and not column.type.pg.is_array:
+        raise FeatureNotSupported(
+            f'not supported: column "{column.name}" of type {column.type}, which the files have as {arrow}',
+            hint="Declare it as jsonb, and cast it where it is used.",
+        )
+    return column
 
 
 def _columns_of(statement: CreateForeignTable) -> tuple[TableColumn, ...]:

@@ -147,7 +147,7 @@ def test_columns_that_went_or_changed_are_told(connection: Connection, tmp_path:
 
 def test_declared_columns(connection: Connection, tmp_path: Path) -> None:
     write_deltalake(tmp_path, pa.table({"id": [1], "v": ["x"], "s": [{"a": 1}]}))
-    refused(connection, tmp_path, psycopg.errors.FeatureNotSupported, 'column "s" of type struct')
+    refused(connection, tmp_path, psycopg.errors.ObjectNotInPrerequisiteState, "of type jsonb", "(s text)")
     attach(connection, tmp_path, "(v text, id bigint)", format="delta")
     assert rows(connection, "select * from t") == [("x", 1)]
     refused(connection, tmp_path, psycopg.errors.UndefinedColumn, '"w" does not exist', "(w text)")
@@ -184,8 +184,9 @@ def layout(tmp_path: Path) -> Layout:
             columns["late"] = [f"v{number}"] * 10
         write_deltalake(tmp_path / "t", pa.table(columns), mode="append", schema_mode="merge", partition_by=["p"])
     state = delta.newest(str(tmp_path / "t"))
+    found = state.table_columns("", lambda _column, _type: None)
     source = Table(
-        20_001, "public", "t", state.table_columns(""), "parquet", str(tmp_path / "t"), state.files, state.digest,
+        20_001, "public", "t", found, "parquet", str(tmp_path / "t"), state.files, state.digest,
         partition_by=state.partition_by, lake="delta",
     )  # fmt: skip
     return Layout({"t": source})
@@ -328,6 +329,37 @@ def test_columns_that_were_widened(connection: Connection, tmp_path: Path, insid
     fields = [ID, {"name": "n", "type": {"type": "struct", "fields": [field]}} if inside else field]
     by_hand(tmp_path, fields, [{"path": "f.parquet"}], features("typeWidening"))
     refused(connection, tmp_path, psycopg.errors.FeatureNotSupported, 'column "n", whose type was widened')
+
+
+def test_columns_of_variants_are_left_out(connection: Connection, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "f.parquet")
+    inside = {"name": "x", "type": "variant", "nullable": True, "metadata": {}}
+    fields: list[dict[str, Any]] = [
+        ID,
+        {"name": "v", "type": "variant"},
+        {"name": "w", "type": {"type": "struct", "fields": [inside]}},
+    ]
+    by_hand(tmp_path, fields, [{"path": "f.parquet"}], features("variantType"))
+    told: list[str] = []
+    connection.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))
+    attach(connection, tmp_path)
+    assert [notice.partition(" is left out: ")[0] for notice in told[-2:]] == ['column "v" of "t"', 'column "w" of "t"']
+    assert rows(connection, "select * from t") == [(1,)]
+    refused(connection, tmp_path, psycopg.errors.ObjectNotInPrerequisiteState, "of type variant", "(v jsonb)")
+
+
+def test_fields_of_structs_that_are_mapped(connection: Connection, tmp_path: Path) -> None:
+    def mapped(name: str, typ: Any, number: int) -> dict[str, Any]:
+        told = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"col-{number}"}
+        return {"name": name, "type": typ, "nullable": True, "metadata": told}
+
+    pq.write_table(pa.table({"col-1": [[{"col-2": 7, "col-3": "v"}]]}), tmp_path / "f.parquet")
+    struct_ = {"type": "struct", "fields": [mapped("col-3", "long", 2), mapped("s", "string", 3)]}
+    fields = [mapped("list", {"type": "array", "elementType": struct_, "containsNull": True}, 1)]
+    mode = {"delta.columnMapping.mode": "name"}
+    by_hand(tmp_path, fields, [{"path": "f.parquet"}], {"minReaderVersion": 2, "minWriterVersion": 5}, **mode)
+    attach(connection, tmp_path)
+    assert rows(connection, "select list from t") == [([{"s": "v", "col-3": 7}],)]
 
 
 def test_columns_that_are_mapped(connection: Connection, tmp_path: Path) -> None:
