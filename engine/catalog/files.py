@@ -85,6 +85,14 @@ def format_of_name(path: str) -> FileFormat | None:
     return next((file_format for file_format, suffixes in _SUFFIXES.items() if name.endswith(suffixes)), None)
 
 
+def without_ending(name: str) -> str:
+    """A name without an ending that says a format."""
+    lowered = name.lower()
+    # The longest ending: of `a.csv.gz`, not only `.gz`.
+    ending = max(filter(lowered.endswith, _ANY_SUFFIX), key=len, default="")
+    return name[: len(name) - len(ending)]
+
+
 def listed_from(path: str) -> str:
     """The folder of an absolute path below which its files are looked for."""
     if stores.is_remote(path):

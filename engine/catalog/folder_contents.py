@@ -10,7 +10,7 @@ from __future__ import annotations
 import glob
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from engine.catalog.files import format_of_name, is_listed
@@ -96,6 +96,22 @@ def contents(path: str) -> Contents:
             else:
                 endings[os.path.splitext(name)[1]] += 1
     return Contents(formats, endings, tuple(tables))
+
+
+def children(path: str) -> Sequence[str]:
+    """The names of the files of a known format and of the folders in a folder that may be tables, sorted. May block.
+
+    Raises UndefinedFile where there is no such folder."""
+    if stores.is_remote(path):
+        below = [file.path[len(path) :].strip("/") for file in stores.listed(path)]
+        found = {first for first, more, _ in (name.partition("/") for name in below) if more or format_of_name(first)}
+    else:
+        try:
+            with os.scandir(path) as entries:
+                found = {entry.name for entry in entries if entry.is_dir() or format_of_name(entry.name)}
+        except OSError as error:
+            raise UndefinedFile(f'could not read folder "{path}": {error.strerror}') from error
+    return sorted(name for name in found if not name.startswith((".", "_")))
 
 
 def _table(path: str, folders: tuple[str, ...], name: str) -> tuple[str, str] | None:

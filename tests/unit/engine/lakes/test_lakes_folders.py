@@ -11,7 +11,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 from support.distributed_ground import MEMBERS, Layout, same
 from support.local_member import LocalMember, local_member
 
@@ -332,3 +332,45 @@ def test_options_of_another_format(connection: Connection, lake: Path) -> None:
     with pytest.raises(psycopg.errors.FdwInvalidOptionName, match='invalid option "header"') as caught:
         attach(connection, lake, header="true")
     assert caught.value.diag.message_hint == "Valid options for format parquet are: path, format, partitioning"
+
+
+def test_the_tables_of_a_folder(connection: Connection, lake: Path) -> None:
+    put(lake, "", "x,y\n1,a\n", "Towns.csv")
+    put(lake, "", "x", "README.md")
+    put(lake, "", pa.table({"s": [{"a": 1}], "wide": pa.array([1], pa.decimal256(60, 0))}), "nested.parquet")
+    put(lake, "by_year/year=2024", pa.table({"x": [1]}))
+    put(lake, "mixed", pa.table({"x": [1]}))
+    put(lake, "mixed", "x\n1\n", "1.csv")
+    (lake / "nothing").mkdir()
+    write_deltalake(lake / "deltas" / "orders", pa.table({"x": [1, 2]}))
+    DeltaTable(lake / "deltas" / "orders").delete("x = 1")
+    connection.execute("drop schema if exists lake cascade; create schema lake")
+    told: list[str] = []
+    connection.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))
+
+    def import_from(schema: str, above: Path = lake.parent) -> None:
+        connection.execute(f"import foreign schema {schema} into lake options (path '{above}')")
+
+    import_from("lake from server files")
+    assert [notice.partition(" is left out: ")[0] for notice in told] == [
+        '"deltas"', '"mixed"', 'column "wide" of "nested"', '"nothing"'
+    ]  # fmt: skip
+    named = "select relname from pg_class where relnamespace = 'lake'::regnamespace order by 1"
+    assert rows(connection, named) == [("Towns",), ("by_year",), ("nested",)]
+    assert rows(connection, 'select * from lake."Towns"') == [(1, "a")]
+    assert rows(connection, "select * from lake.by_year") == [(1, 2024)]
+    assert rows(connection, "select s from lake.nested") == [({"a": 1},)]
+    import_from("deltas limit to (orders, others) from server files", lake)
+    assert rows(connection, "select * from lake.orders") == [(2,)]
+    wrong = {
+        "nowhere from server files": psycopg.errors.UndefinedFile,
+        '"lake/deltas/orders" from server files': psycopg.errors.WrongObjectType,
+        '"lake/by_year" from server files': psycopg.errors.WrongObjectType,
+        "lake limit to (mixed) from server files": psycopg.errors.FdwInvalidOptionName,
+        'lake limit to ("Towns") from server files': psycopg.errors.DuplicateTable,
+        "lake from server spark": psycopg.errors.FdwInvalidOptionName,
+        "lake from server other": psycopg.errors.UndefinedObject,
+    }
+    for text, error in wrong.items():
+        with pytest.raises(error):
+            import_from(text)
