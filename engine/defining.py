@@ -118,6 +118,9 @@ def _not_unique(error: UniqueViolation) -> UniqueViolation:
 async def _import_foreign_schema(session: Session, engine: Engine, statement: s.ImportForeignSchema) -> str:
     definer = session.definer()
     await engine.in_operation_pool(lambda: foreign_schema.check(statement, definer))
+    if statement.server == foreign_schema.FILES:
+        await engine.in_operation_pool(lambda: foreign_schema.import_folder(statement, definer, engine.roots))
+        return "IMPORT FOREIGN SCHEMA"
     found = await engine.spark.tables_of(statement.remote, definer.notify)
     await engine.in_operation_pool(lambda: foreign_schema.import_tables(statement, found, definer))
     return "IMPORT FOREIGN SCHEMA"

@@ -79,6 +79,20 @@ def _outside(path: str) -> InsufficientPrivilege:
     )
 
 
+def format_of_name(path: str) -> FileFormat | None:
+    """The format that the ending of a name says."""
+    name = path.lower()
+    return next((file_format for file_format, suffixes in _SUFFIXES.items() if name.endswith(suffixes)), None)
+
+
+def without_ending(name: str) -> str:
+    """A name without an ending that says a format."""
+    lowered = name.lower()
+    # The longest ending: of `a.csv.gz`, not only `.gz`.
+    ending = max(filter(lowered.endswith, _ANY_SUFFIX), key=len, default="")
+    return name[: len(name) - len(ending)]
+
+
 def listed_from(path: str) -> str:
     """The folder of an absolute path below which its files are looked for."""
     if stores.is_remote(path):
@@ -134,10 +148,11 @@ def _in_store(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int]
 def _counts(below: str, file_format: FileFormat) -> bool:
     """Whether a file at this place below a folder is one of its table."""
     *folders, name = below.split("/")
-    return _is_data(name, file_format) and all(map(_is_listed, filter(None, folders)))
+    return _is_data(name, file_format) and all(map(is_listed, filter(None, folders)))
 
 
-def _is_listed(folder: str) -> bool:
+def is_listed(folder: str) -> bool:
+    """Whether the files of a folder of this name below a table's count."""
     return not folder.startswith(".") and ("=" in folder or not folder.startswith("_"))
 
 
@@ -148,7 +163,7 @@ def _is_data(name: str, file_format: FileFormat) -> bool:
 def _below(folder: str, file_format: FileFormat) -> Sequence[str]:
     files = []
     for base, folders, names in os.walk(folder):
-        folders[:] = filter(_is_listed, folders)
+        folders[:] = filter(is_listed, folders)
         files += [os.path.join(base, name) for name in names if _is_data(name, file_format)]
     return files
 

@@ -1,87 +1,72 @@
 """The columns of a foreign table that names none: read from its files.
 
-Parquet says its types; CSV and JSON are sampled by DuckDB's sniffer. What PostgreSQL has no type for (structs, maps) is
-refused by name rather than flattened in silence.
+Parquet says its types; CSV and JSON are sampled by DuckDB's sniffer. What PostgreSQL has no type for is jsonb (structs, maps:
+`engine.catalog.file_types`), or left out with a notice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine.catalog.file_types import nested_type, type_of_arrow
 from engine.catalog.objects import FileFormat, TableColumn
 from engine.lakes import stores
 from engine.sql import types as st
 from wire import types as t
 from wire.errors import DataCorrupted, FeatureNotSupported
 
-_SIMPLE: Final = (
-    (pa.types.is_boolean, t.BOOL),
-    (lambda a: pa.types.is_int8(a) or pa.types.is_uint8(a) or pa.types.is_int16(a), t.INT2),
-    (lambda a: pa.types.is_uint16(a) or pa.types.is_int32(a), t.INT4),
-    (lambda a: pa.types.is_uint32(a) or pa.types.is_int64(a), t.INT8),
-    (lambda a: pa.types.is_float16(a) or pa.types.is_float32(a), t.FLOAT4),
-    (pa.types.is_float64, t.FLOAT8),
-    (pa.types.is_date, t.DATE),
-    (pa.types.is_time, t.TIME),
-    (
-        lambda a: (
-            pa.types.is_string(a) or pa.types.is_large_string(a) or pa.types.is_string_view(a) or pa.types.is_null(a)
-        ),
-        t.TEXT,
-    ),
-    (
-        lambda a: (
-            pa.types.is_binary(a)
-            or pa.types.is_large_binary(a)
-            or pa.types.is_fixed_size_binary(a)
-            or pa.types.is_binary_view(a)
-        ),
-        t.BYTEA,
-    ),
-)
-
-
-def type_of_arrow(arrow: pa.DataType) -> st.SqlType | None:
-    """The PostgreSQL type for an Arrow type that files hold, or None where there is none."""
-    if pa.types.is_dictionary(arrow):
-        return type_of_arrow(arrow.value_type)
-    if pa.types.is_timestamp(arrow):
-        return st.of(t.TIMESTAMPTZ if arrow.tz else t.TIMESTAMP)
-    if pa.types.is_decimal(arrow) and arrow.precision <= st.MAX_PRECISION:
-        return st.of(t.NUMERIC, t.numeric_typmod(arrow.precision, arrow.scale))
-    if pa.types.is_uint64(arrow):
-        return st.of(t.NUMERIC, t.numeric_typmod(20, 0))
-    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_list_view(arrow):
-        element = type_of_arrow(arrow.value_type)
-        return st.of(t.array_of(element.pg), element.typmod) if element else None
-    return next((st.of(pg) for matches, pg in _SIMPLE if matches(arrow)), None)
-
 
 def infer_columns(
-    files: tuple[str, ...], file_format: FileFormat, options: Mapping[str, str]
+    files: tuple[str, ...],
+    file_format: FileFormat,
+    options: Mapping[str, str],
+    leave_out: Callable[[str, str], None] | None = None,
 ) -> tuple[TableColumn, ...]:
-    """The columns of the first of `files`. Raises DataCorrupted for what cannot be read, and
-    FeatureNotSupported for a column whose type PostgreSQL lacks."""
+    """The columns of the first of `files`. leave_out: is told each column that has no type here, and its type in the file; without
+    it, or where no column is left, such a column is an error.
+
+    Raises DataCorrupted for what cannot be read, FeatureNotSupported."""
     try:
         schema = read_schema(files[0]) if file_format == "parquet" else _sniff(files[0], file_format, options)
     except (pa.ArrowException, duckdb.Error, OSError) as error:
         reason = str(error).splitlines()[0]
         raise DataCorrupted(f'could not read "{files[0]}" as {file_format}: {reason}') from error
-    columns = []
-    for number, field in enumerate(schema, 1):
-        sql_type = type_of_arrow(field.type)
-        if sql_type is None:
-            raise FeatureNotSupported(
-                f'not supported: column "{field.name}" of type {field.type} in "{files[0]}"',
-                hint="List the columns to read in CREATE FOREIGN TABLE and leave this one out.",
-            )
-        columns.append(TableColumn(field.name, sql_type, number, field.nullable))
+    columns: list[TableColumn] = []
+    for field in schema:
+        column = _column(field, len(columns) + 1, file_format)
+        if column is not None:
+            columns.append(column)
+        elif leave_out is None or len(schema) == 1:
+            raise without_type(field.name, str(field.type), f'in "{files[0]}"')
+        else:
+            leave_out(field.name, str(field.type))
     return tuple(columns)
+
+
+def without_type(name: str, typ: str, where: str) -> FeatureNotSupported:
+    """The error for a column whose type PostgreSQL lacks."""
+    return FeatureNotSupported(
+        f'not supported: column "{name}" of type {typ} {where}',
+        hint="List the columns to read in CREATE FOREIGN TABLE and leave this one out.",
+    )
+
+
+def _column(field: pa.Field, number: int, file_format: FileFormat) -> TableColumn | None:
+    plain = type_of_arrow(field.type)
+    if plain is not None:
+        return TableColumn(field.name, plain, number, field.nullable)
+    if file_format == "json":
+        # The reader is asked for the text of a member, whatever it is.
+        return TableColumn(field.name, st.of(t.JSONB), number, field.nullable)
+    nested = nested_type(field.type)
+    if nested is None:
+        return None
+    return TableColumn(field.name, st.of(t.JSONB), number, field.nullable, nested=nested)
 
 
 def read_schema(file: str) -> pa.Schema:

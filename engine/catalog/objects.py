@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
+from engine.catalog.file_types import FileType
 from engine.catalog.statistics import TableStatistics
 from engine.settings import truth
 from engine.sql.types import SqlType
@@ -31,6 +32,7 @@ class TableColumn:
     stored: the column's name in a stored table's files, where it is not `name`: files are not written anew when a column is
     renamed, and a name that comes again after DROP COLUMN means another column of the files.
     domain: what it was declared as, where that is a domain; `type` is what is below it.
+    nested: of a foreign table's jsonb or json, what its files have instead of a document's text.
     """
 
     name: str
@@ -43,6 +45,7 @@ class TableColumn:
     comment: str | None = None
     generated: bool = False
     domain: PgType | None = None
+    nested: FileType | None = None
 
     @property
     def declared(self) -> PgType:

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, cast
 import msgspec
 
 from engine.catalog.acl import Acl, Kind
+from engine.catalog.file_types import FileType
 from engine.catalog.objects import (
     Constraint,
     Lake,
@@ -274,6 +275,7 @@ class _Column(msgspec.Struct, omit_defaults=True):
     stored: str = ""
     comment: str | None = None
     generated: bool = False
+    nested: FileType | None = None
 
 
 class _TableBody(msgspec.Struct, omit_defaults=True):
@@ -362,7 +364,7 @@ def _rows(columns: Iterable[TableColumn]) -> list[_Column]:
     return [
         _Column(
             c.name, c.declared.oid, c.type.typmod, c.number, c.nullable, c.default, c.identity, c.stored, c.comment,
-            c.generated,
+            c.generated, c.nested,
         )
         for c in columns
     ]  # fmt: skip
@@ -408,5 +410,5 @@ def _columns(columns: list[_Column], find: TypeOf) -> tuple[TableColumn, ...]:
 def _column(c: _Column, declared: t.PgType) -> TableColumn:
     return TableColumn(
         c.name, st.of(t.base_of(declared), c.typmod), c.number, c.nullable, c.default, c.identity, c.stored, c.comment,
-        c.generated, declared if declared.domain is not None else None,
+        c.generated, declared if declared.domain is not None else None, c.nested,
     )  # fmt: skip

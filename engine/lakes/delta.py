@@ -1,9 +1,17 @@
 """Somebody else's Delta table: columns, partition columns and active files of a version, through `deltalake`.
 
 What Delta's protocol calls a reader feature is a promise that readers without it would give wrong rows; so those that are not
-known here are refused by name. Known are those that change nothing for a reader of the active files (v2 checkpoints, vacuum's
-protocol check, in-commit timestamps, timestamps without a zone), deletion vectors as long as no active file has one, and
-column mapping by name, which is what `TableColumn.stored` is for. Mapping by id would need the ids in the files' footers.
+known here are refused by name. A feature in the list says only that the table may use it: `deltalake` lists deletion vectors and
+variants in every table that has deletion vectors enabled. So these are read:
+
+- features that change nothing for a reader of the active files: v2 checkpoints, vacuum's protocol check, in-commit timestamps,
+  timestamps without a zone;
+- deletion vectors, as long as no active file has one;
+- type widening, as long as no column was widened: files from before have the narrower type;
+- variants, shredded or not: a column of such a type, or one with such a type inside it, has no type here (`LakeColumn.type`);
+- column mapping by name, which is what `TableColumn.stored` is for. Mapping by id would need the ids in the files' footers.
+
+Tables whose commits a catalog keeps (catalogManaged) are refused: the log in the folder need not be all of them.
 
 Values of partition columns are read from the names of folders (`engine.catalog.partitions`), whereas Delta's truth is its log.
 All writers name folders so, but need not: the two are compared for every version, and a table where they differ is refused.
@@ -17,28 +25,42 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
+from deltalake import DeltaTable, VariantType
 from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.schema import ArrayType, MapType, PrimitiveType, StructType
 
 from engine.catalog import partitions
+from engine.catalog.file_types import FileType
 from engine.lakes import stores
 from engine.lakes.state import LakeColumn, LakeState, digest, lake_column
 from engine.remembered import Remembered
 from wire.errors import DataCorrupted, FeatureNotSupported, InvalidParameterValue, UndefinedFile
 
 LOG: Final = "_delta_log"
-_HARMLESS: Final = frozenset(
-    ("timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "inCommitTimestamp", "deletionVectors", "columnMapping")
-)
+_KNOWN: Final = frozenset(
+    (
+        "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "inCommitTimestamp", "deletionVectors", "columnMapping",
+        "typeWidening", "typeWidening-preview", "variantType", "variantType-preview", "variantShredding",
+        "variantShredding-preview",
+    )
+)  # fmt: skip
+#: What Delta's protocol has in the metadata of a column that was widened, or of one that has such a type inside it.
+_WIDENED: Final = "delta.typeChanges"
+#: How the library says that it lacks a feature itself.
+_LACKED: Final = re.compile(r"Feature '([^']+)' is not supported")
+_OF_CATALOG: Final = "catalog-managed table"
 _SETTLED_NS: Final = 2_000_000_000
 _NEWEST: Final = 256
 _MAPPING: Final = "delta.columnMapping."
@@ -151,6 +173,10 @@ def _open(path: str, version: int | None = None) -> DeltaTable:
         raise UndefinedFile(f'could not read a Delta table at "{path}": there is none') from error
     except (DeltaError, OSError) as error:
         reason = str(error).splitlines()[0]
+        if lacked := _LACKED.search(reason):
+            raise _unsupported(path, f"the table feature {lacked[1]}") from error
+        if _OF_CATALOG in reason:
+            raise _unsupported(path, "commits that a catalog keeps (catalogManaged)") from error
         raise DataCorrupted(f'could not read the Delta table at "{path}": {reason}') from error
 
 
@@ -175,40 +201,94 @@ def _require_readable(path: str, table: DeltaTable) -> bool:
     """Whether columns are mapped. Raises FeatureNotSupported for what a reader of the active files would get wrong."""
     protocol = table.protocol()
     features = frozenset(protocol.reader_features or ())
-    for feature in sorted(features - _HARMLESS):
+    for feature in sorted(features - _KNOWN):
         raise _unsupported(path, f"the reader feature {feature}")
     if protocol.min_reader_version > 3:
         raise _unsupported(path, f"reader version {protocol.min_reader_version}")
-    if "deletionVectors" in features and _has_deletion_vectors(table):
+    if "deletionVectors" in features and (file := _with_deletion_vector(table)) is not None:
         raise _unsupported(
-            path, "deletion vectors", "Its owner can write them into the files: REORG TABLE ... APPLY (PURGE)."
+            path,
+            f"deletion vectors ({file})",
+            "Its owner can write them into the files: REORG TABLE ... APPLY (PURGE).",
         )
+    for field in table.schema().fields:
+        if _was_widened(field.metadata, field.type):
+            raise _unsupported(path, f'column "{field.name}", whose type was widened (typeWidening),')
     mode = table.metadata().configuration.get(f"{_MAPPING}mode", "none")
     if mode not in ("none", "name"):
         raise _unsupported(path, f"column mapping by {mode}")
     return mode == "name"
 
 
-def _has_deletion_vectors(table: DeltaTable) -> bool:
-    """Whether an active file has one. One that cannot be read is one."""
+def _with_deletion_vector(table: DeltaTable) -> str | None:
+    """Which active file has one, in words; None where none has. A vector that cannot be read is one."""
     try:
-        return any(batch.num_rows for batch in table.deletion_vectors())
-    except DeltaError:
-        return True
+        for batch in table.deletion_vectors():
+            if batch.num_rows:
+                return f'file "{pa.record_batch(batch)["filepath"][0].as_py().rpartition("/")[2]}"'
+    except DeltaError as error:
+        return str(error).splitlines()[0]
+    return None
+
+
+def _inside(typ: Any) -> Iterator[tuple[Mapping[str, Any], Any]]:
+    """The metadata and types of all that a type of Delta's is made of, itself included."""
+    yield {}, typ
+    if isinstance(typ, StructType):
+        for field in typ.fields:
+            yield field.metadata, None
+            yield from _inside(field.type)
+    elif isinstance(typ, ArrayType):
+        yield from _inside(typ.element_type)
+    elif isinstance(typ, MapType):
+        yield from _inside(typ.key_type)
+        yield from _inside(typ.value_type)
+
+
+def _was_widened(metadata: Mapping[str, Any], typ: Any) -> bool:
+    return _WIDENED in metadata or any(_WIDENED in told for told, _ in _inside(typ))
+
+
+def _is_plain(typ: Any) -> bool:
+    """Whether Arrow's word for a type says all of it: not that of a variant, nor that of an interval, which is an integer."""
+    return not any(
+        isinstance(part, VariantType) or (isinstance(part, PrimitiveType) and part.type.startswith("interval"))
+        for _, part in _inside(typ)
+    )
 
 
 def _columns(table: DeltaTable, mapping: bool) -> Sequence[LakeColumn]:
     arrow = pa.schema(table.schema().to_arrow())
     fields: Mapping[str, Any] = {field.name: field for field in table.schema().fields}
-    return [
-        lake_column(
-            field.name,
-            fields[field.name].metadata[f"{_MAPPING}physicalName"] if mapping else field.name,
-            field.type,
-            nullable=field.nullable,
-        )
-        for field in arrow
-    ]
+    return [_column(field, fields[field.name], mapping) for field in arrow]
+
+
+def _column(arrow: pa.Field, field: Any, mapping: bool) -> LakeColumn:
+    stored = field.metadata[f"{_MAPPING}physicalName"] if mapping else field.name
+    if not _is_plain(field.type):
+        return LakeColumn(field.name, stored, None, field.nullable, field.type.to_json().strip('"'))
+    column = lake_column(field.name, stored, arrow.type, nullable=field.nullable)
+    if not mapping or column.nested is None:
+        return column
+    return replace(column, nested=_mapped(column.nested, field.type))
+
+
+def _mapped(nested: FileType, typ: Any) -> FileType:
+    """What files hold, with the names that they have for the fields of structs."""
+    match nested.kind:
+        case "list":
+            inside: tuple[Any, ...] = (typ.element_type,)
+        case "map":
+            inside = (typ.key_type, typ.value_type)
+        case "struct":
+            inside = tuple(field.type for field in typ.fields)
+        case "value":
+            return nested
+    parts = tuple(_mapped(part, of) for part, of in zip(nested.parts, inside, strict=True))
+    if nested.kind != "struct":
+        return msgspec.structs.replace(nested, parts=parts)
+    stored = tuple(field.metadata[f"{_MAPPING}physicalName"] for field in typ.fields)
+    return msgspec.structs.replace(nested, parts=parts, stored=stored)
 
 
 def _files(path: str, named: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ the old INT96 unless it is told otherwise, which says no time zone, everyone els
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -18,16 +19,18 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
-    """names: all top-level columns. old_instants: those that are INT96."""
+    """names: all top-level columns. old_instants: those that are INT96, or have such values inside them. new_instants: those that
+    are timestamps of UTC, or have such values inside them."""
 
     names: frozenset[str]
     old_instants: frozenset[str]
+    new_instants: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """Of these columns: those that some file lacks, or may lack; those that are INT96 in every file that has them; those that are
-    so in some files only."""
+    """Of these columns: those that some file lacks, or may lack; those whose instants are INT96 in every file that has them; those
+    of which some instants are INT96 and others are not."""
 
     lacking: frozenset[str]
     old_instants: frozenset[str]
@@ -38,10 +41,10 @@ def common(files: Iterable[str], names: Sequence[str]) -> Common:
     """What the files say of these columns. May block. A file that cannot be read here may lack all of them."""
     known = {_file_columns(file) for file in files}
     lacking = frozenset(n for n in names if any(file is None or n not in file.names for file in known))
-    having = {n: {n in file.old_instants for file in known if file is not None and n in file.names} for n in names}
-    old = frozenset(n for n, found in having.items() if found == {True})
-    mixed = frozenset(n for n, found in having.items() if len(found) > 1)
-    return Common(lacking, old, mixed)
+    there = [file for file in known if file is not None]
+    old = frozenset(n for n in names if any(n in file.old_instants for file in there))
+    new = frozenset(n for n in names if any(n in file.new_instants for file in there))
+    return Common(lacking, old - new, old & new)
 
 
 @lru_cache(1 << 15)
@@ -53,11 +56,24 @@ def _file_columns(file: str) -> FileColumns | None:
     except (OSError, pa.ArrowInvalid):
         return None
     columns = [metadata.schema.column(index) for index in range(len(metadata.schema))]
-    names = frozenset(column.path.partition(".")[0] for column in columns)
-    return _shared(names, frozenset(column.path for column in columns if column.physical_type == "INT96"))
+    named = [(_top_level(column), column) for column in columns]
+    old = frozenset(name for name, column in named if column.physical_type == "INT96")
+    new = frozenset(name for name, column in named if _is_instant(column))
+    return _shared(frozenset(name for name, _ in named), old, new)
+
+
+def _top_level(leaf: pq.ColumnSchema) -> str:
+    """The column of the table that a leaf is, or is a part of. A column may have a point in its name."""
+    return str(leaf.path if leaf.name == leaf.path else leaf.path.partition(".")[0])
+
+
+def _is_instant(column: pq.ColumnSchema) -> bool:
+    """Whether a leaf is a timestamp of UTC."""
+    told = json.loads(column.logical_type.to_json())
+    return bool(told["Type"] == "Timestamp" and told["isAdjustedToUTC"])
 
 
 @lru_cache(1 << 10)
-def _shared(names: frozenset[str], old_instants: frozenset[str]) -> FileColumns:
+def _shared(names: frozenset[str], old_instants: frozenset[str], new_instants: frozenset[str]) -> FileColumns:
     """One value for the many files that are alike."""
-    return FileColumns(names, old_instants)
+    return FileColumns(names, old_instants, new_instants)

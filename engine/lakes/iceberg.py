@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table as IcebergTable
 
 SCHEME: Final = "iceberg://"
-_METADATA: Final = ".metadata.json"
+#: How the names of files of metadata end.
+METADATA: Final = ".metadata.json"
 _HINT: Final = "version-hint.text"
 _NAME_MAPPING: Final = "schema.name-mapping.default"
 #: By the file of metadata and the snapshot. A table's metadata files are in one folder.
@@ -79,7 +80,7 @@ def path_of(catalog: str, table: str) -> str:
 
 def is_iceberg(path: str) -> bool:
     """Whether a path is an Iceberg table, for sure."""
-    if path.startswith(SCHEME) or path.endswith(_METADATA):
+    if path.startswith(SCHEME) or path.endswith(METADATA):
         return True
     if stores.is_remote(path):
         return bool(stores.listed(f"{path}/metadata/{_HINT}"))
@@ -155,7 +156,7 @@ def _of_catalog(path: str) -> IcebergTable:
 
 
 def _metadata_file(path: str) -> str:
-    if path.endswith(_METADATA):
+    if path.endswith(METADATA):
         return path
     hint = f"{path}/metadata/{_HINT}"
     try:
@@ -165,7 +166,7 @@ def _metadata_file(path: str) -> str:
             f'which version of the Iceberg table at "{path}" is the newest is not known: it has no {_HINT}',
             hint="Name one of its files metadata/....metadata.json as the path, or the catalog that knows.",
         ) from None
-    return f"{path}/metadata/v{number}{_METADATA}" if number.isdecimal() else f"{path}/metadata/{number}{_METADATA}"
+    return f"{path}/metadata/v{number}{METADATA}" if number.isdecimal() else f"{path}/metadata/{number}{METADATA}"
 
 
 def _state(path: str, table: IcebergTable, snapshot: int | None) -> LakeState:
@@ -231,7 +232,7 @@ def _base(path: str, table: IcebergTable) -> str:
     """The folder that all files lie in: the one that was named, or that the catalog names."""
     if path.startswith(SCHEME):
         return plain(table.location()).rstrip("/") + "/"
-    folder = os.path.dirname(os.path.dirname(path)) if path.endswith(_METADATA) else path
+    folder = os.path.dirname(os.path.dirname(path)) if path.endswith(METADATA) else path
     return folder.rstrip("/") + "/"
 
 

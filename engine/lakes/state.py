@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
 
-from engine.catalog.infer import type_of_arrow
+from engine.catalog.file_types import FileType, nested_type, type_of_arrow
+from engine.catalog.infer import without_type
 from engine.catalog.objects import Table, TableColumn
+from engine.sql import types as st
 from engine.sql.types import SqlType
 from wire import types as t
 from wire.dataclass import dataclass
-from wire.errors import FeatureNotSupported, ObjectNotInPrerequisiteState, UndefinedColumn
+from wire.errors import ObjectNotInPrerequisiteState, UndefinedColumn
 
 #: Types that both engines read from files as what the log says. Others have storage types of their own (time), or none.
 _READ: Final = frozenset(
@@ -29,13 +31,15 @@ _DIGEST_BYTES: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class LakeColumn:
-    """name: today's; stored: the files'. type: None where PostgreSQL has none for it. told: the format's word for the type."""
+    """name: today's; stored: the files'. type: None where PostgreSQL has none for it. told: the format's word for the type. nested:
+    what files hold of a jsonb."""
 
     name: str
     stored: str
     type: SqlType | None
     nullable: bool
     told: str
+    nested: FileType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +54,17 @@ class LakeState:
     partition_by: tuple[str, ...]
     files: tuple[str, ...]
 
-    def table_columns(self, path: str) -> tuple[TableColumn, ...]:
-        """All columns. Raises FeatureNotSupported for one whose type PostgreSQL lacks."""
+    def table_columns(self, path: str, leave_out: Callable[[str, str], None]) -> tuple[TableColumn, ...]:
+        """All columns that have a type here. leave_out: is told the others and the format's words for their types.
+
+        Raises FeatureNotSupported where there are only others."""
+        readable = [column for column in self.columns.values() if column.type is not None]
         for column in self.columns.values():
             if column.type is None:
-                raise FeatureNotSupported(
-                    f'not supported: column "{column.name}" of type {column.told} in the {self.kind} table at "{path}"',
-                    hint="List the columns to read in CREATE FOREIGN TABLE and leave this one out.",
-                )
-        return tuple(_table_column(column, number) for number, column in enumerate(self.columns.values(), 1))
+                if not readable:
+                    raise without_type(column.name, column.told, f'in the {self.kind} table at "{path}"')
+                leave_out(column.name, column.told)
+        return tuple(_table_column(column, number) for number, column in enumerate(readable, 1))
 
     def declared(self, wanted: Sequence[TableColumn], path: str) -> tuple[TableColumn, ...]:
         """These columns, found by their names. Raises UndefinedColumn, ObjectNotInPrerequisiteState for another type."""
@@ -76,7 +82,10 @@ class LakeState:
         return tuple(found)
 
     def of(self, table: Table) -> Table:
-        """The table with this version's files. Raises ObjectNotInPrerequisiteState where its columns are others by now."""
+        """The table with this version's files, and the fields that structs have in it.
+
+        Raises ObjectNotInPrerequisiteState where its columns are others by now."""
+        columns = []
         for column in table.columns:
             known = self.columns.get(column.file_column)
             if known is None:
@@ -85,12 +94,13 @@ class LakeState:
                     hint="Create the foreign table again to have the columns that it has now.",
                 )
             self._require_type(column, known)
+            columns.append(column if column.nested == known.nested else replace(column, nested=known.nested))
         if self.partition_by != table.partition_by:
             raise ObjectNotInPrerequisiteState(
                 f'the {self.kind} table behind "{table.name}" is partitioned otherwise in version {self.number}',
                 hint="Create the foreign table again.",
             )
-        return replace(table, files=self.files, version=self.digest)
+        return replace(table, columns=tuple(columns), files=self.files, version=self.digest)
 
     def _require_type(self, column: TableColumn, known: LakeColumn) -> None:
         if known.type is None or known.type != column.type:
@@ -104,6 +114,9 @@ class LakeState:
 def lake_column(name: str, stored: str, arrow: pa.DataType, *, nullable: bool) -> LakeColumn:
     found = type_of_arrow(arrow)
     element = t.element_of(found.pg) if found is not None and found.pg.is_array else found and found.pg
+    nested = nested_type(arrow)
+    if nested is not None and all(typ.pg in _READ for typ in nested.values()):
+        return LakeColumn(name, stored, st.of(t.JSONB), nullable, str(arrow), nested)
     return LakeColumn(name, stored, found if element in _READ else None, nullable, str(arrow))
 
 
@@ -115,4 +128,4 @@ def digest(*parts: str) -> int:
 def _table_column(column: LakeColumn, number: int) -> TableColumn:
     assert column.type is not None, "a column of a type that PostgreSQL has"
     stored = "" if column.stored == column.name else column.stored
-    return TableColumn(column.name, column.type, number, column.nullable, stored=stored)
+    return TableColumn(column.name, column.type, number, column.nullable, stored=stored, nested=column.nested)

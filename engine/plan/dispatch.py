@@ -216,7 +216,7 @@ class _Compiled:
             engine = self._fragment.engine
             compiled = compile_plan(node, engine, self._bindings)
             if compiled.scans:
-                raise Unsupported(engine, "files in an object store beside tables that other members hold")
+                raise Unsupported(engine, "files that Spark reads through DuckDB beside tables that other members hold")
             text = self._statements[kind] = to_sql(compiled.statement, engine)
         return text
 

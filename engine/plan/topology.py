@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from random import Random
-from typing import Final, Literal
+from typing import Literal
 
 from engine.catalog.objects import FileFormat, TableColumn
 from engine.utility.foreign_table import OPTIONS
@@ -185,8 +185,6 @@ def _table(topology: Topology, logical: LogicalSource) -> SourceTable:
 
 # -- what may be wrong -----------------------------------------------------------------------------------------------
 
-_PATH_OPTIONS: Final = frozenset(("path", "format"))
-
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -241,7 +239,7 @@ def _links(topology: Topology, index: int, node: TopologyNode) -> Iterator[Fault
 
 def _options(index: int, node: TopologyNode) -> Iterator[Fault]:
     for number, source in enumerate(node.physical):
-        known = [name for name in OPTIONS[source.format] if name not in _PATH_OPTIONS]
+        known = OPTIONS[source.format]
         for name in source.options:
             if name not in known:
                 words = f"; known are {', '.join(known)}" if known else ""

@@ -39,7 +39,7 @@ from engine.operators.send import Edge
 from engine.operators.slots import SlotKeeper
 from engine.operators.spool import Spooler
 from engine.plan.compile import to_sql
-from engine.plan.compile.scans import Scan, is_scanned
+from engine.plan.compile.scans import Scan
 from engine.plan.compile.storage import relation_name
 from engine.plan.logical import Mutate
 from engine.profile import Operator
@@ -472,8 +472,9 @@ class SparkStream:
 
 def views_of(fragment: CompiledFragment) -> Mapping[str, Table | Scan]:
     """What a fragment reads, by the names that its statement has for it."""
-    tables = (table for table in fragment.tables if isinstance(table, Table) and not is_scanned(table))
-    return {**{relation_name(table): table for table in tables}, **fragment.scans}
+    named = {relation.name for relation in fragment.statement.find_all(exp.Table)}
+    tables = {relation_name(table): table for table in fragment.tables if isinstance(table, Table)}
+    return {**{name: table for name, table in tables.items() if name in named}, **fragment.scans}
 
 
 def rows_of(fragment: CompiledFragment) -> SparkRows:

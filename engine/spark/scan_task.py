@@ -54,6 +54,11 @@ class ScanUnits:
                 from engine.lakes.store_files import StoreFiles
 
                 connection.register_filesystem(StoreFiles())
+            if _OURS in self.statement.lower():
+                from engine.local import json_functions, udf
+
+                assert json_functions, "whose import registers them"
+                udf.install(connection)
             connection.execute("SET TimeZone = $1", [self.time_zone])
             try:
                 for number in numbers:
@@ -76,6 +81,8 @@ class ScanUnits:
         return {**files, f"r{self.reader}_first": unit.first, f"r{self.reader}_end": unit.end}
 
 
+#: How the names of the local engine's own functions begin.
+_OURS: Final = "sluice_json"
 #: The column of a scan that reads none, which has rows all the same.
 NOTHING: Final = "nothing"
 _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {"threads": 1, **CONFINED}

@@ -8,6 +8,7 @@ Source of the type names: `engine.plan.compile.storage`. The casts are Spark's, 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import duckdb
@@ -18,7 +19,9 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
 from engine.catalog import partitions
+from engine.catalog.file_types import is_list
 from engine.catalog.objects import Table, TableColumn
+from engine.plan.compile.scans import DOCUMENTS
 from engine.plan.compile.storage import VIEW_FILE, VIEW_ROW, storage_name
 from engine.spark import catalogs
 from engine.spark.floats import unfiltered
@@ -64,6 +67,9 @@ def read_table(session: SparkSession, table: Table) -> DataFrame:
         return session.createDataFrame([], st.StructType([_empty_field(column) for column in table.columns]))
     if table.lake == "spark":
         return catalogs.read(session, table)
+    if table.format == "parquet" and table.storage is None:
+        # Documents are read by scans (`engine.plan.compile.scans`).
+        table = replace(table, columns=tuple(c for c in table.columns if c.type.pg not in DOCUMENTS))
     if table.lake:
         return _lake(session, table)
     if table.format == "parquet":
@@ -143,7 +149,7 @@ def _natural(typ: pa.DataType, column: TableColumn) -> str:
         return "binary"
     if pa.types.is_dictionary(typ):
         return _natural(typ.value_type, column)
-    if pa.types.is_list(typ) or pa.types.is_large_list(typ):
+    if is_list(typ):
         return f"array<{_natural(typ.value_type, column)}>"
     if pa.types.is_struct(typ):
         fields = (f"{_quoted(field.name)}: {_natural(field.type, column)}" for field in typ)

@@ -251,13 +251,14 @@ class CreateForeignTable(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportForeignSchema(Statement):
-    """IMPORT FOREIGN SCHEMA remote [{LIMIT TO | EXCEPT} (tables)] FROM SERVER server INTO into."""
+    """IMPORT FOREIGN SCHEMA remote [{LIMIT TO | EXCEPT} (tables)] FROM SERVER server INTO into [OPTIONS (key 'value', ...)]."""
 
     remote: str
     server: str
     into: str
     kind: Literal["all", "limit to", "except"] = "all"
     tables: tuple[str, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
 
     def wants(self, table: str) -> bool:
         """Whether a table of the remote schema is to be imported."""

@@ -11,13 +11,18 @@ it would have the rows that were deleted since.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, cast, get_args
 
+import pyarrow as pa
+
 from engine.authority import UNBOUNDED, Authority
 from engine.catalog import partitions
+from engine.catalog.file_types import nested_type
 from engine.catalog.files import DataRoots, list_files, listed_from
+from engine.catalog.folder_contents import contents, format_at
 from engine.catalog.infer import infer_columns, read_schema
 from engine.catalog.objects import FileFormat, Lake, Table, TableColumn
 from engine.catalog.transaction import SessionCatalog
@@ -25,6 +30,7 @@ from engine.lakes import iceberg
 from engine.lakes import tables as lakes
 from engine.sql.statements import CreateForeignTable
 from engine.sql.type_names import resolve_type
+from wire import types as t
 from wire.dataclass import dataclass
 from wire.errors import (
     DuplicateColumn,
@@ -32,31 +38,37 @@ from wire.errors import (
     InvalidForeignTableOption,
     InvalidParameterValue,
     UndefinedColumn,
+    UndefinedFile,
 )
 
 _FORMATS: Final = get_args(FileFormat)
 _LAKES: Final = ("delta", "iceberg")
-#: What each format's OPTIONS may say.
-OPTIONS: Final = {
-    "parquet": ("path", "format"),
-    "json": ("path", "format"),
-    "csv": ("path", "format", "header", "delimiter", "quote", "escape", "null"),
+_OF_CATALOG: Final = ("catalog", "table", "format")
+#: What each format's OPTIONS may say of how a file is read.
+OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "parquet": (),
+    "json": (),
+    "csv": ("header", "delimiter", "quote", "escape", "null"),
 }
-
 
 _PARTITIONING: Final = ("hive", "none")
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """lake: a table format; the empty one where another format is asked for, None where none is. partitioning: hive, none, or
-    nothing said. options: those that say how a file is read."""
+    """format: None where none is asked for. lake: a table format; the empty one where another format is asked for, None where none
+    is. partitioning: hive, none, or nothing said. options: those beside path and format."""
 
     path: str
-    format: FileFormat
+    format: FileFormat | None
     lake: Lake | None
     partitioning: str | None
     options: Mapping[str, str]
+
+    @property
+    def of_reading(self) -> Mapping[str, str]:
+        """Those options that say how a file is read."""
+        return {name: value for name, value in self.options.items() if name != "partitioning"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +97,30 @@ def create_foreign_table(
     if statement.if_not_exists and (schema, statement.name.name) in snapshot.relations:
         notify(f'relation "{statement.name.name}" already exists, skipping')
         return
+
+    def leave_out(column: str, typ: str) -> None:
+        notify(f'column "{column}" of "{statement.name.name}" is left out: its type in the files is {typ}')
+
     source = _source(statement)
     path = source.path if source.path.startswith(iceberg.SCHEME) else roots.absolute(source.path)
     lake = source.lake if source.lake is not None else lakes.kind_of(path)
     if lake:
-        catalog.put(_lake_table(statement, catalog.new_oid(), schema, lake, path))
+        _require_known(source.options, lake)
+        catalog.put(_lake_table(statement, catalog.new_oid(), schema, lake, path, leave_out))
         return
-    files, version = list_files(path, source.format)
+    file_format = source.format or format_at(path)
+    _require_known(source.options, file_format)
+    files, version = _listed(path, file_format)
     # Links below a folder or behind a wildcard may lead anywhere.
     roots.require(files)
     keys = _folder_keys(source, files, path)
-    declared = _declared(statement, files, source.format, keys)
-    shape = declared if declared.columns else _inferred(source, files, keys)
+    declared = _declared(statement, files, file_format, keys)
+    shape = declared if declared.columns else _inferred(source, files, file_format, keys, leave_out)
     partitions.require_readable(statement.name.name, shape.columns, shape.partition_by, files)
     catalog.put(
         Table(
-            catalog.new_oid(), schema, statement.name.name, shape.columns, source.format, path, files, version,
-            source.options, partition_by=shape.partition_by,
+            catalog.new_oid(), schema, statement.name.name, shape.columns, file_format, path, files, version,
+            source.of_reading, partition_by=shape.partition_by,
         )
     )  # fmt: skip
 
@@ -118,67 +137,74 @@ def _source(statement: CreateForeignTable) -> _Source:
         raise InvalidForeignTableOption(
             "a foreign table needs the option path", hint="OPTIONS (path 'file.parquet', format 'parquet')"
         )
-    file_format = options.get("format", _format_of(options["path"])).lower()
+    file_format = options["format"].lower() if "format" in options else None
     if file_format in _LAKES:
-        _require_known(options, ("path", "format"), file_format)
-        return _Source(options["path"], "parquet", cast("Lake", file_format), None, {})
-    if file_format not in _FORMATS:
+        rest = {name: value for name, value in options.items() if name not in ("path", "format")}
+        return _Source(options["path"], None, cast("Lake", file_format), None, rest)
+    if file_format is not None and file_format not in _FORMATS:
         raise InvalidParameterValue(
             f'format "{file_format}" is not known', hint=f"Known formats: {', '.join((*_FORMATS, *_LAKES))}."
         )
-    _require_known(options, (*OPTIONS[file_format], "partitioning"), file_format)
     partitioning = options.get("partitioning")
     if partitioning is not None and partitioning.lower() not in _PARTITIONING:
         raise InvalidParameterValue(
             f'partitioning "{partitioning}" is not known', hint=f"Known are: {', '.join(_PARTITIONING)}."
         )
-    rest = {name: value for name, value in options.items() if name not in ("path", "format", "partitioning")}
-    lake: Lake | None = "" if "format" in options or partitioning else None
-    return _Source(options["path"], cast("FileFormat", file_format), lake, partitioning and partitioning.lower(), rest)
+    rest = {name: value for name, value in options.items() if name not in ("path", "format")}
+    lake: Lake | None = "" if file_format else None
+    return _Source(
+        options["path"], cast("FileFormat | None", file_format), lake, partitioning and partitioning.lower(), rest
+    )
+
+
+def _listed(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int]:
+    """As `list_files`, whose error also tells what else there is."""
+    try:
+        return list_files(path, file_format)
+    except UndefinedFile as error:
+        if os.path.isdir(path):
+            error.detail = f"The folder has {contents(path)}."
+        raise
 
 
 def _of_catalog(options: Mapping[str, str]) -> _Source:
     """A table that a catalog of the configuration knows."""
-    _require_known(options, ("catalog", "table", "format"), "iceberg")
+    for name in options:
+        if name not in _OF_CATALOG:
+            raise _invalid_option(name, _OF_CATALOG, "iceberg")
     if "table" not in options or options.get("format", "iceberg").lower() != "iceberg":
         raise InvalidForeignTableOption(
             "a catalog's table needs the option table, and format iceberg",
             hint="OPTIONS (catalog 'name', table 'namespace.table')",
         )
-    return _Source(iceberg.path_of(options["catalog"], options["table"]), "parquet", "iceberg", None, {})
+    return _Source(iceberg.path_of(options["catalog"], options["table"]), None, "iceberg", None, {})
 
 
-def _require_known(options: Iterable[str], known: Sequence[str], file_format: str) -> None:
+def _require_known(options: Iterable[str], kind: FileFormat | Lake) -> None:
+    """Raises InvalidForeignTableOption for an option, beside path and format, that a format does not have."""
+    known = ("partitioning", *OPTIONS[kind]) if kind in OPTIONS else ()
     for name in options:
         if name not in known:
-            raise InvalidForeignTableOption(
-                f'invalid option "{name}"', hint=f"Valid options for format {file_format} are: {', '.join(known)}"
-            )
+            raise _invalid_option(name, ("path", "format", *known), kind)
 
 
-def _lake_table(statement: CreateForeignTable, oid: int, schema: str, lake: Lake, path: str) -> Table:
+def _invalid_option(name: str, known: Sequence[str], kind: str) -> InvalidForeignTableOption:
+    return InvalidForeignTableOption(
+        f'invalid option "{name}"', hint=f"Valid options for format {kind} are: {', '.join(known)}"
+    )
+
+
+def _lake_table(
+    statement: CreateForeignTable, oid: int, schema: str, lake: Lake, path: str, leave_out: Callable[[str, str], None]
+) -> Table:
     """A table whose log says what it is; the columns that are declared must be as it says."""
     state = lakes.newest(lake, path)
     wanted = _columns_of(statement)
-    columns = state.declared(wanted, path) if wanted else state.table_columns(path)
+    columns = state.declared(wanted, path) if wanted else state.table_columns(path, leave_out)
     return Table(
         oid, schema, statement.name.name, columns, "parquet", path, state.files, state.digest,
         partition_by=state.partition_by, lake=lake,
     )  # fmt: skip
-
-
-def _format_of(path: str) -> str:
-    """The format that a path's ending says, else Parquet."""
-    for ending, file_format in (
-        (".csv", "csv"),
-        (".tsv", "csv"),
-        (".json", "json"),
-        (".ndjson", "json"),
-        (".jsonl", "json"),
-    ):
-        if path.lower().removesuffix(".gz").endswith(ending):
-            return file_format
-    return "parquet"
 
 
 def _folder_keys(source: _Source, files: tuple[str, ...], path: str) -> tuple[str, ...]:
@@ -192,10 +218,16 @@ def _folder_keys(source: _Source, files: tuple[str, ...], path: str) -> tuple[st
     return keys
 
 
-def _inferred(source: _Source, files: tuple[str, ...], keys: Sequence[str]) -> _Shape:
+def _inferred(
+    source: _Source,
+    files: tuple[str, ...],
+    file_format: FileFormat,
+    keys: Sequence[str],
+    leave_out: Callable[[str, str], None],
+) -> _Shape:
     """The columns of the first file, and after them those that only folders say."""
-    columns = {column.name: column for column in infer_columns(files, source.format, source.options)}
-    if source.format == "csv":
+    columns = {column.name: column for column in infer_columns(files, file_format, source.of_reading, leave_out)}
+    if file_format == "csv":
         keys = _not_in_header(source, columns, keys)
     for key in keys:
         inside = columns.get(key)
@@ -204,7 +236,7 @@ def _inferred(source: _Source, files: tuple[str, ...], keys: Sequence[str]) -> _
             columns[key] = TableColumn(key, typ, len(columns) + 1)
         else:
             fitting = inside.type if partitions.may_hold(inside.type) else typ
-            columns[key] = replace(inside, type=fitting, nullable=True)
+            columns[key] = replace(inside, type=fitting, nullable=True, nested=None)
     return _Shape(tuple(columns.values()), tuple(keys))
 
 
@@ -224,14 +256,30 @@ def _declared(
     columns = _columns_of(statement)
     names = [column.name for column in columns]
     if names and file_format == "parquet":
-        there = {*read_schema(files[0]).names, *keys}
+        schema = read_schema(files[0])
+        there = {*schema.names, *keys}
         for name in names:
             if name not in there:
                 raise UndefinedColumn(
                     f'column "{name}" does not exist in "{files[0]}"',
                     hint=f"Its columns are: {', '.join(sorted(there))}.",
                 )
+        columns = tuple(column if column.name in keys else _of_schema(column, schema) for column in columns)
     return _Shape(columns, tuple(key for key in keys if key in names))
+
+
+def _of_schema(column: TableColumn, schema: pa.Schema) -> TableColumn:
+    """A declared column with what the files hold of a jsonb. Raises FeatureNotSupported for a struct or map as another type."""
+    arrow = schema.field(column.name).type
+    nested = nested_type(arrow)
+    if column.type.pg in (t.JSON, t.JSONB):
+        return replace(column, nested=nested)
+    if nested is not None and not column.type.pg.is_row and not column.type.pg.is_array:
+        raise FeatureNotSupported(
+            f'not supported: column "{column.name}" of type {column.type}, which the files have as {arrow}',
+            hint="Declare it as jsonb, and cast it where it is used.",
+        )
+    return column
 
 
 def _columns_of(statement: CreateForeignTable) -> tuple[TableColumn, ...]:

@@ -8,7 +8,7 @@ partitions, types) is switched off or said; the dialect of a CSV file is as the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from sqlglot import exp
@@ -16,8 +16,9 @@ from sqlglot import exp
 from engine.catalog.objects import Table, TableColumn
 from engine.catalog.partitions import NULL
 from engine.lakes.file_columns import common
+from engine.plan.compile.nested_values import as_jsonb, type_in_files
 from engine.plan.compile.storage import storage_name, storage_type
-from engine.plan.compile.trees import aliased, call, cast, conjunction, label, name, string, table_alias
+from engine.plan.compile.trees import call, cast, conjunction, label, name, string, table_alias
 from engine.plan.compile.unsupported import Unsupported
 from engine.plan.logical import FILE, ROW
 from engine.sql.types import SqlType
@@ -32,6 +33,8 @@ _CSV_OPTIONS: Final = {"delimiter": "delim", "quote": "quote", "escape": "escape
 _TRUE: Final = ("true", "on", "1", "yes")
 #: What text in a CSV file means for these types is not what DuckDB takes it for.
 _NOT_IN_CSV: Final = (t.BYTEA, t.INTERVAL, t.TIMETZ, t.RECORD)
+#: What reads the text of a document.
+_READ_BY: Final = {t.JSONB: "SLUICE_JSONB", t.JSON: "SLUICE_JSON"}
 #: DuckDB's column that counts the rows of a Parquet file.
 ROW_NUMBER: Final = "file_row_number"
 #: What the column is called that says which file a row is in, where the table has none of that name.
@@ -76,7 +79,37 @@ def file_reader(
     trees = [_folder_value(table, file, n) if n in folders else tree for n, tree in zip(names, trees, strict=True)]
     if table.lake:
         return _of_lake(table, names, reader, alias, trees)
+    if table.storage is None:
+        columns = {c.name: c for c in table.columns if c.name in names}
+        trees = [_document(columns.get(n), tree, table) for n, tree in zip(names, trees, strict=True)]
+        types = {n: type_in_files(c.nested) for n, c in columns.items() if c.nested is not None}
+        return _with_types(reader, types, alias), trees
     return exp.Table(this=reader, alias=table_alias(alias)), trees
+
+
+def _with_types(reader: exp.Anonymous, types: Mapping[str, exp.DataType], alias: str) -> exp.Expression:
+    """What is read, with these columns of these types, whichever file lacks one of them or a field inside it. DuckDB takes the
+    first file's columns and fields for those of all, unless it is told to look at each."""
+    if not types:
+        return exp.Table(this=reader, alias=table_alias(alias))
+    reader.append("expressions", _option("union_by_name", exp.true()))
+    nulls = [exp.Alias(this=cast(exp.Null(), typ), alias=name(n)) for n, typ in types.items()]
+    everything = exp.select("*").from_(exp.Table(this=reader))
+    nothing = exp.Select(expressions=nulls, where=exp.Where(this=exp.false()))
+    # No file that is read need have the column: of the other side its type is known, which gives no row.
+    union = exp.Union(this=everything, expression=nothing, distinct=False, by_name=True)
+    return exp.Subquery(this=union, alias=table_alias(alias))
+
+
+def _document(column: TableColumn | None, tree: exp.Expression, table: Table, *, old: bool = False) -> exp.Expression:
+    """A column of somebody else's files, whose text need not be in the normal form of a jsonb, nor a document at all; one that says
+    where a row is has no column. old: as in `as_jsonb`."""
+    if column is None:
+        return tree
+    if column.nested is not None:
+        return as_jsonb(tree, column.nested, old_instants=old)
+    reads = None if table.format == "json" and column.type.pg is t.JSON else _READ_BY.get(column.type.pg)
+    return tree if reads is None else call(reads, cast(tree, storage_type(column.type, "local")))
 
 
 def _has_rows(pg: t.PgType) -> bool:
@@ -93,32 +126,34 @@ def _folder_value(table: Table, file: exp.Expression, key: str) -> exp.Expressio
 def _of_lake(
     table: Table, names: Sequence[str], reader: exp.Anonymous, alias: str, trees: Sequence[exp.Expression]
 ) -> tuple[exp.Expression, list[exp.Expression]]:
-    """Files that may differ in their columns, and in how they write instants: DuckDB takes the first file's for those of all."""
+    """Files that may differ in their columns, and in how they write instants."""
     inside = {c.name: c for c in table.columns if c.name in names and c.name not in table.partition_by}
     files = common(table.files, tuple(inside))
-    instants = {n for n, column in inside.items() if column.type.pg is t.TIMESTAMPTZ}
+    instants = {n for n, column in inside.items() if _has_instants(column)}
     if mixed := files.mixed_instants & instants:
         raise Unsupported("local", f'instants in both of Parquet\'s ways in column "{min(mixed)}" of "{table.name}"')
     old = files.old_instants & instants
-    found = [_of_utc(tree) if n in old else tree for n, tree in zip(names, trees, strict=True)]
-    if not files.lacking:
-        return exp.Table(this=reader, alias=table_alias(alias)), found
-    reader.append("expressions", _option("union_by_name", exp.true()))
-    nulls = [aliased(cast(exp.Null(), _type_in_file(inside[n], old=n in old)), n) for n in inside if n in files.lacking]
-    everything = exp.select("*").from_(exp.Table(this=reader))
-    nothing = exp.Select(expressions=nulls, where=exp.Where(this=exp.false()))
-    # No file that is read need have the column: of the other side its type is known, which gives no row.
-    union = exp.Union(this=everything, expression=nothing, distinct=False, by_name=True)
-    return exp.Subquery(this=union, alias=table_alias(alias)), found
+    found = [_instant(inside[n], tree) if n in old else tree for n, tree in zip(names, trees, strict=True)]
+    found = [_document(inside.get(n), tree, table, old=n in old) for n, tree in zip(names, found, strict=True)]
+    wanted = {n: column for n, column in inside.items() if n in files.lacking or column.nested is not None}
+    types = {n: _type_in_file(column, old=n in old) for n, column in wanted.items()}
+    return _with_types(reader, types, alias), found
+
+
+def _has_instants(column: TableColumn) -> bool:
+    values = (column.type,) if column.nested is None else column.nested.values()
+    return any(typ.pg is t.TIMESTAMPTZ for typ in values)
 
 
 def _type_in_file(column: TableColumn, *, old: bool) -> exp.DataType:
+    if column.nested is not None:
+        return type_in_files(column.nested, old_instants=old)
     return exp.DataType.build("TIMESTAMP", dialect="duckdb") if old else storage_type(column.type, "local")
 
 
-def _of_utc(tree: exp.Expression) -> exp.Expression:
+def _instant(column: TableColumn, tree: exp.Expression) -> exp.Expression:
     """An instant from a wall clock of UTC, as which DuckDB reads INT96."""
-    return call("TIMEZONE", string("UTC"), tree)
+    return tree if column.nested is not None else call("TIMEZONE", string("UTC"), tree)
 
 
 def in_range(splits: Splits, alias: str) -> exp.Expression:

@@ -1,9 +1,9 @@
 """Files that Spark has no reader for, as a relation of Spark's whose tasks read them through DuckDB: a scan.
 
-Spark's S3 connector is in no registry of Python's packages, and Spark reads some names of folders otherwise than all others do. So
-the reader is compiled for the local engine, columns and filter included, and Spark's tasks run that statement over their share of
-the files (`engine.spark.scan_task`). What a file means is then said once for both engines, and what neither the columns nor the
-filter ask for is not fetched. Spark applies the filter again.
+Spark's S3 connector is in no registry of Python's packages, Spark reads some names of folders otherwise than all others do, and
+it has no jsonb. So the reader is compiled for the local engine, columns and filter included, and Spark's tasks run that statement
+over their share of the files (`engine.spark.scan_task`). What a file means is then said once for both engines, and what neither the
+columns nor the filter ask for is not fetched. Spark applies the filter again.
 
 Rejected: PySpark's Python data sources. They are told which filters there are but not which columns, and each statement starts two
 more Python processes on the driver to plan it; Arrow's own readers, which are a third opinion on csv, JSON and folders.
@@ -30,6 +30,8 @@ from engine.sql.expr import And, Call, ColumnRef, Const, Expr, InList, IsNull, N
 from wire import types as t
 from wire.dataclass import dataclass
 
+#: The types whose values Spark does not read as PostgreSQL does, nor makes of what files have instead.
+DOCUMENTS: Final = (t.JSON, t.JSONB)
 #: The reader's number in a scan's statement: its files are `$r1`.
 READER: Final = 1
 #: The types whose values Arrow carries from DuckDB to Spark as both store them.
@@ -56,8 +58,14 @@ class Scan:
     name: str
 
 
-def is_scanned(table: Table) -> bool:
-    """Whether Spark has no reader of its own for a table's files."""
+def is_scanned(node: TableReader) -> bool:
+    """Whether Spark has no reader of its own for what is read of a table's files."""
+    table = node.table
+    assert isinstance(table, Table), "a table of the catalog"
+    if table.storage is not None or table.lake == "spark":
+        return False
+    if any(column.type.pg in DOCUMENTS for column in node.columns):
+        return True
     remote = stores.is_remote(table.path) or any(map(stores.is_remote, table.files[:1]))
     return remote or bool(table.partition_by and spark_base(table) is None)
 

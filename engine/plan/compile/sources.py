@@ -53,7 +53,7 @@ def table_reader(node: TableReader, scope: Scope) -> Block:
     if node.table.lake == "spark" and scope.engine != "spark":
         raise Unsupported("local", f'a table of Spark\'s catalogs ("{node.table.name}")')
     if scope.engine == "spark":
-        if is_scanned(node.table):
+        if is_scanned(node):
             return _scanned(node, scope, alias)
         source: exp.Expression = exp.Table(this=label(relation_name(node.table)), alias=table_alias(alias))
         scope.columns = {

@@ -102,7 +102,7 @@ def _over_sparks(
 
 def _is_scanned(node: Node) -> bool:
     """Whether one Spark reads it, whose driver says which task reads what."""
-    return isinstance(node, TableReader) and isinstance(node.table, Table) and is_scanned(node.table)
+    return isinstance(node, TableReader) and isinstance(node.table, Table) and is_scanned(node)
 
 
 def _one_fragment(plan: logical.Final, setting: Setting, reason: str) -> PhysicalPlan:

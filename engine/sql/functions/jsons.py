@@ -179,10 +179,11 @@ _FLOATS: Final = (t.FLOAT4, t.FLOAT8)
 
 def as_json(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr) -> exp.Expression:
     """A value as the text that to_json gives; null is `null`."""
-    return sql(engine, "coalesce($1, 'null')", _written(engine, tree, typ, value))
+    return sql(engine, "coalesce($1, 'null')", written(engine, tree, typ, value))
 
 
-def _written(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr) -> exp.Expression:
+def written(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr) -> exp.Expression:
+    """As `as_json`; null is null."""
     if typ.pg in (t.JSON, t.JSONB):
         return tree
     if typ.pg is t.BOOL:
@@ -213,6 +214,11 @@ def _iso(engine: EngineName, shown: exp.Expression, zoned: bool) -> exp.Expressi
         return joined
     minutes = text("\\1:00\\2" if engine == "local" else "$1:00$2")
     return sql(engine, "regexp_replace($1, $2, $3)", joined, text("([+-][0-9]{2})( BC)?$"), minutes)
+
+
+def key_text(engine: EngineName, shown: exp.Expression, typ: SqlType) -> exp.Expression:
+    """A value's text as that of a key."""
+    return _iso(engine, shown, typ.pg is t.TIMESTAMPTZ) if typ.pg in (t.TIMESTAMP, t.TIMESTAMPTZ) else shown
 
 
 def _array(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr) -> exp.Expression:
@@ -251,7 +257,7 @@ def _quoted_name(name: str) -> str:
 
 
 def _to_json(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    return _written(engine, args[0], call.args[0].type, call.args[0])
+    return written(engine, args[0], call.args[0].type, call.args[0])
 
 
 def _binary(engine: EngineName, tree: exp.Expression, *types: SqlType, built: bool = False) -> exp.Expression:
@@ -290,9 +296,7 @@ def _build_object(engine: EngineName, args: Sequence[exp.Expression], call: Call
     for place in range(0, len(args), 2):
         key, value = call.args[place], call.args[place + 1]
         check_key(key.type)
-        shown = as_text(engine, args[place], key, "cast")
-        if key.type.pg in (t.TIMESTAMP, t.TIMESTAMPTZ):
-            shown = _iso(engine, shown, key.type.pg is t.TIMESTAMPTZ)
+        shown = key_text(engine, as_text(engine, args[place], key, "cast"), key.type)
         words = f"argument {place + 1} cannot be null"
         wrong = raises(
             engine, "22023", words if name.startswith("json_") else f"argument {place + 1}: key must not be null"

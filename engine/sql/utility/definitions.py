@@ -169,9 +169,10 @@ def _import(reader: StatementReader) -> Statement:
     server = reader.name()
     reader.expect("into")
     into = reader.name()
-    if reader.word_at("options"):
-        reader.unsupported("IMPORT FOREIGN SCHEMA ... OPTIONS")
-    return ImportForeignSchema(remote=remote, server=server, into=into, kind=kind, tables=tables, text="")
+    options = _options(reader) if reader.take("options") else ()
+    return ImportForeignSchema(
+        remote=remote, server=server, into=into, kind=kind, tables=tables, options=options, text=""
+    )
 
 
 def _schema(reader: StatementReader) -> Statement:

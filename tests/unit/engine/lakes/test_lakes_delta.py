@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import json
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -145,7 +147,7 @@ def test_columns_that_went_or_changed_are_told(connection: Connection, tmp_path:
 
 def test_declared_columns(connection: Connection, tmp_path: Path) -> None:
     write_deltalake(tmp_path, pa.table({"id": [1], "v": ["x"], "s": [{"a": 1}]}))
-    refused(connection, tmp_path, psycopg.errors.FeatureNotSupported, 'column "s" of type struct')
+    refused(connection, tmp_path, psycopg.errors.ObjectNotInPrerequisiteState, "of type jsonb", "(s text)")
     attach(connection, tmp_path, "(v text, id bigint)", format="delta")
     assert rows(connection, "select * from t") == [("x", 1)]
     refused(connection, tmp_path, psycopg.errors.UndefinedColumn, '"w" does not exist', "(w text)")
@@ -182,8 +184,9 @@ def layout(tmp_path: Path) -> Layout:
             columns["late"] = [f"v{number}"] * 10
         write_deltalake(tmp_path / "t", pa.table(columns), mode="append", schema_mode="merge", partition_by=["p"])
     state = delta.newest(str(tmp_path / "t"))
+    found = state.table_columns("", lambda _column, _type: None)
     source = Table(
-        20_001, "public", "t", state.table_columns(""), "parquet", str(tmp_path / "t"), state.files, state.digest,
+        20_001, "public", "t", found, "parquet", str(tmp_path / "t"), state.files, state.digest,
         partition_by=state.partition_by, lake="delta",
     )  # fmt: skip
     return Layout({"t": source})
@@ -255,17 +258,27 @@ def features(*names: str) -> dict[str, Any]:
 ID = {"name": "id", "type": "long"}
 
 
+def vector_of(*deleted: int) -> dict[str, Any]:
+    """A deletion vector within the log: a roaring bitmap of one array container, in Z85."""
+    rows = struct.pack(f"<{len(deleted)}H", *deleted)
+    bitmap = struct.pack("<IIHHI", 12346, 1, 0, len(deleted) - 1, 16) + rows
+    whole = struct.pack("<IqI", 1681511377, 1, 0) + bitmap
+    text = base64.b85encode(whole + bytes(-len(whole) % 4)).decode().translate(Z85)
+    return {"storageType": "i", "pathOrInlineDv": text, "sizeInBytes": len(whole), "cardinality": len(deleted)}
+
+
+B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+Z85 = str.maketrans(B85, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#")
+
+
 def test_deletion_vectors(connection: Connection, tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1, 2, 3]}), tmp_path / "f.parquet")
-    vector = {
-        "storageType": "u",
-        "pathOrInlineDv": "vBn[lx{q8@P<9BNH/isA",
-        "offset": 1,
-        "sizeInBytes": 36,
-        "cardinality": 2,
-    }
-    by_hand(tmp_path, [ID], [{"path": "f.parquet", "deletionVector": vector}], features("deletionVectors"))
-    refused(connection, tmp_path, psycopg.errors.FeatureNotSupported, "deletion vectors")
+    lost = {**vector_of(1), "storageType": "u", "pathOrInlineDv": "vBn[lx{q8@P<9BNH/isA", "offset": 1}
+    for number, (vector, told) in enumerate(((vector_of(1), 'file "f.parquet"'), (lost, ""))):
+        folder = tmp_path / str(number)
+        file = {"path": "f.parquet", "deletionVector": vector, "stats": '{"numRecords": 3}'}
+        by_hand(folder, [ID], [file], features("deletionVectors"))
+        refused(connection, folder, psycopg.errors.FeatureNotSupported, rf"deletion vectors \({told}")
     none = tmp_path / "none"
     by_hand(none, [ID], [{"path": "f.parquet"}], features("deletionVectors"))
     (tmp_path / "f.parquet").rename(none / "f.parquet")
@@ -273,10 +286,80 @@ def test_deletion_vectors(connection: Connection, tmp_path: Path) -> None:
     assert rows(connection, "select count(*) from t") == [(3,)]
 
 
-@pytest.mark.parametrize("feature", ["typeWidening", "variantType"])
-def test_features_that_are_not_known(connection: Connection, tmp_path: Path, feature: str) -> None:
+def test_what_deltalake_writes_with_deletion_vectors_enabled(connection: Connection, tmp_path: Path) -> None:
+    """Its reader features name variants too, which no column is."""
+    data = pa.table({"id": [1, 2, 3], "moment": pa.array([None] * 3, pa.timestamp("us"))})
+    write_deltalake(tmp_path, data, configuration={"delta.enableDeletionVectors": "true"})
+    attach(connection, tmp_path)
+    DeltaTable(tmp_path).delete("id = 2")
+    assert rows(connection, "select id from t order by id") == [(1,), (3,)]
+
+
+@pytest.mark.parametrize(
+    "feature",
+    [
+        "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "columnMapping", "deletionVectors", "typeWidening",
+        "typeWidening-preview", "variantType", "variantType-preview", "variantShredding", "variantShredding-preview",
+    ],
+)  # fmt: skip
+def test_features_that_a_table_may_use_and_does_not(connection: Connection, tmp_path: Path, feature: str) -> None:
+    pq.write_table(pa.table({"id": [1, 2, 3]}), tmp_path / "f.parquet")
     by_hand(tmp_path, [ID], [{"path": "f.parquet"}], features(feature))
-    refused(connection, tmp_path, psycopg.errors.FeatureNotSupported, f"the reader feature {feature}")
+    attach(connection, tmp_path)
+    assert rows(connection, "select sum(id) from t") == [(6,)]
+
+
+@pytest.mark.parametrize(
+    ("feature", "told"),
+    [
+        ("catalogManaged", "commits that a catalog keeps"),
+        ("catalogOwned-preview", "commits that a catalog keeps"),
+        ("geospatial", "the table feature geospatial"),
+    ],
+)
+def test_features_that_are_not_known(connection: Connection, tmp_path: Path, feature: str, told: str) -> None:
+    by_hand(tmp_path, [ID], [{"path": "f.parquet"}], features(feature))
+    refused(connection, tmp_path, psycopg.errors.FeatureNotSupported, told)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_columns_that_were_widened(connection: Connection, tmp_path: Path, inside: bool) -> None:
+    changed = {"delta.typeChanges": [{"fromType": "integer", "toType": "long"}]}
+    field = {"name": "n", "type": "long", "nullable": True, "metadata": changed}
+    fields = [ID, {"name": "n", "type": {"type": "struct", "fields": [field]}} if inside else field]
+    by_hand(tmp_path, fields, [{"path": "f.parquet"}], features("typeWidening"))
+    refused(connection, tmp_path, psycopg.errors.FeatureNotSupported, 'column "n", whose type was widened')
+
+
+def test_columns_of_variants_are_left_out(connection: Connection, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "f.parquet")
+    inside = {"name": "x", "type": "variant", "nullable": True, "metadata": {}}
+    fields: list[dict[str, Any]] = [
+        ID,
+        {"name": "v", "type": "variant"},
+        {"name": "w", "type": {"type": "struct", "fields": [inside]}},
+    ]
+    by_hand(tmp_path, fields, [{"path": "f.parquet"}], features("variantType"))
+    told: list[str] = []
+    connection.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))
+    attach(connection, tmp_path)
+    assert [notice.partition(" is left out: ")[0] for notice in told[-2:]] == ['column "v" of "t"', 'column "w" of "t"']
+    assert rows(connection, "select * from t") == [(1,)]
+    refused(connection, tmp_path, psycopg.errors.ObjectNotInPrerequisiteState, "of type variant", "(v jsonb)")
+
+
+def test_fields_of_structs_that_are_mapped(connection: Connection, tmp_path: Path) -> None:
+    def mapped(name: str, typ: Any, number: int) -> dict[str, Any]:
+        told = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"col-{number}"}
+        return {"name": name, "type": typ, "nullable": True, "metadata": told}
+
+    pq.write_table(pa.table({"col-1": [[{"col-2": 7, "col-3": "v"}]]}), tmp_path / "f.parquet")
+    struct_ = {"type": "struct", "fields": [mapped("col-3", "long", 2), mapped("s", "string", 3)]}
+    fields = [mapped("list", {"type": "array", "elementType": struct_, "containsNull": True}, 1)]
+    mode = {"delta.columnMapping.mode": "name"}
+    by_hand(tmp_path, fields, [{"path": "f.parquet"}], {"minReaderVersion": 2, "minWriterVersion": 5}, **mode)
+    attach(connection, tmp_path)
+    assert rows(connection, "select list from t") == [([{"s": "v", "col-3": 7}],)]
 
 
 def test_columns_that_are_mapped(connection: Connection, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from support.distributed_ground import MEMBERS, Layout, same
 from support.local_member import LocalMember, local_member
 
@@ -248,3 +249,128 @@ def test_what_folders_say_is_not_computed_of_rows_in_memory(lake: Path) -> None:
     for text, kept in (("select sum(x) from t", True), ("select sum(x) from t where k = 'v 1'", False)):
         statement = to_sql(compile_plan(layout.plan(text), "local", Bindings()).statement, "local")
         assert (readers_of(statement) is not None) == kept
+
+
+def test_a_folder_of_any_one_format_needs_no_word(connection: Connection, tmp_path: Path) -> None:
+    texts = {
+        "csv": "x,y\n1,a\n",
+        "ndjson": '{"x": 1, "y": "a"}\n',
+        "tsv": "x\ty\n1\ta\n",
+        "json": '{"x": 1, "y": "a"}\n',
+    }
+    for ending, text in texts.items():
+        lake = tmp_path / f"of_{ending}"
+        put(lake, "year=2024", text, f"part-0.{ending}")
+        put(lake, "", "", "_SUCCESS")
+        put(lake, "", "", ".part-0.parquet.crc")
+        attach(connection, lake)
+        assert rows(connection, "select * from t") == [(1, "a", 2024)], ending
+    lake = tmp_path / "of_csv"
+    attach(connection, lake, header="true", delimiter=",")
+    assert rows(connection, "select x from t") == [(1,)]
+    put(tmp_path / "written.csv", "", pa.table({"x": [1]}))
+    attach(connection, tmp_path / "written.csv")
+    assert rows(connection, "select x from t") == [(1,)]
+
+
+def test_a_folder_of_several_formats_is_told_what_it_has(connection: Connection, lake: Path) -> None:
+    put(lake, "a", "x\n1\n", "1.csv")
+    put(lake, "b", "x\n2\n", "2.csv")
+    put(lake, "b", pa.table({"x": [3]}))
+    told = "are of several formats: 2 csv files and 1 parquet file"
+    with pytest.raises(psycopg.errors.FdwInvalidOptionName, match=told) as caught:
+        attach(connection, lake)
+    assert "format 'csv'" in (caught.value.diag.message_hint or "")
+    attach(connection, lake, format="csv")
+    assert rows(connection, "select x from t order by x") == [(1,), (2,)]
+    attach(connection, lake, format="parquet")
+    assert rows(connection, "select x from t") == [(3,)]
+
+
+def test_a_folder_of_no_known_format_is_told_what_it_has(connection: Connection, lake: Path) -> None:
+    put(lake, "", "x", "1.dat")
+    put(lake, "", "x", "2.dat")
+    put(lake, "", "x", "README")
+    for options, told in (
+        ({}, "could not find parquet, csv or json files"),
+        ({"format": "json"}, "could not read json files"),
+    ):
+        with pytest.raises(psycopg.errors.UndefinedFile, match=told) as caught:
+            attach(connection, lake, **options)
+        assert caught.value.diag.message_detail == "The folder has 2 .dat files and 1 file without an ending."
+    put(lake, "of_csv", "x\n1\n", "1.csv")
+    with pytest.raises(psycopg.errors.UndefinedFile, match="could not read parquet files") as caught:
+        attach(connection, lake / "of_csv", format="parquet")
+    assert caught.value.diag.message_detail == "The folder has 1 csv file."
+    (lake / "nothing").mkdir()
+    with pytest.raises(psycopg.errors.UndefinedFile) as caught:
+        attach(connection, lake / "nothing")
+    assert caught.value.diag.message_detail == "The folder has no files."
+
+
+def test_tables_with_a_log_are_not_read_as_their_files(connection: Connection, lake: Path) -> None:
+    """Their files have rows that were deleted since."""
+    for name in ("one", "two"):
+        write_deltalake(lake / "deltas" / name, pa.table({"x": [1]}))
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="as one table, since tables lie in it") as caught:
+        attach(connection, lake / "deltas")
+    assert f'"{lake}/deltas/one" (Delta)' in (caught.value.diag.message_detail or "")
+    put(lake, "iceberg/data", pa.table({"x": [1]}))
+    put(lake, "iceberg/metadata", "{}", "00000-0.metadata.json")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="of which the newest version is not known"):
+        attach(connection, lake / "iceberg")
+    put(lake, "hudi", pa.table({"x": [1]}))
+    put(lake, "hudi/.hoodie", "", "hoodie.properties")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="the Hudi table at"):
+        attach(connection, lake / "hudi")
+    attach(connection, lake / "hudi", format="parquet")
+    assert rows(connection, "select count(*) from t") == [(1,)]
+
+
+def test_options_of_another_format(connection: Connection, lake: Path) -> None:
+    put(lake, "", pa.table({"x": [1]}))
+    with pytest.raises(psycopg.errors.FdwInvalidOptionName, match='invalid option "header"') as caught:
+        attach(connection, lake, header="true")
+    assert caught.value.diag.message_hint == "Valid options for format parquet are: path, format, partitioning"
+
+
+def test_the_tables_of_a_folder(connection: Connection, lake: Path) -> None:
+    put(lake, "", "x,y\n1,a\n", "Towns.csv")
+    put(lake, "", "x", "README.md")
+    put(lake, "", pa.table({"s": [{"a": 1}], "wide": pa.array([1], pa.decimal256(60, 0))}), "nested.parquet")
+    put(lake, "by_year/year=2024", pa.table({"x": [1]}))
+    put(lake, "mixed", pa.table({"x": [1]}))
+    put(lake, "mixed", "x\n1\n", "1.csv")
+    (lake / "nothing").mkdir()
+    write_deltalake(lake / "deltas" / "orders", pa.table({"x": [1, 2]}))
+    DeltaTable(lake / "deltas" / "orders").delete("x = 1")
+    connection.execute("drop schema if exists lake cascade; create schema lake")
+    told: list[str] = []
+    connection.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))
+
+    def import_from(schema: str, above: Path = lake.parent) -> None:
+        connection.execute(f"import foreign schema {schema} into lake options (path '{above}')")
+
+    import_from("lake from server files")
+    assert [notice.partition(" is left out: ")[0] for notice in told] == [
+        '"deltas"', '"mixed"', 'column "wide" of "nested"', '"nothing"'
+    ]  # fmt: skip
+    named = "select relname from pg_class where relnamespace = 'lake'::regnamespace order by 1"
+    assert rows(connection, named) == [("Towns",), ("by_year",), ("nested",)]
+    assert rows(connection, 'select * from lake."Towns"') == [(1, "a")]
+    assert rows(connection, "select * from lake.by_year") == [(1, 2024)]
+    assert rows(connection, "select s from lake.nested") == [({"a": 1},)]
+    import_from("deltas limit to (orders, others) from server files", lake)
+    assert rows(connection, "select * from lake.orders") == [(2,)]
+    wrong = {
+        "nowhere from server files": psycopg.errors.UndefinedFile,
+        '"lake/deltas/orders" from server files': psycopg.errors.WrongObjectType,
+        '"lake/by_year" from server files': psycopg.errors.WrongObjectType,
+        "lake limit to (mixed) from server files": psycopg.errors.FdwInvalidOptionName,
+        'lake limit to ("Towns") from server files': psycopg.errors.DuplicateTable,
+        "lake from server spark": psycopg.errors.FdwInvalidOptionName,
+        "lake from server other": psycopg.errors.UndefinedObject,
+    }
+    for text, error in wrong.items():
+        with pytest.raises(error):
+            import_from(text)

@@ -106,6 +106,25 @@ def test_a_catalogs_table(connection: Connection, table: IcebergTable) -> None:
     assert rows(connection, "select id from t order by id") == [(2,), (3,)]
 
 
+def test_structs_and_maps(connection: Connection, warehouse: SqlCatalog) -> None:
+    maps = pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int64()))
+    inside = pa.array(
+        [{"b": [1.5], "a": INSTANT}, None], pa.struct([("b", pa.list_(pa.float64())), ("a", pa.timestamp("us", "UTC"))])
+    )
+    data = pa.table({"id": [1, 2], "s": inside, "m": maps, "tm": pa.array([dt.time(1), None], pa.time64("us"))})
+    made = warehouse.create_table("sales.nested", schema=data.schema)
+    made.append(data)
+    told: list[str] = []
+    connection.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))
+    attach(connection, catalog="house", table="sales.nested")
+    assert told[-1].startswith('column "tm" of "t" is left out')
+    connection.execute("set TimeZone = 'UTC'")
+    assert rows(connection, "select id, s::text, m from t order by id") == [
+        (1, '{"a": "2024-02-29T12:00:00+00:00", "b": [1.5]}', {"k": 1}),
+        (2, None, None),
+    ]
+
+
 def test_snapshots(connection: Connection, table: IcebergTable) -> None:
     first = table.current_snapshot()
     assert first is not None

@@ -234,6 +234,9 @@ def test_import_foreign_schema(text: str, kind: str, tables: tuple[str, ...], wa
     assert isinstance(found, s.ImportForeignSchema)
     assert (found.remote, found.server, found.into, found.kind, found.tables) == ("cat.db", "spark", "s", kind, tables)
     assert "".join(filter(found.wants, "ab")) == wanted
+    (found,) = parse("import foreign schema a from server files into s options (path '/lake')")
+    assert isinstance(found, s.ImportForeignSchema)
+    assert found.options == (("path", "/lake"),)
 
 
 def test_create_foreign_table_with_columns_to_be_inferred() -> None:
