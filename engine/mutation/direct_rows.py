@@ -3,7 +3,7 @@
 What an engine would compute of such a row is known as soon as its parameters are: each cell is a value of its column, or becomes
 one by a cast that either keeps the value or fails. So the values of one execution, or of many of the same statement, are put
 into Arrow columns as they are. Where a cast would change or refuse one, nothing is made of any of them, and the statement runs as
-all others do: what is said of such a value, and how it is rounded, is written once.
+all others do, so that rounding and messages are written once.
 
 The plan does not depend on what the table holds, nor on how many digits a parameter has; it is kept as long as the definitions
 are what they were.
