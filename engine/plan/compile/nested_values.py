@@ -18,7 +18,7 @@ from engine.plan.compile.storage import storage_name
 from engine.sql.expr import Column, ColumnRef
 from engine.sql.functions import jsons
 from engine.sql.functions.textual import typed_as_text
-from engine.sql.functions.trees import bound, concat, sql
+from engine.sql.functions.trees import bound, concat, raises, sql
 from engine.sql.functions.trees import text as literal
 from engine.sql.types import SqlType
 from wire import types as t
@@ -81,6 +81,8 @@ class _Writer:
     def _value(self, tree: exp.Expression, typ: SqlType) -> exp.Expression:
         if self._old and typ.pg is t.TIMESTAMPTZ:
             tree = sql("local", "timezone('UTC', $1)", tree)
+        if typ.pg is t.TEXT:
+            tree = _without_zero(tree)
         made = jsons.written("local", tree, typ, _of_type(typ))
         if typ.pg not in _FLOATS:
             return made
@@ -112,12 +114,24 @@ class _Writer:
         joined = sql(
             "local", f"array_to_string(list_transform($1, lambda {entry}: $2), $3)", entries, shown, literal(_COMMA)
         )
-        return _unless_null(tree, concat("local", [literal("{"), joined, literal("}")]))
+        whole = concat("local", [literal("{"), joined, literal("}")])
+        # Files may have a key twice, which a map may not.
+        twice = raises("local", "22030", "duplicate JSON object key value")
+        checked = "CASE WHEN len(list_distinct(map_keys($1))) < len(map_keys($1)) THEN $2 ELSE $3 END"
+        return _unless_null(tree, sql("local", checked, tree, twice, whole))
 
     def _key(self, tree: exp.Expression, typ: SqlType) -> exp.Expression:
         if self._old and typ.pg is t.TIMESTAMPTZ:
             tree = sql("local", "timezone('UTC', $1)", tree)
+        if typ.pg is t.TEXT:
+            tree = _without_zero(tree)
         return jsons.key_text("local", typed_as_text("local", tree, typ, _of_type(typ), "cast"), typ)
+
+
+def _without_zero(text: exp.Expression) -> exp.Expression:
+    """A text, which is an error where it has a zero byte: files may, PostgreSQL's documents may not."""
+    wrong = raises("local", "22P05", "unsupported Unicode escape sequence")
+    return sql("local", "CASE WHEN contains($1, chr(0)) THEN $2 ELSE $1 END", text, wrong)
 
 
 def _normal_number(shown: exp.Expression) -> exp.Expression:

@@ -197,3 +197,15 @@ def test_a_file_without_any_of_the_fields(connection: Connection, tmp_path: Path
     assert rows(connection, "select id, s from t order by id") == [(1, {"a": 1}), (2, {"a": None})]
     (tmp_path / "1.parquet").unlink()
     assert rows(connection, "select id, s from t") == [(2, {"a": None})]
+
+
+def test_what_no_document_can_hold(connection: Connection, tmp_path: Path) -> None:
+    twice = pa.array([[("k", 1), ("k", 2)]], pa.map_(pa.string(), pa.int32()))
+    zero = pa.array([[("a\0b", 1)]], pa.map_(pa.string(), pa.int32()))
+    pq.write_table(pa.table({"id": [1], "twice": twice, "zero": zero, "s": [{"x": "a\0b"}]}), tmp_path / "f.parquet")
+    attach(connection, tmp_path)
+    assert rows(connection, "select id from t") == [(1,)]
+    for column, sqlstate in (("twice", "22030"), ("zero", "22P05"), ("s", "22P05")):
+        with pytest.raises(psycopg.Error) as caught:
+            rows(connection, f"select {column} from t")
+        assert caught.value.sqlstate == sqlstate
