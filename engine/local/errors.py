@@ -20,6 +20,7 @@ from engine.sql.types import MAX_PRECISION
 from engine.told_error import told_error
 from wire.errors import (
     CardinalityViolation,
+    DataCorrupted,
     DatetimeFieldOverflow,
     DiskFull,
     DivisionByZero,
@@ -114,6 +115,10 @@ def _bits_of_sizes(found: re.Match[str]) -> SqlError:
     return StringDataLengthMismatch(f"cannot {found['what']} bit strings of different sizes")
 
 
+def _no_parquet(found: re.Match[str]) -> SqlError:
+    return DataCorrupted(f'"{found["path"]}" is no Parquet file')
+
+
 def _missing_file(found: re.Match[str]) -> SqlError:
     return UndefinedFile(f'could not open file "{found["path"]}": No such file or directory')
 
@@ -163,6 +168,8 @@ _ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
         (r"\A(?>.*?No files found that match the pattern \")(?P<path>.*?)\"", _missing_file),
         (r"(?:\A|\n)(?>[^\n]*?OSError: )(?P<why>[^\n]*?AWS Error[^\n]*)", _unreachable_store),
         (r"\A(?>.*?Cannot open file \")(?P<path>.*?)\": No such file", _missing_file),
+        (r"\AInvalid Input Error: File '(?P<path>.*?)' too small to be a Parquet file", _no_parquet),
+        (r"\AInvalid Input Error: No magic bytes found at end of file '(?P<path>.*?)'", _no_parquet),
         (r"No space left on device", _always(DiskFull, "could not write to file: No space left on device")),
         (r"Too many open files", _always(InsufficientResources, "out of file descriptors: Too many open files; repeat it later")),
         (r"Invalid Input Error: (?:missing [\])]|no argument for repetition|invalid (?:perl|escape|repetition|character|"

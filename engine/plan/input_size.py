@@ -16,6 +16,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.catalog import partitions
@@ -151,7 +152,10 @@ def _row_groups(file: str, version: int) -> tuple[RowGroup, ...]:
 
 def _read_row_groups(file: str) -> tuple[RowGroup, ...]:
     where, system = stores.located(file)
-    metadata = pq.read_metadata(where, filesystem=system)
+    try:
+        metadata = pq.read_metadata(where, filesystem=system)
+    except pa.ArrowInvalid as error:
+        raise OSError(str(error)) from error
     groups = []
     first = 0
     for index in range(metadata.num_row_groups):

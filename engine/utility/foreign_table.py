@@ -256,21 +256,30 @@ def _declared(
     columns = _columns_of(statement)
     names = [column.name for column in columns]
     if names and file_format == "parquet":
-        schema = read_schema(files[0])
-        there = {*schema.names, *keys}
-        for name in names:
-            if name not in there:
-                raise UndefinedColumn(
-                    f'column "{name}" does not exist in "{files[0]}"',
-                    hint=f"Its columns are: {', '.join(sorted(there))}.",
-                )
-        columns = tuple(column if column.name in keys else _of_schema(column, schema) for column in columns)
+        found = _fields(files, [name for name in names if name not in keys], keys)
+        columns = tuple(column if column.name in keys else _of_field(column, found[column.name]) for column in columns)
     return _Shape(columns, tuple(key for key in keys if key in names))
 
 
-def _of_schema(column: TableColumn, schema: pa.Schema) -> TableColumn:
+def _fields(files: tuple[str, ...], names: Sequence[str], keys: Sequence[str]) -> Mapping[str, pa.Field]:
+    """The fields of these names, each of the first file that has it: columns may have been added meanwhile. Raises UndefinedColumn
+    for one that no file has."""
+    found: dict[str, pa.Field] = {}
+    for file in files:
+        found = {**{field.name: field for field in read_schema(file)}, **found}
+        if found.keys() >= set(names):
+            return found
+    missing = next(name for name in names if name not in found)
+    others = f" and {len(files) - 1} more files" if len(files) > 1 else ""
+    raise UndefinedColumn(
+        f'column "{missing}" does not exist in "{files[0]}"{others}',
+        hint=f"There are columns {', '.join(sorted({*found, *keys}))}.",
+    )
+
+
+def _of_field(column: TableColumn, field: pa.Field) -> TableColumn:
     """A declared column with what the files hold of a jsonb. Raises FeatureNotSupported for a struct or map as another type."""
-    arrow = schema.field(column.name).type
+    arrow = field.type
     nested = nested_type(arrow)
     if column.type.pg in (t.JSON, t.JSONB):
         return replace(column, nested=nested)

@@ -8,7 +8,7 @@ partitions, types) is switched off or said; the dialect of a CSV file is as the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from sqlglot import exp
@@ -20,6 +20,7 @@ from engine.plan.compile.nested_values import as_jsonb, type_in_files
 from engine.plan.compile.storage import storage_name, storage_type
 from engine.plan.compile.trees import call, cast, conjunction, label, name, string, table_alias
 from engine.plan.compile.unsupported import Unsupported
+from engine.plan.input_size import groups_to_read
 from engine.plan.logical import FILE, ROW
 from engine.sql.types import SqlType
 from wire import types as t
@@ -83,6 +84,8 @@ def file_reader(
         columns = {c.name: c for c in table.columns if c.name in names}
         trees = [_document(columns.get(n), tree, table) for n, tree in zip(names, trees, strict=True)]
         types = {n: type_in_files(c.nested) for n, c in columns.items() if c.nested is not None}
+        if not types and table.format == "parquet" and _lacks_some(table, columns):
+            reader.append("expressions", _option("schema", _schema(columns.values())))
         return _with_types(reader, types, alias), trees
     return exp.Table(this=reader, alias=table_alias(alias)), trees
 
@@ -99,6 +102,34 @@ def _with_types(reader: exp.Anonymous, types: Mapping[str, exp.DataType], alias:
     # No file that is read need have the column: of the other side its type is known, which gives no row.
     union = exp.Union(this=everything, expression=nothing, distinct=False, by_name=True)
     return exp.Subquery(this=union, alias=table_alias(alias))
+
+
+def _lacks_some(table: Table, names: Iterable[str]) -> bool:
+    """Whether one of the table's files has rows and lacks one of these columns. May block. A file that cannot be read here is
+    taken to have all of them: DuckDB says what is wrong with it."""
+    if len(table.files) == 1:
+        return False
+    inside = [n for n in names if n not in table.partition_by]
+    try:
+        return any(
+            n not in group.columns
+            for file in table.files
+            for group in groups_to_read(file, table, None)
+            for n in inside
+        )
+    except OSError:
+        return False
+
+
+def _schema(columns: Iterable[TableColumn]) -> exp.Expression:
+    """Names and types of columns, which are null in files that lack them."""
+    fields = {c.name: {"name": string(c.name), "type": string(storage_name(c.type, "local"))} for c in columns}
+    described = {n: exp.Struct(expressions=_pairs({**told, "default_value": exp.null()})) for n, told in fields.items()}
+    return exp.ToMap(this=exp.Struct(expressions=_pairs(described)))
+
+
+def _pairs(values: Mapping[str, exp.Expression]) -> list[exp.Expression]:
+    return [exp.PropertyEQ(this=string(key), expression=value) for key, value in values.items()]
 
 
 def _document(column: TableColumn | None, tree: exp.Expression, table: Table, *, old: bool = False) -> exp.Expression:
@@ -222,8 +253,7 @@ def _json(table: Table, paths: exp.Expression) -> exp.Anonymous:
 
 def _columns(table: Table, type_name: Callable[[Table, TableColumn], str]) -> exp.Expression:
     inside = (c for c in table.columns if c.name not in table.partition_by)
-    pairs = [exp.PropertyEQ(this=string(c.name), expression=string(type_name(table, c))) for c in inside]
-    return exp.Struct(expressions=pairs)
+    return exp.Struct(expressions=_pairs({c.name: string(type_name(table, c)) for c in inside}))
 
 
 def _csv_type(table: Table, column: TableColumn) -> str:

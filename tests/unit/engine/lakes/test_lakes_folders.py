@@ -374,3 +374,33 @@ def test_the_tables_of_a_folder(connection: Connection, lake: Path) -> None:
     for text, error in wrong.items():
         with pytest.raises(error):
             import_from(text)
+
+
+def test_files_that_lack_columns(connection: Connection, lake: Path) -> None:
+    """Columns that were added meanwhile are null in the files of before, whichever file comes first, and types are the table's."""
+    put(lake, "d=1", pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}), "1.parquet")
+    put(lake, "d=1", pa.table({"b": ["z"], "a": pa.array([4], pa.int32()), "it's": [1.5], "l": [[1]]}), "3.parquet")
+    put(lake, "d=2", pa.table({"a": pa.array([3], pa.int32())}), "2.parquet")
+    put(lake, "d=2", pa.table({"nothing": pa.array([], pa.int32())}), "4.parquet")
+    attach(connection, lake, '(a int, b text, d int, "it\'s" float8, l bigint[])', partitioning="hive")
+    every = [(1, "x", 1, None, None), (3, None, 2, None, None), (4, "z", 1, 1.5, [1])]
+    assert connection.execute("select * from t order by a").fetchall() == every
+    assert connection.execute("select a from t where b is null").fetchall() == [(3,)]
+    assert connection.execute("select b, d from t where a > 2 order by a").fetchall() == [(None, 2), ("z", 1)]
+    assert connection.execute("select count(*), count(b) from t").fetchall() == [(3, 2)]
+
+
+def test_a_file_without_a_byte(connection: Connection, lake: Path) -> None:
+    put(lake, "", pa.table({"a": [1]}), "1.parquet")
+    (lake / "2.parquet").write_bytes(b"")
+    attach(connection, lake)
+    connection.execute("set sluice.engine = local")
+    with pytest.raises(psycopg.errors.DataCorrupted, match=r"2\.parquet"):
+        connection.execute("select * from t")
+
+
+def test_a_column_that_no_file_has(connection: Connection, lake: Path) -> None:
+    put(lake, "", pa.table({"a": [1]}), "1.parquet")
+    put(lake, "", pa.table({"b": [1]}), "2.parquet")
+    with pytest.raises(psycopg.errors.UndefinedColumn, match=r'"c" does not exist in ".*" and 1 more files'):
+        attach(connection, lake, "(a int8, c int)")
