@@ -41,6 +41,10 @@ _NAME_LENGTH: Final = 63
 _NETWORK_BITS: Final = 64
 
 
+class TooManyFailedLogins(InvalidAuthorizationSpecification):
+    """A login that is refused unheard. Only the first of a minute is in the log, so that guessing on does not fill it."""
+
+
 @dataclass(frozen=True, slots=True)
 class FailureLimits:
     """The number of failures within a minute that are allowed; 0: no limit. address: from one address. role: as one role, from
@@ -113,7 +117,7 @@ class LoginAttempts:
         return len(self._addresses) + len(self._roles) + len(self._pairs) + len(self._proved)
 
     def require(self, host: str, user: str, limits: FailureLimits) -> None:
-        """Raises InvalidAuthorizationSpecification where too many attempts have failed. host: the client's address."""
+        """Raises TooManyFailedLogins where too many attempts have failed. host: the client's address."""
         now = self._clock()
         for buckets, key, most, what in self._counted(host, user, limits):
             bucket = buckets.find(key, most, now)
@@ -123,9 +127,7 @@ class LoginAttempts:
                 if now - bucket.logged >= _LEAK_SECONDS:
                     bucket.logged = now
                     log.warning("logins %s are refused: %d have failed within %g s", what, most, _LEAK_SECONDS)
-                raise InvalidAuthorizationSpecification(
-                    f"too many failed logins {what}", hint=f"Try again in {seconds} s."
-                )
+                raise TooManyFailedLogins(f"too many failed logins {what}", hint=f"Try again in {seconds} s.")
 
     def failed(self, host: str, user: str, limits: FailureLimits) -> None:
         """Count a password that was wrong."""

@@ -35,6 +35,7 @@ from server.gate import Gate, Visitor
 from server.interrupts import ClientGone, Interrupts
 from server.lite import LiteDoor, Relay
 from server.log_text import tabbed
+from server.login_attempts import TooManyFailedLogins
 from server.notifications import Said
 from server.session_settings import SettingsView
 from server.simple_query import simple_query
@@ -499,6 +500,8 @@ class Session:
 
     def _log(self, farewell: FatalError) -> None:
         """Log why a session ends. A client that is not logged in may say anything of itself, so only its address is logged."""
+        if isinstance(farewell, TooManyFailedLogins):
+            return
         who = "" if self._beginning is None else f" user={self._beginning.user} database={self._beginning.database}"
         log.warning("client %s%s: FATAL: %s", self.host or "(local)", tabbed(who), tabbed(farewell.message))
 

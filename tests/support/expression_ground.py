@@ -71,7 +71,7 @@ class Ground:
         self.binder = ExpressionBinder(self.context)
         source = Source("x", tuple(self._column(name, typ) for name, typ in COLUMNS.items()))
         self.scope.sources.append(source)
-        self.scope.known.append(source)
+        self.scope.add(source)
 
     def _column(self, name: str, typ: str) -> SourceColumn:
         known = _TYPES.get(name) or st.of(t.BY_NAME.get(typ) or t.ALIASES[typ])

@@ -16,7 +16,6 @@ from sqlglot import exp
 from engine.catalog.file_types import FileType
 from engine.plan.compile.storage import storage_name
 from engine.sql.expr import Column, ColumnRef
-from engine.sql.functions import jsons
 from engine.sql.functions.textual import typed_as_text
 from engine.sql.functions.trees import bound, concat, raises, sql
 from engine.sql.functions.trees import text as literal
@@ -83,6 +82,8 @@ class _Writer:
             tree = sql("local", "timezone('UTC', $1)", tree)
         if typ.pg is t.TEXT:
             tree = _without_zero(tree)
+        from engine.sql.functions import jsons  # which is made of casts, and these of this package's types
+
         made = jsons.written("local", tree, typ, _of_type(typ))
         if typ.pg not in _FLOATS:
             return made
@@ -97,6 +98,8 @@ class _Writer:
     def _struct(self, tree: exp.Expression, typ: FileType, depth: int) -> exp.Expression:
         fields = sorted(zip(typ.names, typ.stored, typ.parts, strict=True), key=lambda field: _rank(field[0]))
         pieces: list[exp.Expression] = []
+        from engine.sql.functions import jsons
+
         for number, (name, stored, part) in enumerate(fields):
             value = sql("local", "struct_extract($1, $2)", tree, literal(stored))
             key = jsons.quoted("local", literal(name))
@@ -109,6 +112,8 @@ class _Writer:
         one = self._item(sql("local", f"{entry}.value"), value, depth + 1)
         packed = sql("local", "struct_pack(l := strlen($1), k := $1, v := $2)", text, one)
         entries = sql("local", f"list_sort(list_transform(map_entries($1), lambda {entry}: $2))", tree, packed)
+        from engine.sql.functions import jsons
+
         name = jsons.quoted("local", sql("local", f"{entry}.k"))
         shown = concat("local", [name, literal(_COLON), sql("local", f"{entry}.v")])
         joined = sql(
@@ -125,6 +130,8 @@ class _Writer:
             tree = sql("local", "timezone('UTC', $1)", tree)
         if typ.pg is t.TEXT:
             tree = _without_zero(tree)
+        from engine.sql.functions import jsons
+
         return jsons.key_text("local", typed_as_text("local", tree, typ, _of_type(typ), "cast"), typ)
 
 

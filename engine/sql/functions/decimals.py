@@ -33,6 +33,9 @@ def unscaled(engine: EngineName, text: str, precision: int, scale: int) -> str:
         return f"CAST({text} AS {WIDE[engine]})"
     if precision + scale < 37:
         factor = f"CAST('1{'0' * scale}' AS DECIMAL({scale + 1}, 0))"
+        if engine == "local":
+            # DuckDB keeps the product of two decimals of at most 18 digits in 18.
+            text = f"CAST({text} AS DECIMAL(38, {scale}))"
         return f"CAST({text} * {factor} AS {WIDE[engine]})"
     return f"CAST(replace(CAST({text} AS {STRING[engine]}), '.', '') AS {WIDE[engine]})"
 

@@ -18,7 +18,7 @@ from engine.catalog.store import CatalogStore
 from engine.catalog.transaction import SessionCatalog
 from engine.sql import types as st
 from wire import types as t
-from wire.errors import DuplicateTable, FeatureNotSupported, InsufficientPrivilege, SerializationFailure, UndefinedFile
+from wire.errors import DuplicateTable, InsufficientPrivilege, SerializationFailure, UndefinedFile
 
 COLUMNS = (TableColumn("a", st.of(t.INT4), 1), TableColumn("b", st.of(t.NUMERIC, t.numeric_typmod(15, 2)), 2, False))
 
@@ -158,8 +158,8 @@ def test_columns_are_inferred_from_each_format(tmp_path: Path) -> None:
     found = infer_columns((str(tmp_path / "t.json"),), "json", {})
     assert [(c.name, str(c.type)) for c in found] == [("a", "double precision"), ("b", "text")]
     pq.write_table(pa.table({"m": [{"a": 1}]}), tmp_path / "m.parquet")
-    with pytest.raises(FeatureNotSupported, match='column "m"'):
-        infer_columns((str(tmp_path / "m.parquet"),), "parquet", {})
+    [column] = infer_columns((str(tmp_path / "m.parquet"),), "parquet", {})
+    assert (str(column.type), column.nested is not None) == ("jsonb", True)
 
 
 def test_a_catalog_of_the_first_format_is_brought_up(tmp_path: Path) -> None:
