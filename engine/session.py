@@ -470,7 +470,7 @@ class Session(EngineSession):
                 if told is not None:
                     return told
                 await self.write_kept()
-                planned = await self._planned_for(prepared, planned, statement, arguments)
+                planned = await self._planned_now(prepared, planned, statement, arguments, direct=False)
             await self.guard(planned.bound.locks, planned.reads)
             return await mutations.outcome(self, self._engine, planned, arguments)
 
@@ -488,25 +488,21 @@ class Session(EngineSession):
         planned: mutations.PlannedMutation,
         statement: s.MutationStatement,
         arguments: Sequence[Any],
+        *,
+        direct: bool = True,
     ) -> mutations.PlannedMutation:
-        """A prepared statement as it is bound now; where its rows can be made directly, whatever digits its arguments have."""
+        """Bind a prepared statement again unless the plan is valid now. direct: a plan whose rows can be made directly is, whatever
+        digits the arguments have."""
         types = tuple(p.oid for p in prepared.parameters)
-        if planned.direct is not None and (found := self._find_direct(statement, types, planned)) is not None:
+        if (
+            direct
+            and planned.direct is not None
+            and (found := self._find_direct(statement, types, planned)) is not None
+        ):
             return found
-        return await self._planned_for(prepared, planned, statement, arguments)
-
-    async def _planned_for(
-        self,
-        prepared: Prepared,
-        planned: mutations.PlannedMutation,
-        statement: s.MutationStatement,
-        arguments: Sequence[Any],
-    ) -> mutations.PlannedMutation:
-        """The same for these arguments."""
         digits = digits_of(prepared.parameters, arguments)
         if planned.key is not None and planned.key == self._mutation_key(digits) and planned.fresh():
             return planned
-        types = tuple(p.oid for p in prepared.parameters)
         found = await self._plan_mutation(statement, types, digits)
         self._keep_direct(statement, types, found)
         return found
@@ -562,10 +558,7 @@ class Session(EngineSession):
         self._transaction.executes(single=False, query=False)
         await self._begin_statement(prepared)
         self._engine.initiation.require_for_statement(statement)
-        types = tuple(p.oid for p in prepared.parameters)
-        planned = self._find_direct(statement, types, prepared.plan)
-        if planned is None:
-            planned = await self._planned_for(prepared, prepared.plan, statement, rows[0])
+        planned = await self._planned_now(prepared, prepared.plan, statement, rows[0])
         if planned.direct is None or planned.bound.columns:
             return False
         self.authority().require(planned.requirements)
@@ -827,7 +820,7 @@ class Session(EngineSession):
         return (*(x for x in _SYSTEM_SCHEMAS if x not in named), *named)
 
     def _schemas_named(self) -> Sequence[str]:
-        """What the setting says without schemas that do not exist or may not be used. `$user` is none of the system's: a role of
+        """Return the setting's schemas but those that do not exist or may not be used. `$user` is none of the system's: a role of
         that name would else find its relations first, and make its own there."""
         snapshot, authority = self.catalog.current(), self.authority()
         names = [_unquoted(part) for part in self.settings.get("search_path").split(",")]

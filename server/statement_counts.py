@@ -1,4 +1,4 @@
-"""How many statements have ended, by command and SQLSTATE, and how long they took: what `/metrics` shows of them.
+"""Counts of statements that have ended, by command and SQLSTATE, and their durations, for `/metrics`.
 
 A duration is counted into a bucket for its command, as Prometheus' histograms are made: what is observed costs a search among a few
 bounds and no lock, since all sessions are on one loop.
@@ -30,7 +30,7 @@ class Durations:
 
 
 class StatementCounts:
-    """Of one member, since it has started."""
+    """The counts of one member, since it has started."""
 
     def __init__(self) -> None:
         self._durations: dict[str, Durations] = {}

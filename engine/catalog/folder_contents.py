@@ -1,4 +1,4 @@
-"""What lies at a path for which nobody named a format: which format its files have, and what to say where that is not one.
+"""The format of a path for which nobody named one, by the files that lie there, and the errors where they do not have one format.
 
 The endings of the files' names tell their format. A folder of Parquet files need not be a table of Parquet files: in a Hudi
 table, in an Iceberg table whose newest version is not known, and in a folder of several Delta tables they have more than the rows
@@ -34,7 +34,7 @@ class Contents:
     tables: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
-        """What there is, in words."""
+        """Say in words which files there are."""
         counted = [_files(count, name) for name, count in sorted(self.formats.items())]
         most = Counter(self.endings).most_common(_NAMED)
         counted += [_files(count, ending) for ending, count in most]
@@ -82,7 +82,7 @@ def nothing_known(path: str, found: Contents) -> UndefinedFile:
 
 
 def contents(path: str) -> Contents:
-    """What a folder has. May block."""
+    """Count the files of a folder, and find the tables in it. May block."""
     formats: Counter[FileFormat] = Counter()
     endings: Counter[str] = Counter()
     tables: dict[tuple[str, str], None] = {}

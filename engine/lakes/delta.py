@@ -274,7 +274,7 @@ def _column(arrow: pa.Field, field: Any, mapping: bool) -> LakeColumn:
 
 
 def _mapped(nested: FileType, typ: Any) -> FileType:
-    """What files hold, with the names that they have for the fields of structs."""
+    """Return the file type with the names that files have for the fields of structs."""
     match nested.kind:
         case "list":
             inside: tuple[Any, ...] = (typ.element_type,)

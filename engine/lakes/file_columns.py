@@ -29,8 +29,8 @@ class FileColumns:
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """Of these columns: those that some file lacks, or may lack; those whose instants are INT96 in every file that has them; those
-    of which some instants are INT96 and others are not."""
+    """lacking: columns that some file lacks, or may lack. old_instants: columns whose instants are INT96 in every file that has
+    them. mixed_instants: columns of which some instants are INT96 and others are not."""
 
     lacking: frozenset[str]
     old_instants: frozenset[str]
@@ -56,15 +56,20 @@ def _file_columns(file: str) -> FileColumns | None:
     except (OSError, pa.ArrowInvalid):
         return None
     columns = [metadata.schema.column(index) for index in range(len(metadata.schema))]
-    named = [(_top_level(column), column) for column in columns]
+    named = [(top_level(column), column) for column in columns]
     old = frozenset(name for name, column in named if column.physical_type == "INT96")
     new = frozenset(name for name, column in named if _is_instant(column))
     return _shared(frozenset(name for name, _ in named), old, new)
 
 
-def _top_level(leaf: pq.ColumnSchema) -> str:
-    """The column of the table that a leaf is, or is a part of. A column may have a point in its name."""
-    return str(leaf.path if leaf.name == leaf.path else leaf.path.partition(".")[0])
+def top_level(leaf: pq.ColumnSchema) -> str:
+    """The column of the table that a leaf is, or is a part of."""
+    return str(leaf.path if is_flat(leaf) else leaf.path.partition(".")[0])
+
+
+def is_flat(leaf: pq.ColumnSchema) -> bool:
+    """Whether a leaf is a column of the table, and not a part of one. A column may have a point in its name."""
+    return bool(leaf.name == leaf.path)
 
 
 def _is_instant(column: pq.ColumnSchema) -> bool:

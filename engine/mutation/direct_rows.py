@@ -101,7 +101,7 @@ class DirectRows:
 
 
 def direct_rows(plan: Mutate) -> DirectRows | None:
-    """How the rows of an INSERT are made; None where that takes an engine: rows of a query, expressions, CHECK constraints,
+    """Return the maker of an INSERT's rows; None where that takes an engine: rows of a query, expressions, CHECK constraints,
     generated columns, ON CONFLICT."""
     top = plan.input
     if plan.kind != "insert" or plan.checks or plan.filled or plan.requirement or plan.numbered or plan.parts:
@@ -147,7 +147,7 @@ def _has_odd_scale(typ: SqlType) -> bool:
 
 
 def _kept_by_casts(expr: Expr) -> Expr | None:
-    """What stands in one cast, or in one of an integer by way of numeric; None for other expressions."""
+    """Return the argument of one cast, or of one of an integer by way of numeric; None for other expressions."""
     if not isinstance(expr, Call):
         return expr
     inner = _argument(expr)

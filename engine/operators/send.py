@@ -187,7 +187,7 @@ class StreamSender:
 
 
 def _cause(error: BaseException) -> SqlError:
-    """What the receiver is told. A task that lost one of its streams gives up the others: they may be repeated, as it may."""
+    """Return the error that the receiver is told. A task that lost one of its streams gives up the others: they may be repeated."""
     if isinstance(error, SqlError):
         return error
     if isinstance(error, StreamRefused | ConnectionError | TimeoutError):

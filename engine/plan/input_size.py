@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from engine.catalog import partitions
 from engine.catalog.objects import SystemTable, Table
 from engine.lakes import stores
+from engine.lakes.file_columns import is_flat, top_level
 from engine.plan.judgement import Facts, Range, Test, Told, native, reader_test
 from engine.plan.logical import Node, TableReader
 from engine.plan.rewrite import walk_all
@@ -172,7 +173,7 @@ def _sorted_by(group: Any, chunks: Sequence[_Chunk]) -> tuple[str, ...]:
     names = []
     for key in group.sorting_columns:
         leaf, _ = chunks[key.column_index]
-        if key.descending or key.nulls_first or not _is_flat(leaf):
+        if key.descending or key.nulls_first or not is_flat(leaf):
             break
         names.append(leaf.name)
     return tuple(names)
@@ -185,21 +186,16 @@ _Chunk = tuple[Any, Any]
 def _columns(chunks: Iterable[_Chunk]) -> dict[str, tuple[int, Range | None]]:
     columns: dict[str, tuple[int, Range | None]] = {}
     for leaf, chunk in chunks:
-        name = leaf.name if _is_flat(leaf) else leaf.path.partition(".")[0]
+        name = top_level(leaf)
         size, between = columns.get(name, (0, None))
-        columns[name] = (size + chunk.total_compressed_size, _range(leaf, chunk) if _is_flat(leaf) else between)
+        columns[name] = (size + chunk.total_compressed_size, _range(leaf, chunk) if is_flat(leaf) else between)
     return columns
 
 
 def _nulls(chunks: Iterable[_Chunk]) -> Iterator[tuple[str, int]]:
     for leaf, chunk in chunks:
-        if _is_flat(leaf) and (statistics := chunk.statistics) is not None and statistics.has_null_count:
+        if is_flat(leaf) and (statistics := chunk.statistics) is not None and statistics.has_null_count:
             yield leaf.name, statistics.null_count
-
-
-def _is_flat(leaf: Any) -> bool:
-    """Whether a leaf is a column of the table, and not a part of one. A column may have a point in its name."""
-    return bool(leaf.name == leaf.path)
 
 
 def _range(leaf: Any, chunk: Any) -> Range | None:

@@ -112,7 +112,7 @@ def subplans(node: Node) -> Iterator[Node]:
 
 
 def size(plan: Node) -> int:
-    """How many nodes and expressions there are, those of subqueries included; of each grouping set its columns."""
+    """Count nodes and expressions, those of subqueries included; of each grouping set its columns."""
     count = 0
     left: list[Any] = [plan]
     while left:

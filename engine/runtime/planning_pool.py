@@ -86,7 +86,7 @@ class PlanningPool:
         return self._held + sum(work.steps for work in list(self._works))
 
     def dispose_with(self, owner: object, parts: list[Any], nodes: int, *, cached: bool = False) -> None:
-        """When `owner` is freed, have its parts taken apart as long work, as far as nobody else refers to them.
+        """Have the parts of `owner` taken apart when it is freed, as long work, as far as nobody else refers to them.
 
         owner: whatever takes weak references. parts: values that only the owner refers to; not the owner itself. nodes: how many
         they have, about. cached: the owner outlives its statement, so that its nodes count when it is gone.

@@ -67,7 +67,7 @@ class _Source:
 
     @property
     def of_reading(self) -> Mapping[str, str]:
-        """Those options that say how a file is read."""
+        """The options that say how a file is read."""
         return {name: value for name, value in self.options.items() if name != "partitioning"}
 
 
@@ -158,7 +158,7 @@ def _source(statement: CreateForeignTable) -> _Source:
 
 
 def _listed(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int]:
-    """As `list_files`, whose error also tells what else there is."""
+    """Call `list_files`; its error also tells what else there is."""
     try:
         return list_files(path, file_format)
     except UndefinedFile as error:

@@ -1,4 +1,4 @@
-"""What a member serves over HTTP: the console, and a second door.
+"""The HTTP servers of a member: the console, and a second door.
 
     serving.py    a listening socket, uvicorn under an application, the end
     guard.py      bounds of connections whose clients are not known

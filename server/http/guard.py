@@ -15,44 +15,57 @@ import asyncio
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
+class _Bounded(H11Protocol):
+    """Connections of which there are so many at most, further ones being closed unheard, and which a clock ends.
+
+    connections_max, seconds: of the clock; set by subclasses.
+    """
+
+    connections_max = 0
+    seconds = 0.0
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > self.connections_max:
+            transport.abort()
+        else:
+            self._start()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._stop()
+
+    def _start(self) -> None:
+        self._deadline = self.loop.call_later(self.seconds, self.transport.abort)
+
+    def _stop(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+class _Guarded(_Bounded):
+    """The clock runs as long as there is no request to be answered."""
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch()
+
+    def _watch(self) -> None:
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop()
+        elif self._deadline is None and not self.transport.is_closing():
+            self._start()
+
+
 def guarded(connections_max: int, request_seconds: float) -> type[H11Protocol]:
     """The protocol of a door's connections. Those beyond `connections_max` are closed unheard."""
-
-    class Guarded(H11Protocol):
-        _deadline: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            if len(self.connections) > connections_max:
-                transport.abort()
-            else:
-                self._watch()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self._watch()
-
-        def on_response_complete(self) -> None:
-            super().on_response_complete()
-            self._watch()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            super().connection_lost(exc)
-            self._stop()
-
-        def _watch(self) -> None:
-            """The clock runs as long as there is no request to be answered."""
-            if self.cycle is not None and not self.cycle.response_complete:
-                self._stop()
-            elif self._deadline is None and not self.transport.is_closing():
-                self._deadline = self.loop.call_later(request_seconds, self.transport.abort)
-
-        def _stop(self) -> None:
-            if self._deadline is not None:
-                self._deadline.cancel()
-                self._deadline = None
-
-    return Guarded
+    return type("Guarded", (_Guarded,), {"connections_max": connections_max, "seconds": request_seconds})
 
 
 def short_lived(connections_max: int, seconds: float) -> type[H11Protocol]:
@@ -60,20 +73,4 @@ def short_lived(connections_max: int, seconds: float) -> type[H11Protocol]:
 
     The application ends each with its first answer, by `Connection: close`.
     """
-
-    class ShortLived(H11Protocol):
-        _deadline: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            if len(self.connections) > connections_max:
-                transport.abort()
-            else:
-                self._deadline = self.loop.call_later(seconds, transport.abort)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            super().connection_lost(exc)
-            if self._deadline is not None:
-                self._deadline.cancel()
-
-    return ShortLived
+    return type("ShortLived", (_Bounded,), {"connections_max": connections_max, "seconds": seconds})

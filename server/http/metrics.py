@@ -92,7 +92,7 @@ FIGURES: Final[Mapping[tuple[str, str], Figure]] = {
 
 
 class StatusCollector(Collector):
-    """What `Member.status` tells at each scrape."""
+    """The metrics of one status (`Member.status`)."""
 
     def __init__(self, status: Mapping[str, Any]) -> None:
         self._status = status

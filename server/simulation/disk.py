@@ -113,7 +113,7 @@ class SimulatedDisk(Disk):
         return written
 
     def let_read(self, log: Path, what: Hashable, read: Callable[[], T]) -> T:
-        """What a process that starts reads again, and what all runs begin with, is computed once for equal files."""
+        """Remember what was read, by the files: a process that starts reads the same again, and all runs begin with equal files."""
         found: T = _READ.get((what, _digest(log)), read)
         return found
 
@@ -198,7 +198,7 @@ class SimulatedDisk(Disk):
         return listed
 
     def _place_of(self, inode: int) -> str:
-        """Where the bytes of a file are kept."""
+        """The path at which the bytes of a file are kept."""
         return f"{self._kept}/{inode}"
 
     def _listed(self, folder: str) -> Sequence[os.DirEntry[str]]:

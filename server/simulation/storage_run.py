@@ -72,7 +72,7 @@ class StorageOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What a run begins with. folder: its own. version: the catalog's. state, contents: those of a `History` that begins there."""
+    """The state at the beginning of a run. folder: its own. version: the catalog's. state, contents: as in `History`."""
 
     folder: Path
     version: int
@@ -112,7 +112,7 @@ class StorageGround:
 
     @contextmanager
     def run(self, seed: int) -> Iterator[Beginning]:
-        """What a run of this seed begins with, in a folder of its own."""
+        """Make the beginning of a run of this seed, in a folder of its own."""
         folder = self.folder / str(seed)
         shutil.copytree(self._first.folder, folder / "data")
         (folder / "kept").mkdir()

@@ -85,7 +85,7 @@ def test_statements_are_counted_as_they_end(member: MemberProcess) -> None:
 
 
 def test_the_log_has_refused_logins_and_slow_statements(tmp_path: Path) -> None:
-    """As PostgreSQL's log has them: what a client sends stays within its line."""
+    """In PostgreSQL's words; a text that a client sends stays within its line."""
     log = tmp_path / "log"
     with MemberProcess(tmp_path / "data", log=log) as logging:
         with pytest.raises(psycopg.OperationalError):

@@ -109,7 +109,7 @@ def test_what_is_closed_stays_closed(sluice: LocalMember, connection: Connection
 def test_a_plan_too_large_to_be_kept_is_made_once_a_run(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was planned to prepare the statement is what runs."""
+    """The plan that was made to prepare the statement runs."""
     texts = bound(monkeypatch)
     query = f"select count(*) from t where {' or '.join(f'a = {number}' for number in range(12_000))}"
     for _ in range(2):

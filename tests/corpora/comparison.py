@@ -30,7 +30,7 @@ _TIMEOUT: Final = "30s"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What came of one statement. said: in words what differs."""
+    """The result of one statement. said: the difference in words."""
 
     statement: Statement
     kind: Kind

@@ -45,7 +45,7 @@ def folder(below: Path) -> Path:
 
 
 def statements(source: Path, name: str) -> Sequence[Statement]:
-    """Those of one script. source: `folder`'s."""
+    """The statements of one script. source: `folder`'s."""
     text = (source / "sql" / f"{name}.sql").read_text()
     read = psql_script.statements(text, {"PG_ABS_SRCDIR": str(source)})
     return [_with_data(statement, source) for statement in read]

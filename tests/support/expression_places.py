@@ -328,7 +328,7 @@ class Comparison:
         return say(self._theirs, f"create table d ({subject.declared}, {stored})").error is None
 
     def told(self, statement: str) -> Iterator[str]:
-        """How the answer differs, if it does."""
+        """Return the difference of the answer in words, if it has one."""
         expected, told = say(self._theirs, statement), say(self._ours, statement)
         if expected.error is not None:
             if told.error is not None and (told.error[0] or "").startswith("XX"):

@@ -212,7 +212,7 @@ def _scalar(row: Function) -> str:
 
 
 def _target(name: str) -> str:
-    """How a cast names its type, without a modifier."""
+    """The name of a cast's type, without a modifier."""
     return {"char": '"char"', "_text": "text[]"}.get(name, name)
 
 

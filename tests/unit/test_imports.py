@@ -31,7 +31,7 @@ def test_a_member_imports_what_every_start_needs() -> None:
 
 
 def test_what_is_looked_for_would_be_found() -> None:
-    assert _loaded("server.http.console", ("starlette",)) == ["starlette"]
+    assert _loaded("server.http.console", ("starlette", "prometheus_client")) == ["starlette"]
 
 
 def test_the_command_line_knows_the_formats_of_files() -> None:

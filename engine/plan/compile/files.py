@@ -84,14 +84,15 @@ def file_reader(
         columns = {c.name: c for c in table.columns if c.name in names}
         trees = [_document(columns.get(n), tree, table) for n, tree in zip(names, trees, strict=True)]
         types = {n: type_in_files(c.nested) for n, c in columns.items() if c.nested is not None}
-        if not types and table.format == "parquet" and _lacks_some(table, columns):
-            reader.append("expressions", _option("schema", _schema(columns.values())))
+        inside = [c for n, c in columns.items() if n not in table.partition_by]
+        if not types and table.format == "parquet" and _lacks_some(table, inside):
+            reader.append("expressions", _option("schema", _schema(inside)))
         return _with_types(reader, types, alias), trees
     return exp.Table(this=reader, alias=table_alias(alias)), trees
 
 
 def _with_types(reader: exp.Anonymous, types: Mapping[str, exp.DataType], alias: str) -> exp.Expression:
-    """What is read, with these columns of these types, whichever file lacks one of them or a field inside it. DuckDB takes the
+    """Return the reader with these columns of these types, whichever file lacks one of them or a field inside it. DuckDB takes the
     first file's columns and fields for those of all, unless it is told to look at each."""
     if not types:
         return exp.Table(this=reader, alias=table_alias(alias))
@@ -104,19 +105,15 @@ def _with_types(reader: exp.Anonymous, types: Mapping[str, exp.DataType], alias:
     return exp.Subquery(this=union, alias=table_alias(alias))
 
 
-def _lacks_some(table: Table, names: Iterable[str]) -> bool:
+def _lacks_some(table: Table, columns: Iterable[TableColumn]) -> bool:
     """Whether one of the table's files has rows and lacks one of these columns. May block. A file that cannot be read here is
     taken to have all of them: DuckDB says what is wrong with it."""
     if len(table.files) == 1:
         return False
-    inside = [n for n in names if n not in table.partition_by]
+    names = {column.name for column in columns}
     try:
-        return any(
-            n not in group.columns
-            for file in table.files
-            for group in groups_to_read(file, table, None)
-            for n in inside
-        )
+        firsts = (groups_to_read(file, table, None)[:1] for file in table.files)
+        return any(not names <= group.columns.keys() for first in firsts for group in first)
     except OSError:
         return False
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Final
 
 from sqlglot import exp
 
 from engine.plan.compile.aggregates import ORDER_SENSITIVE, guarded, render_aggregate
 from engine.plan.compile.block import Block, Stage, is_volatile, volatile_ids
+from engine.plan.compile.computed_below import computed_below
 from engine.plan.compile.expressions import render
 from engine.plan.compile.keys import equality_key, needs_key
 from engine.plan.compile.scope import Scope
@@ -67,30 +69,20 @@ def _one_after_another(block: Block) -> Block:
 
 
 def _with_plain_arguments(calls: Sequence[AggregateCall], block: Block) -> tuple[Block, Sequence[AggregateCall]]:
-    """A block that has as columns what DISTINCT aggregates are of, and the calls that refer to them, where DuckDB has no such
-    aggregates: it does not recognise an argument of lambdas in the call's own ORDER BY, nor takes one that is a subquery."""
-    if block.scope.engine == "spark" or not any(_has_hard_arguments(call_) for call_ in calls):
+    """Return a block that has arguments of DISTINCT aggregates as columns, and the calls that refer to them. DuckDB does not
+    recognise an argument of lambdas in the call's own ORDER BY, nor takes one that is a subquery."""
+    hard = [_has_hard_arguments(call_) for call_ in calls]
+    if block.scope.engine == "spark" or not any(hard):
         return block, calls
-    calls = [guarded(call_, block.scope) if _has_hard_arguments(call_) else call_ for call_ in calls]
-    computed = list(dict.fromkeys(arg for c in calls if _has_hard_arguments(c) for arg in c.args if _is_computed(arg)))
-    block = block.derived({f"arg{n}": render(arg, block.scope) for n, arg in enumerate(computed)}, keep_order=True)
-    # Of no node of the plan, whose columns count upwards.
-    columns = [Column(-1 - n, "", arg.type) for n, arg in enumerate(computed)]
-    block.scope.columns |= {column.id: block.extra_column(f"arg{n}") for n, column in enumerate(columns)}
+    calls = [guarded(call_, block.scope) if is_hard else call_ for call_, is_hard in zip(calls, hard, strict=True)]
+    args = (arg for call_ in compress(calls, hard) for arg in call_.args if _is_computed(arg))
+    block, plain = computed_below(block, "arg", [(arg, render(arg, block.scope)) for arg in dict.fromkeys(args)])
 
-    def plain(expr: Expr) -> Expr:
-        return ColumnRef(expr.type, columns[computed.index(expr)]) if expr in computed else expr
+    def with_plain(call_: AggregateCall) -> AggregateCall:
+        order = tuple(replace(item, expr=plain(item.expr)) for item in call_.order_by)
+        return replace(call_, args=tuple(map(plain, call_.args)), order_by=order)
 
-    return block, [
-        replace(
-            call_,
-            args=tuple(map(plain, call_.args)),
-            order_by=tuple(replace(item, expr=plain(item.expr)) for item in call_.order_by),
-        )
-        if _has_hard_arguments(call_)
-        else call_
-        for call_ in calls
-    ]
+    return block, [with_plain(call_) if is_hard else call_ for call_, is_hard in zip(calls, hard, strict=True)]
 
 
 def _has_hard_arguments(call_: AggregateCall) -> bool:

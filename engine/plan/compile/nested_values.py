@@ -150,7 +150,7 @@ def _unless_null(tree: exp.Expression, made: exp.Expression) -> exp.Expression:
 
 
 def _rank(name: str) -> tuple[int, bytes]:
-    """Where jsonb has a key among others."""
+    """Return the rank that jsonb gives to a key among others."""
     encoded = name.encode()
     return len(encoded), encoded
 

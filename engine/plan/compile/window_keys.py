@@ -12,31 +12,23 @@ from dataclasses import replace
 from sqlglot import exp
 
 from engine.plan.compile.block import Block, is_volatile
+from engine.plan.compile.computed_below import computed_below
 from engine.plan.compile.expressions import render
-from engine.sql.expr import Column, ColumnRef, Expr, WindowCall
+from engine.sql.expr import Expr, WindowCall
 
 
 def below(block: Block, calls: Sequence[WindowCall]) -> tuple[Block, Sequence[WindowCall]]:
     """A block that has such keys as columns, and the calls that refer to them."""
     if block.scope.engine == "spark":
         return block, calls
-    keys: list[Expr] = []
-    trees: dict[str, exp.Expression] = {}
+    keys: list[tuple[Expr, exp.Expression]] = []
     for key in (key for call in calls for key in _keys(call)):
         tree = render(key, block.scope)
-        if key not in keys and (is_volatile(key) or may_raise(tree)):
-            trees[f"key{len(keys)}"] = tree
-            keys.append(key)
+        if not any(key == known for known, _ in keys) and (is_volatile(key) or may_raise(tree)):
+            keys.append((key, tree))
     if not keys:
         return block, calls
-    block = block.derived(trees, keep_order=True)
-    # Of no node of the plan, whose columns count upwards.
-    columns = [Column(-1 - n, "", key.type) for n, key in enumerate(keys)]
-    block.scope.columns |= {column.id: block.extra_column(f"key{n}") for n, column in enumerate(columns)}
-
-    def moved(key: Expr) -> Expr:
-        return ColumnRef(key.type, columns[keys.index(key)]) if key in keys else key
-
+    block, moved = computed_below(block, "key", keys)
     return block, [
         replace(
             call,

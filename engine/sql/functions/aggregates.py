@@ -247,7 +247,7 @@ def _spread(*, sample: bool, root: bool) -> EngineBuilder:
 
 
 def products_of_squares(engine: EngineName, given: SqlType) -> tuple[str, ...]:
-    """What the square of `$1` is made of, each a whole number: of the nearest whole number the square, of it and what is left the
+    """Return the terms of `$1`'s square, each a whole number: of the nearest whole number the square, of it and what is left the
     product, of what is left the square. A square has twice the digits, the sum of which do not fit 38 even for small numbers of a
     numeric without a scale. Of a type that has no fraction the first is all."""
     scale = digits.as_numeric(given).scale
@@ -310,7 +310,7 @@ def _spread_in_spark(
     sample: bool,
     root: bool,
 ) -> exp.Expression:
-    """As `spread`, in the 38 digits that Spark has for the sums and their products."""
+    """Build `spread` in the 38 digits that Spark has for the sums and their products."""
     if _is_distinct(call):
         raise FeatureNotSupported("not supported: a variance of distinct values")
     given = call.args[0].type

@@ -183,7 +183,7 @@ def as_json(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr)
 
 
 def written(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr) -> exp.Expression:
-    """As `as_json`; null is null."""
+    """Build `as_json`, but null for null."""
     if typ.pg in (t.JSON, t.JSONB):
         return tree
     if typ.pg is t.BOOL:

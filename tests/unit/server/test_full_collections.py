@@ -19,7 +19,7 @@ class _Cycle:
 
 
 class _Process:
-    """What is asked of the process, as a test has it."""
+    """Answers to the questions about the process, as a test sets them."""
 
     def __init__(self) -> None:
         self.nodes, self.memory, self.now = 0, 0, 0.0

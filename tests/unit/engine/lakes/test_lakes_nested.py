@@ -159,7 +159,7 @@ def test_delta_tables(connection: Connection, tmp_path: Path) -> None:
 
 
 def test_old_instants_in_structs(connection: Connection, tmp_path: Path) -> None:
-    """What DuckDB reads as a wall clock is an instant of UTC in Delta's tables."""
+    """DuckDB reads a wall clock where Delta's tables have an instant of UTC."""
     instants = pa.table({"s": [{"at": dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)}]})
     write_deltalake(tmp_path, instants)
     (file,) = tmp_path.glob("*.parquet")

@@ -71,7 +71,7 @@ def test_a_long_list_with_a_null(member: LocalMember, form: str, expected: list[
 
 
 def test_a_long_list_is_one_value_of_a_plan() -> None:
-    """What walks over plans does not meet its constants; who asks for the size of the plan counts them."""
+    """A walk over the plan does not meet its constants; the size of the plan counts them."""
     plan = bind(f"select 1 from orders where o_custkey in ({_NUMBERS})", TestCatalog()).plan
     parts = [part for node in walk_all(plan) for expr in expressions(node) for part in expr.walk()]
     assert len(parts) < 10

@@ -168,7 +168,7 @@ def test_vacuum_repairs_a_log_whose_torn_commit_holds_no_decision(store: Catalog
 
 
 def test_columns_are_added_only_with_decisions(store: CatalogStore) -> None:
-    """What another publisher has settled already brings no commit of its own, which nobody would repair."""
+    """Decisions that another publisher has settled bring no commit of their own, which nobody would repair."""
     catalog = SessionCatalog(store)
     insert(catalog, 1)
     decisions = store._database.decisions()
